@@ -1,9 +1,10 @@
 // The program that reads texts (src/reader/main.rs), in a worker or, for reading.js, in the page itself.
 import load, { begin, read } from "./shardscope-reader.js";
+import { bytes } from "./bytes.js";
 
 const start = async () => {
-  const [answer] = await Promise.all([fetch("tables.txt"), load()]);
-  begin(new Uint8Array(await answer.arrayBuffer()));
+  const [tables] = await Promise.all([bytes("tables.txt", "readers.txt"), load()]);
+  begin(tables);
 };
 
 let starting = null;

@@ -1,10 +1,11 @@
 // Loads the program of searches and questions (src/worker/main.rs), in a worker or in the page itself, and begins `task`.
 // `tell` gets what is known every `slice` milliseconds.
 import load, { work } from "./shardscope-worker.js";
+import { bytes } from "./bytes.js";
 
-const loaded = (async () => {
-  const [answer] = await Promise.all([fetch("tables.txt"), load()]);
-  return new Uint8Array(await answer.arrayBuffer());
-})();
+const loaded = Promise.all([bytes("tables.txt", "readers.txt"), load()]);
 
-export const begin = async (task, slice, tell) => work(await loaded, task, slice, tell);
+export const begin = async (task, slice, tell) => {
+  const [tables] = await loaded;
+  return work(tables, task, slice, tell);
+};

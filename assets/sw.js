@@ -16,7 +16,7 @@ const ours = "shardscope " + folder + " ";
 const version = ours + DIGEST;
 
 // The files without a digest in their names.
-const UNNAMED = ["inter.woff2", "reader.js", "reading.js", "search.js", "shardscope-reader.js", "shardscope-reader_bg.wasm", "shardscope-worker.js", "shardscope-worker_bg.wasm", "tables.txt", "worker.js"];
+const UNNAMED = ["bytes.js", "inter.woff2", "reader.js", "readers.txt", "reading.js", "search.js", "shardscope-reader.js", "shardscope-reader_bg.wasm", "shardscope-worker.js", "shardscope-worker_bg.wasm", "tables.txt", "worker.js"];
 
 const kind = (response) => (response.headers.get("Content-Type") || "").split(";")[0];
 

@@ -44,12 +44,16 @@ fn main() {
 }
 
 fn list(compared: &[Compared]) {
-    println!("| run | measured s | predicted s | error | cause |");
-    println!("|---|---|---|---|---|");
+    println!("| run | measured s | predicted s | error | left out | cause |");
+    println!("|---|---|---|---|---|---|");
     for one in compared {
         let cause = one.cause.map_or("", |cause| cause.text);
         let (id, measured) = (one.row.text("id"), one.row.measured());
-        println!("| {id} | {measured:.3} | {:.3} | {:+.1} % | {cause} |", one.predicted, 100.0 * one.error);
+        let [error, unseen] = [one.error, one.unseen].map(|error| 100.0 * error);
+        println!(
+            "| {id} | {measured:.3} | {:.3} | {error:+.1} % | {unseen:+.1} % | {cause} |",
+            one.predicted
+        );
     }
 }
 

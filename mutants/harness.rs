@@ -1,5 +1,5 @@
-//! Mutants against the pinned plans within one process: a number comes in by standard input, what moved first goes out.
-//! `cargo run -p mutants` puts this file into a copy of the repository, beside what it uses.
+//! Mutants against the pinned plans within one process: it reads a mutant's number from standard input and writes
+//! what moved first. `cargo run -p mutants` puts this file into a copy of the repository, next to what it uses.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -11,22 +11,22 @@ use super::figures::SECTIONS;
 use super::numbers::Numbers;
 use super::{Plan, rows, table};
 
-/// A section of a plan: the least that is worked out by itself.
+/// A section of a plan: the smallest unit that is estimated by itself.
 struct Part {
-    /// Its row in the table, and its place among those that are plans.
+    /// Its row in the table, and its index among those that are plans.
     plan: usize,
     at: usize,
     section: usize,
-    /// What the table says of it.
+    /// Its hash in the table.
     hash: u32,
     took: Duration,
-    /// How often it asks whether a mutant is on.
+    /// How often it checks whether a mutant is on.
     asks: u64,
-    /// A bit for each mutant that it meets.
+    /// A bit for each mutant that it reaches.
     meets: Vec<u64>,
 }
 
-/// How many times longer than without a mutant goes on for ever.
+/// Slowdown relative to no mutant that counts as an endless loop.
 const ENDLESS: u64 = 20;
 
 fn hash(section: usize, plan: &Plan) -> u32 {
@@ -42,7 +42,7 @@ fn answers() {
     let mut plans = Vec::new();
     let mut parts = Vec::new();
     for (plan, (row, line)) in rows(&text).into_iter().enumerate() {
-        // A row that is no plan any more has no figures, and is passed over.
+        // A row that is no longer a plan has no figures, and is skipped.
         let Some(read) = row.plan() else { continue };
         let at = plans.len();
         plans.push(read);
@@ -56,7 +56,7 @@ fn answers() {
         }
     }
     parts.sort_by_key(|part| part.took);
-    // What mutants panic with is not read.
+    // Panic messages of mutants are not needed.
     std::panic::set_hook(Box::new(|_| {}));
     println!("\n> ready");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -80,14 +80,14 @@ fn first_that_moves(number: u32, parts: &[Part], plans: &[Plan]) -> String {
     if met == 0 { "unmet\t".to_owned() } else { format!("survived\t{met} sections of plans") }
 }
 
-/// Draws plans of `SHARDSCOPE_DRAW=SEED:COUNT`, and tells those before which one of the mutants in the file `MUTANTS` moves a figure,
-/// none of which does before a plan told earlier.
+/// Draws plans of `SHARDSCOPE_DRAW=SEED:COUNT`, and prints those in which one of the mutants in the file `MUTANTS`
+/// moves a figure that no earlier printed plan caught.
 #[test]
 #[ignore = "answers `cargo run -p mutants`"]
 fn draws() {
     let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, or guide");
     let wanted = std::fs::read_to_string(std::env::var("MUTANTS").expect("a file")).expect("numbers");
-    // With how many sections each was run.
+    // The number of sections with which each was run.
     let mut wanted: BTreeMap<u32, u32> =
         wanted.lines().filter_map(|line| Some((line.parse().ok()?, 0))).collect();
     std::panic::set_hook(Box::new(|_| {}));
@@ -119,5 +119,5 @@ fn draws() {
     }
 }
 
-/// A mutant that moves nothing before that many sections will hardly do so before others.
+/// A mutant that moves nothing in that many sections will hardly move anything in others.
 const MOST_TRIED: u32 = 600;

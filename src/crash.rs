@@ -3,7 +3,7 @@ use std::panic;
 
 use web_sys::console;
 
-/// From now on a panic says in the console what and where it was, and shows `#broken` of `index.html`, which says what to
+/// Makes panics report their message and place in the console, and show `#broken` of `index.html`, which says what to
 /// copy and where to report it. The engine answers nothing afterwards: a panic ends in a trap.
 pub(crate) fn report_panics() {
     panic::set_hook(Box::new(|panic| {
@@ -13,12 +13,12 @@ pub(crate) fn report_panics() {
     }));
 }
 
-/// What a worker's script finds there and tells the page.
+/// The global in which a worker's script finds the message to forward to the page.
 const FAULT: &str = "shardscopeFault";
 
 /// `index.html` shows the same for a trap without a panic, as when the stack is used up.
 pub(crate) fn show(fault: &str) -> Option<()> {
-    // A worker has no window: its script finds the message and tells the page.
+    // A worker has no window: its script finds the message and forwards it to the page.
     let Some(window) = web_sys::window() else {
         return js_sys::Reflect::set(&js_sys::global(), &FAULT.into(), &fault.into()).ok().map(drop);
     };

@@ -1,7 +1,6 @@
-//! The page: mounts the yew application on the static shell of `index.html`. Searches and questions are a program of their
-//! own (src/worker/main.rs). Built for
-//! the machine that builds the page, with the feature `prerender`, it writes the page as HTML, which the reader sees while the
-//! engine is still on its way.
+//! The page: mounts the yew application on the static shell of `index.html`. Searches and questions are a separate
+//! program (src/worker/main.rs). Built natively with the feature `prerender`, it writes the page as HTML, which the
+//! user sees while the engine is still loading.
 #![cfg_attr(feature = "prerender", allow(dead_code, reason = "there it only draws, once"))]
 mod app;
 mod crash;

@@ -1,8 +1,9 @@
-//! The architecture as rules that a test can hold: no circle of files, no long file, no crate above a quarter of the code.
+//! The architecture as rules that a test can check: no dependency cycles between files, no long files, no crate with
+//! more than a quarter of the code.
 //!
-//! Arrows are read from the sources by `syn`: a file points to every file of its own crate whose items it names by
-//! `crate::…`, `super::…` or a child module. Names that a face (`lib.rs`, `mod.rs`) only hands on lead to the file that
-//! defines them. Arrows between crates need no test: Cargo refuses circles there.
+//! Edges are read from the sources with `syn`: a file points to every file of its own crate whose items it names by
+//! `crate::…`, `super::…` or a child module. Names that a facade (`lib.rs`, `mod.rs`) only re-exports lead to the file
+//! that defines them. Dependencies between crates need no test: Cargo rejects cycles there.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
 
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
-/// One file of a crate, as the module it is.
+/// One file of a crate, as a module.
 struct File {
     /// The module's path inside its crate; empty for `lib.rs`.
     module: Vec<String>,
@@ -19,7 +20,7 @@ struct File {
     lines: usize,
 }
 
-/// The Rust files below `folder`, with tests of their own left in (they are cut out of the syntax).
+/// The Rust files in `folder` and below, including their own tests (which are removed from the syntax).
 fn read(folder: &Path, module: &[String], files: &mut Vec<(PathBuf, File)>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)
         .expect("a folder of sources")
@@ -45,7 +46,7 @@ fn read(folder: &Path, module: &[String], files: &mut Vec<(PathBuf, File)>) {
     }
 }
 
-/// Whether an item is compiled for tests alone.
+/// Whether an item is only compiled for tests.
 fn is_test(item: &syn::Item) -> bool {
     let attributes = match item {
         syn::Item::Mod(item) => &item.attrs,
@@ -59,7 +60,7 @@ fn is_test(item: &syn::Item) -> bool {
     })
 }
 
-/// Every path of a `use` tree, a glob ending in `*`.
+/// Every path of a `use` tree, with a glob ending in `*`.
 fn paths_of(tree: &syn::UseTree, before: &[String], found: &mut Vec<(Vec<String>, String)>) {
     let with = |name: &syn::Ident| {
         let mut path = before.to_vec();
@@ -85,7 +86,7 @@ fn paths_of(tree: &syn::UseTree, before: &[String], found: &mut Vec<(Vec<String>
     }
 }
 
-/// The paths that a file writes, in `use` and in its code.
+/// The paths written in a file, in `use` and in its code.
 #[derive(Default)]
 struct Written {
     uses: Vec<(Vec<String>, String)>,
@@ -107,18 +108,18 @@ impl<'ast> Visit<'ast> for Written {
     }
 }
 
-/// What is known of one crate's modules.
+/// The modules of one crate.
 struct Crate {
-    /// Per module: its file's index.
+    /// Per module: the index of its file.
     modules: BTreeMap<Vec<String>, usize>,
-    /// Per module: names brought in by `use`, as absolute paths inside the crate.
+    /// Per module: names imported by `use`, as absolute paths within the crate.
     brought: Vec<BTreeMap<String, Vec<String>>>,
     /// Per module: names it defines itself.
     defined: Vec<BTreeSet<String>>,
 }
 
 impl Crate {
-    /// `path` as written in `module`, from the crate's root; `None` where it leads out of the crate.
+    /// `path` as written in `module`, relative to the crate's root; `None` if it leaves the crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let mut at = module.to_vec();
         let mut rest = path;
@@ -149,7 +150,7 @@ impl Crate {
         Some(at)
     }
 
-    /// The file that defines what `path` (from the root) names, through the faces that hand it on.
+    /// The file that defines the item named by `path` (from the root), through the facades that re-export it.
     fn definer(&self, path: &[String], depth: usize) -> Option<usize> {
         let mut length = path.len();
         while !self.modules.contains_key(&path[..length]) {
@@ -189,7 +190,7 @@ fn names_of(file: &syn::File) -> BTreeSet<String> {
     names
 }
 
-/// The arrows of one crate, file to file.
+/// The edges of one crate, file to file.
 fn arrows(files: &[(PathBuf, File)]) -> Vec<BTreeSet<usize>> {
     let modules = files.iter().enumerate().map(|(index, (_, file))| (file.module.clone(), index)).collect();
     let written: Vec<Written> = files
@@ -217,7 +218,7 @@ fn arrows(files: &[(PathBuf, File)]) -> Vec<BTreeSet<usize>> {
         .iter()
         .enumerate()
         .map(|(index, (_, file))| {
-            // A face that defines nothing only hands names on: its arrows are its users'.
+            // A facade that defines nothing only re-exports names: its edges belong to its users.
             if file.syntax.items.iter().all(|item| matches!(item, syn::Item::Mod(_) | syn::Item::Use(_))) {
                 return BTreeSet::new();
             }
@@ -232,7 +233,7 @@ fn arrows(files: &[(PathBuf, File)]) -> Vec<BTreeSet<usize>> {
         .collect()
 }
 
-/// Groups of files that reach each other, by walking from each.
+/// Groups of files that reach each other, found by walking from each.
 fn circles(arrows: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
     let reach: Vec<BTreeSet<usize>> = (0..arrows.len())
         .map(|start| {
@@ -258,17 +259,13 @@ fn circles(arrows: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
     found
 }
 
-/// The sources of every crate of the workspace that a product is built from, and of the page.
-fn crates() -> Vec<(String, Vec<(PathBuf, File)>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("crates"))
-        .expect("crates")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    folders.sort();
-    folders.push(root.to_owned());
+/// Workspace packages that are neither part of the engine nor of the page.
+const BESIDE: [&str; 6] = ["e2e", "mutants", "npm", "pages", "speed", "xtask"];
+
+/// The sources in `src` of each folder.
+fn sources_of(folders: Vec<PathBuf>) -> Vec<(String, Vec<(PathBuf, File)>)> {
     folders
-        .iter()
+        .into_iter()
         .map(|folder| {
             let mut files = Vec::new();
             read(&folder.join("src"), &[], &mut files);
@@ -277,10 +274,30 @@ fn crates() -> Vec<(String, Vec<(PathBuf, File)>)> {
         .collect()
 }
 
+/// The sources of every workspace crate from which a product is built, and of the page.
+fn crates() -> Vec<(String, Vec<(PathBuf, File)>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = fs::read_dir(root.join("crates"))
+        .expect("crates")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    folders.sort();
+    folders.push(root.to_owned());
+    sources_of(folders)
+}
+
+/// The same, and the sources of the packages that build, publish, measure and test them.
+fn packages() -> Vec<(String, Vec<(PathBuf, File)>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = crates();
+    all.extend(sources_of(BESIDE.iter().map(|name| root.join(name)).collect()));
+    all
+}
+
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     let mut faults = Vec::new();
-    for (name, files) in crates() {
+    for (name, files) in packages() {
         let arrows = arrows(&files);
         for circle in circles(&arrows) {
             let of = |index: usize| files[index].1.module.join("::");
@@ -307,16 +324,74 @@ fn no_crate_holds_more_than_a_quarter_of_the_code() {
     }
 }
 
-/// Most lines of a source: what one sitting reads. A file that grows beyond holds a second matter, which gets a name of its own.
+/// The Rust files in `folder` and below; none if the folder does not exist.
+fn rust_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            rust_below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Maximum number of lines in a source file: what can be read in one sitting. A longer file contains a second topic,
+/// which gets its own file.
 const LONGEST: usize = 400;
 
 #[test]
 fn no_source_is_longer_than_one_sitting_reads() {
-    let long: Vec<String> = crates()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<PathBuf> =
+        packages().into_iter().flat_map(|(_, files)| files).map(|(path, _)| path).collect();
+    for folder in fs::read_dir(root.join("crates")).expect("crates") {
+        rust_below(&folder.expect("an entry").path().join("tests"), &mut files);
+    }
+    for folder in ["tests", "benches", "examples", "e2e/tests", "pages/tests", "fuzz/fuzz_targets"] {
+        rust_below(&root.join(folder), &mut files);
+    }
+    let long: Vec<String> = files
         .iter()
-        .flat_map(|(_, files)| files)
-        .filter(|(_, file)| file.lines > LONGEST)
-        .map(|(path, file)| format!("{} has {} lines", path.display(), file.lines))
+        .map(|path| (path, fs::read_to_string(path).expect("a source").lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST)
+        .map(|(path, lines)| format!("{} has {lines} lines", path.display()))
         .collect();
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// The workspace crates on which the manifest of `name` depends.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(name).join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let (_, behind) = text.split_once("\n[dependencies]\n").unwrap_or(("", ""));
+    let table = behind.lines().take_while(|line| !line.starts_with('['));
+    let names = table.filter_map(|line| line.split(['.', ' ']).next());
+    let own = names.filter_map(|name| name.strip_prefix("shardscope"));
+    own.map(|rest| rest.strip_prefix('-').unwrap_or("shardscope").to_owned()).collect()
+}
+
+/// The table of ARCHITECTURE.md: every crate once, below everything it depends on, with no dependency that does not
+/// exist.
+#[test]
+fn the_map_of_the_crates_is_theirs() {
+    let map = include_str!("../ARCHITECTURE.md");
+    let (_, behind) = map.split_once("| crate | what is in it | uses |\n|---|---|---|\n").expect("the table");
+    let mut above: BTreeSet<String> = BTreeSet::new();
+    for row in behind.lines().take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let (name, uses) = (cells[0].trim_matches('`'), cells[cells.len() - 1]);
+        let real = dependencies(name);
+        assert!(real.is_subset(&above), "{name} uses {real:?}, and above it stand {above:?}");
+        if uses != "all of the above" {
+            let named: BTreeSet<String> =
+                uses.split(", ").filter(|one| !one.is_empty()).map(str::to_owned).collect();
+            assert!(named.is_subset(&real), "{name} uses {real:?}, and the table has {named:?}");
+        }
+        above.insert(name.to_owned());
+    }
+    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).expect("crates");
+    let folders: BTreeSet<String> =
+        folders.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(above, folders);
 }

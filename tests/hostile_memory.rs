@@ -1,5 +1,5 @@
-//! Whatever is pasted or followed, reading and answering it takes at most 256 MB: each input in a process of its own, which says
-//! how much it held at most. Linux alone tells that (`VmHWM` of `/proc/self/status`).
+//! Whatever is pasted or followed, reading and answering it needs at most 256 MB: each input runs in a separate
+//! process, which reports its peak memory. Only Linux reports this (`VmHWM` of `/proc/self/status`).
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
@@ -16,16 +16,16 @@ use shardscope::source::Source;
 #[path = "suite/hostile.rs"]
 mod hostile;
 
-/// Most that a process may hold, its own program and the tables that it reads among it. Unit: byte.
+/// Maximum memory of a process, including its own program and the tables that it reads. Unit: byte.
 const MOST: u64 = 256_000_000;
 
-/// The variable by which a process is told which input is its own.
+/// The variable that tells a process which input to run.
 const CASE: &str = "SHARDSCOPE_HOSTILE_CASE";
 
-/// Bytes of a long text.
+/// Bytes in a long text.
 const LONG: usize = 1 << 18;
 
-/// An input with its name, to be built and answered in a process of its own.
+/// An input with its name, to be built and answered in a separate process.
 type Case = (String, Box<dyn Fn()>);
 
 fn answer(name: &str, text: &str) {
@@ -47,7 +47,7 @@ fn answer_files(files: &[(String, String)]) {
     told(&source, &read(&Request { source: &source, environment: &environment, overrides: &[] }));
 }
 
-/// Estimates what was read, and writes the document of it.
+/// Estimates the result of reading, and writes its document.
 fn told(source: &Source, resolution: &Resolution) {
     let report = resolution.plan.as_ref().map(report);
     let document = document(source, resolution, report.as_ref(), true);
@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
         };
         cases.push((format!("{world} GPUs, {pipeline} stages, batch {batch}"), Box::new(answer)));
     }
-    // Many files, settings and answers, in links and beside each other.
+    // Many files, settings and answers, in links and together.
     let config = |index: usize| {
         let sizes = format!("\"hidden_size\":{},\"num_hidden_layers\":2", 64 + index % 7);
         (format!("c{index}.json"), format!("{{\"model_type\":\"llama\",{sizes}}}"))
@@ -128,7 +128,7 @@ fn cases() -> Vec<Case> {
             move || (0..60_000).map(|index| line.replace("{}", &index.to_string())).collect::<String>();
         cases.push((format!("60,000 lines of {name}"), Box::new(move || answer(name, &text()))));
     }
-    // Texts made to take long or to grow without bound: each in one of the languages, a quarter of them in each.
+    // Texts designed to take long or to grow without limit: each in one of the languages, a quarter of them in each.
     for (index, (text, _)) in hostile::texts(16).into_iter().enumerate() {
         let name = ["a.sh", "a.yaml", "a.json", "a.toml"][index % 4];
         let long = move || hostile::texts(LONG).swap_remove(index).1;
@@ -137,7 +137,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The most that this process has held. Unit: byte.
+/// The peak memory of this process. Unit: byte.
 fn held() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the process's status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak");

@@ -1,4 +1,4 @@
-//! What a reader does: clicks, keys, typing, pasting. Everything waits until it can be done.
+//! What a user does: clicks, keys, typing, pasting. Everything waits until it can be done.
 use std::path::Path;
 
 use serde_json::json;
@@ -24,14 +24,14 @@ impl Page {
         self.click_on(&format!("{css} {text:?}"), || self.element_by(script, &[json!(css), json!(text)]));
     }
 
-    /// Types `text` into the field that matches `css`, key by key, after what it holds.
+    /// Types `text` into the field that matches `css`, key by key, after its existing content.
     #[track_caller]
     pub fn type_into(&self, css: &str, text: &str) {
         let field = self.until(css, || self.element(css));
         self.wait(css, field.send_keys(text));
     }
 
-    /// Replaces what the field that matches `css` holds, at once, as a paste over everything does.
+    /// Replaces the content of the field that matches `css` at once, like pasting over everything.
     #[track_caller]
     pub fn fill(&self, css: &str, text: &str) {
         self.wait_for(css);
@@ -73,7 +73,7 @@ impl Page {
         );
     }
 
-    /// Drops the file on the element that matches `css`, as from a folder of the system.
+    /// Drops the file on the element that matches `css`, as from a file manager.
     #[track_caller]
     pub fn drop_file(&self, css: &str, file: &Path) {
         let (x, y) = self.middle(css);
@@ -134,7 +134,7 @@ impl Page {
         described.as_str().unwrap_or_default().to_owned()
     }
 
-    /// A page that redraws may replace the element between finding and clicking it: both are tried together.
+    /// A page that redraws may replace the element between finding and clicking it: so both are retried together.
     #[track_caller]
     fn click_on(&self, what: &str, find: impl Fn() -> Option<WebElement>) {
         self.until(&format!("a click on {what}"), || {

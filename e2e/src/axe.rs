@@ -1,4 +1,4 @@
-//! Accessibility rules of axe-core, run in the page. They find perhaps a third of what can be wrong.
+//! Accessibility rules of axe-core, run in the page. They find perhaps a third of possible problems.
 use std::fs;
 
 use serde_json::{Value, json};
@@ -13,19 +13,19 @@ pub struct Violation {
     pub rule: String,
     /// `minor`, `moderate`, `serious` or `critical`.
     pub impact: String,
-    /// What the rule asks for.
+    /// What the rule requires.
     pub help: String,
     /// The elements at fault, as CSS selectors.
     pub elements: Vec<String>,
 }
 
 impl Page {
-    /// Every rule of WCAG 2.0, 2.1 and 2.2 A and AA, and of good practice, that the page breaks as it is now.
+    /// Every rule of WCAG 2.0, 2.1 and 2.2 A and AA, and of good practice, that the page breaks in its current state.
     #[track_caller]
     pub fn axe(&self) -> Vec<Violation> {
         if self.js("return typeof window.axe", &[]) == "undefined" {
             let source = fs::read_to_string(&browser().axe).expect("axe-core is installed");
-            // a script of the driver is not held by the page's content security policy
+            // a script from the driver is not bound by the page's content security policy
             self.js(&format!("{source}; window.axe = axe"), &[]);
         }
         let result = self.js_async(

@@ -13,7 +13,7 @@ use xtask::browser::{Browser, Firefox, locate, locate_firefox};
 pub enum Kind {
     /// Chromium or Chrome, which every journey uses.
     Chromium,
-    /// Firefox, for the journeys of readers.
+    /// Firefox, for the readers' journeys.
     Firefox,
 }
 
@@ -37,10 +37,10 @@ pub(crate) fn firefox() -> &'static Firefox {
     })
 }
 
-/// How often a driver is started that finds no port.
+/// How often starting a driver is tried if it finds no port.
 const TRIES: u32 = 5;
 
-/// A driver on a port of its own; killed when dropped.
+/// A driver on its own port; killed when dropped.
 pub(crate) struct Driver {
     process: Child,
     port: u16,
@@ -54,7 +54,8 @@ impl Driver {
         (0..TRIES).find_map(|_| Self::try_start(kind, temporary)).expect("the driver finds a port")
     }
 
-    /// None where it ends at once: chromedriver picks a free port of IPv4 and wants the same of IPv6, which another may have.
+    /// `None` if it ends at once: chromedriver picks a free IPv4 port and needs the same one for IPv6, which may be
+    /// taken.
     fn try_start(kind: Kind, temporary: &Path) -> Option<Self> {
         let (program, arguments, before) = match kind {
             Kind::Chromium => {
@@ -99,19 +100,19 @@ impl Drop for Driver {
     }
 }
 
-/// Keeps every line, so that the pipe does not fill up.
+/// Collects every line, so that the pipe does not fill up.
 fn listen(pipe: impl Read + Send + 'static, said: &Arc<Mutex<Vec<String>>>, tell: Sender<String>) {
     let said = Arc::clone(said);
     thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            // Nobody hears any more once the port is known.
+            // There is no receiver once the port is known.
             drop(tell.send(line.clone()));
             said.lock().expect("nobody panics while it is held").push(line);
         }
     });
 }
 
-/// The port that stands behind `before`; none where the driver ends without a word of it.
+/// The port after the text `before`; `None` if the driver ends without stating it.
 fn port(told: &Receiver<String>, before: &str) -> Option<u16> {
     told.iter().find_map(|line| {
         let (_, after) = line.split_once(before)?;

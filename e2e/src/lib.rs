@@ -1,9 +1,8 @@
 //! Drives the built page in a real headless browser.
 //!
-//! A journey is a test in `tests/journeys/`, one file a topic, that opens a [`Page`] and does what a
-//! reader would do. Everything blocks, everything waits for itself, and what does not come about in
-//! [`PATIENCE`] fails the test with a screenshot in `target/screenshots/` and the browser's console.
-//! See `README.md` beside this crate.
+//! A journey is a test in `tests/journeys/`, one file per topic, that opens a [`Page`] and does what a user would do.
+//! Everything blocks and waits for its own condition, and what does not happen within [`PATIENCE`] fails the test
+//! with a screenshot in `target/screenshots/` and the browser's console. See `README.md` beside this crate.
 
 mod acting;
 mod axe;

@@ -1,4 +1,4 @@
-//! How the page is looked at: window, phone, dark mode, screenshots.
+//! How the page is viewed: window, phone, dark mode, screenshots.
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -7,17 +7,18 @@ use crate::driver::Kind;
 use crate::page::{Page, screenshots};
 use crate::window::Window;
 
-/// What the window shows at most in a picture of the whole page, in CSS pixels; Chromium's own limit is 16,384.
+/// Maximum window height for a picture of the whole page, in CSS pixels; Chromium's own limit is 16,384.
 const HIGHEST: u32 = 12_000;
 
 impl Page {
-    /// The size of what the window shows, in CSS pixels. Narrower than a desktop window can be is fine.
+    /// Sets the viewport size, in CSS pixels. Narrower than a desktop window can be is fine.
     #[track_caller]
     pub fn set_window(&self, width: u32, height: u32) {
         self.show(Window { width, height, scale: 1, mobile: false });
     }
 
-    /// A phone held upright: 390 x 844 CSS pixels, touch. In Firefox, whose driver knows no phones, the narrowest window there is.
+    /// A phone held upright: 390 x 844 CSS pixels, touch. In Firefox, whose driver does not support phones, the
+    /// narrowest possible window.
     #[track_caller]
     pub fn phone(&self) {
         if self.kind == Kind::Firefox {
@@ -50,7 +51,7 @@ impl Page {
         file
     }
 
-    /// A picture of the whole page, however long.
+    /// A picture of the full page, whatever its length.
     #[track_caller]
     pub fn screenshot_whole(&self, name: &str) -> PathBuf {
         let window = self.window.get();
@@ -62,7 +63,7 @@ impl Page {
         file
     }
 
-    /// CSS pixels that the page is wider than the window: 0, or the reader must scroll sideways.
+    /// By how many CSS pixels the page is wider than the window; above 0 the user must scroll sideways.
     #[track_caller]
     pub fn overflow(&self) -> i64 {
         let wider = self.js("const e = document.documentElement; return e.scrollWidth - e.clientWidth", &[]);
@@ -74,7 +75,7 @@ impl Page {
         self.window.set(window);
         let Window { width, height, scale, mobile } = window;
         if self.kind == Kind::Firefox {
-            // Its driver sets the whole window, which has more around the page.
+            // Its driver sets the whole window, which includes a frame around the page.
             let around = self.js("return [outerWidth - innerWidth, outerHeight - innerHeight]", &[]);
             let around = |at: usize| around[at].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
             let size = (width + around(0), height + around(1));

@@ -14,10 +14,10 @@ struct Chunk<'a> {
     data: &'a [u8],
 }
 
-/// Joins `frames`, each with the milliseconds that it stays, into `target/screenshots/NAME.png`.
+/// Joins `frames`, each with its duration in milliseconds, into `target/screenshots/NAME.png`.
 ///
 /// # Panics
-/// Where a file is no PNG, or they differ in size or colours.
+/// If a file is not a PNG, or if they differ in size or colour type.
 #[track_caller]
 pub fn moving_picture(name: &str, frames: &[(PathBuf, u16)]) -> PathBuf {
     let read = |(file, stays): &(PathBuf, u16)| (fs::read(file).expect("a screenshot"), *stays);
@@ -32,7 +32,7 @@ fn joined(frames: &[(Vec<u8>, u16)]) -> Vec<u8> {
     let head = chunks(&frames.first().expect("a frame").0).into_iter().next().expect("a head").data.to_vec();
     let mut out = SIGNATURE.to_vec();
     put(&mut out, *b"IHDR", &head);
-    // Without an end.
+    // Loops forever.
     put(&mut out, *b"acTL", &[count.to_be_bytes(), 0_u32.to_be_bytes()].concat());
     let mut number = 0_u32;
     let mut next = || {
@@ -42,7 +42,7 @@ fn joined(frames: &[(Vec<u8>, u16)]) -> Vec<u8> {
     for (place, (frame, stays)) in frames.iter().enumerate() {
         let parts = chunks(frame);
         assert!(parts.first().is_some_and(|first| first.data == head), "frame {place} is of another size");
-        // Width and height, no offset, the time over 1000, and the frame in the place of the one before.
+        // Width and height, no offset, the time over 1000, and the frame replacing the previous one.
         let size = head.get(..8).expect("a size");
         let control =
             [&next()[..], size, &[0; 8], &stays.to_be_bytes(), &1000_u16.to_be_bytes(), &[0, 0]].concat();
@@ -78,7 +78,7 @@ fn put(out: &mut Vec<u8>, kind: [u8; 4], data: &[u8]) {
     out.extend(check(&checked).to_be_bytes());
 }
 
-/// CRC-32 as PNG has it.
+/// CRC-32 as in PNG.
 fn check(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -90,10 +90,10 @@ fn check(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// The frames of an animated PNG, by its own count.
+/// The frames of an animated PNG, according to its header.
 ///
 /// # Panics
-/// Where the file is no such picture.
+/// If the file is not such a picture.
 #[must_use]
 pub fn frames_of(file: &Path) -> u32 {
     let png = fs::read(file).expect("a picture");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn frames_keep_their_bytes_and_every_chunk_its_check() {
-        // The check of the empty last chunk stands in every PNG.
+        // Every PNG contains the CRC of the empty last chunk.
         assert_eq!(check(b"IEND"), 0xae42_6082);
         let card = include_bytes!("../../assets/icon-192.png").to_vec();
         let both = joined(&[(card.clone(), 500), (card.clone(), 700)]);
@@ -124,7 +124,7 @@ mod tests {
         let first: Vec<u8> = of(b"IDAT").iter().flat_map(|part| part.data.to_vec()).collect();
         let second: Vec<u8> = of(b"fdAT").iter().flat_map(|part| part.data[4..].to_vec()).collect();
         assert_eq!((first, second), (own.clone(), own));
-        // Numbers of frames and of their data count on through all of them.
+        // Sequence numbers of frames and of their data run through all of them.
         let numbered: Vec<u32> = parts
             .iter()
             .filter(|part| matches!(&part.kind, b"fcTL" | b"fdAT"))

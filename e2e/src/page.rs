@@ -1,4 +1,4 @@
-//! Opening the page in a browser of its own, and closing it however the test ends.
+//! Opening the page in its own browser, and closing it however the test ends.
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::scratch::Scratch;
 use crate::watch::Watch;
 use crate::window::{DESKTOP, Window};
 
-/// How long anything may take: for a loaded machine, not for a slow page.
+/// How long anything may take: generous for a loaded machine, not for a slow page.
 pub const PATIENCE: Duration = Duration::from_secs(40);
-/// How long a browser has to say its last and to end; one that hangs never does.
+/// How long a browser has to shut down; one that hangs never does.
 const FAREWELL: Duration = Duration::from_secs(15);
-/// Between two looks at a page that is not yet as expected.
+/// Time between two checks of a page that is not yet as expected.
 pub(crate) const GLANCE: Duration = Duration::from_millis(40);
-/// Below the root, as on a project's page of a host: relative addresses are tested by the way.
+/// Below the root, as for project pages on a host; this also tests relative addresses.
 const SUB_PATH: &str = "/repo/sub/";
 
-/// The built page in a headless browser, served by a server of its own.
+/// The built page in a headless browser, served by its own server.
 pub struct Page {
-    // dropped in this order: the driver ends before its folder goes
+    // dropped in this order: the driver ends before its directory is removed
     session: OnceCell<WebDriver>,
     pub(crate) driver: Driver,
     pub(crate) kind: Kind,
@@ -40,8 +40,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Opens `dist/` at `path`, which is relative to the page (`""`, `"?embed=1"`, `"#/1?tp=8"`), and
-    /// waits until the engine has taken the place of the static shell.
+    /// Opens `dist/` at `path`, which is relative to the page (`""`, `"?embed=1"`, `"#/1?tp=8"`), and waits until the
+    /// engine has replaced the static shell.
     #[track_caller]
     pub fn open(path: &str) -> Self {
         let page = Self::blank();
@@ -75,7 +75,7 @@ impl Page {
         Self::blank_in_of(Kind::Chromium, folder)
     }
 
-    /// The same in either browser for any folder.
+    /// The same in either browser for any directory.
     #[track_caller]
     pub fn blank_in_of(kind: Kind, folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
@@ -101,7 +101,7 @@ impl Page {
         page
     }
 
-    /// Goes to another address of the page; one that differs in the fragment alone does not load it anew.
+    /// Goes to another address of the page; one that only differs in the fragment does not reload it.
     #[track_caller]
     pub fn goto(&self, path: &str) {
         self.goto_shell(path);
@@ -115,14 +115,14 @@ impl Page {
         self.wait(&url, self.session().goto(&url));
     }
 
-    /// Loads the page anew, as a reader does with the reload button.
+    /// Reloads the page, as with the reload button.
     #[track_caller]
     pub fn reload(&self) {
         self.wait("a reload", self.session().refresh());
         self.wait_for_engine();
     }
 
-    /// `#loading` is in the static shell alone; the parts of the answer come one after another.
+    /// `#loading` only exists in the static shell; the parts of the answer appear one after another.
     #[track_caller]
     fn wait_for_engine(&self) {
         self.until("the engine in the place of #loading", || {
@@ -136,7 +136,7 @@ impl Page {
         self.wait("the address", self.session().current_url()).to_string()
     }
 
-    /// Goes to a page of somebody else, who serves it.
+    /// Goes to somebody else's page, which they serve.
     #[track_caller]
     pub fn visit(&self, url: &str) {
         self.wait(url, self.session().goto(url));
@@ -147,22 +147,22 @@ impl Page {
         self.site.url()
     }
 
-    /// Every path that the server was asked for, by the page and by whatever works for it.
+    /// Every path requested from the server, by the page and its workers.
     pub fn served(&self) -> Vec<String> {
         self.site.asked()
     }
 
-    /// The server is gone, and with it the network.
+    /// Stops the server, as if the network were gone.
     pub fn cut_off(&self) {
         self.site.stop();
     }
 
-    /// The server answers everything by `fault`; none: as it should.
+    /// Makes the server answer everything with `fault`; `None` restores normal answers.
     pub fn misbehave(&self, fault: Option<Fault>) {
         self.site.misbehave(fault);
     }
 
-    /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.
+    /// Runs the body of a function in the page, with `arguments[0]`…, and returns its result.
     #[track_caller]
     pub fn js(&self, body: &str, arguments: &[Value]) -> Value {
         self.wait(body, self.session().execute(body, arguments.to_vec())).json().clone()
@@ -184,7 +184,7 @@ impl Page {
     #[track_caller]
     pub fn downloaded(&self, name: &str) -> Vec<u8> {
         let file = self.scratch.path().join(name);
-        // A browser writes a file bit by bit: it is whole when a later look finds the same.
+        // A browser writes a file piece by piece: it is complete once a later check finds it unchanged.
         let mut before = Vec::new();
         self.until(&format!("the download {name}"), || {
             let now = fs::read(&file).ok()?;
@@ -203,7 +203,7 @@ impl Page {
         self.attempt(work).unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// One attempt at something that the page may refuse for the moment.
+    /// One attempt at something that the page may temporarily refuse.
     pub(crate) fn attempt<T>(&self, work: impl Future<Output = WebDriverResult<T>>) -> Result<T, String> {
         match self.limited(PATIENCE, work) {
             Some(done) => done.map_err(|error| error.to_string()),
@@ -211,12 +211,12 @@ impl Page {
         }
     }
 
-    /// Nothing where it takes longer than `limit`.
+    /// `None` if it takes longer than `limit`.
     fn limited<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         self.runtime.block_on(async { tokio::time::timeout(limit, work).await.ok() })
     }
 
-    /// Looks again and again until there is something.
+    /// Polls until there is something.
     #[track_caller]
     pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let start = Instant::now();
@@ -268,7 +268,7 @@ impl Drop for Page {
             if thread::panicking() {
                 self.leave_traces(&session);
             }
-            // the browser ends with its session, or else with its driver and its folder
+            // the browser ends with its session, or otherwise with its driver and its directory
             let mut quit = Box::pin(session.quit());
             if self.limited(FAREWELL, &mut quit).is_none() {
                 self.driver.kill();
@@ -283,7 +283,7 @@ fn gecko() -> Capabilities {
         gecko.set_firefox_binary(&firefox().firefox.to_string_lossy())?;
         gecko.add_arg("-headless")?;
         let mut preferences = FirefoxPreferences::new();
-        // What the page says to the console and what it throws stand among the lines of the driver.
+        // The page's console output and errors appear among the driver's lines.
         preferences.set("devtools.console.stdout.content", true)?;
         preferences.set("ui.prefersReducedMotion", 1)?;
         gecko.set_preferences(preferences)
@@ -302,7 +302,7 @@ fn flags() -> Vec<&'static str> {
         "--no-first-run",
         "--no-default-browser-check",
         "--force-color-profile=srgb",
-        // Smooth scrolling is a race with every click; a journey that is about motion asks for it.
+        // Smooth scrolling is a race with every click; a journey about motion requests it explicitly.
         "--force-prefers-reduced-motion",
         "--lang=en-US",
     ];
@@ -330,7 +330,7 @@ pub fn dist() -> PathBuf {
     dist
 }
 
-/// `target/screenshots/`, made where it is not there yet.
+/// `target/screenshots/`, created if it does not exist.
 pub(crate) fn screenshots() -> PathBuf {
     let folder = root().join("target/screenshots");
     drop(fs::create_dir_all(&folder));

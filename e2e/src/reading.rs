@@ -1,4 +1,4 @@
-//! What a reader sees: texts, values, counts. Everything waits until it is there.
+//! What a user sees: texts, values, counts. Everything waits until it exists.
 use serde_json::json;
 
 use crate::page::Page;
@@ -18,7 +18,7 @@ impl Page {
         texts.as_array().into_iter().flatten().filter_map(|t| t.as_str().map(str::to_owned)).collect()
     }
 
-    /// Waits until the first element that matches `css` shows `part`, and gives its whole text.
+    /// Waits until the first element that matches `css` shows `part`, and returns its full text.
     #[track_caller]
     pub fn wait_text(&self, css: &str, part: &str) -> String {
         let seen = std::cell::RefCell::new(String::new());
@@ -65,13 +65,13 @@ impl Page {
         count.as_u64().expect("a length")
     }
 
-    /// What the field that matches `css` holds.
+    /// The value of the field that matches `css`.
     #[track_caller]
     pub fn value(&self, css: &str) -> String {
         self.until(css, || self.property(css, "value"))
     }
 
-    /// An attribute of the first element that matches `css`; none where it has none.
+    /// An attribute of the first element that matches `css`; `None` if it has none.
     #[track_caller]
     pub fn attribute(&self, css: &str, name: &str) -> Option<String> {
         self.wait_for(css);
@@ -85,7 +85,7 @@ impl Page {
     /// The text on the clipboard.
     #[track_caller]
     pub fn clipboard(&self) -> String {
-        // what is not named is refused from then on
+        // permissions that are not named are refused from then on
         let both = ["clipboardReadWrite", "clipboardSanitizedWrite"];
         self.devtools("Browser.grantPermissions", json!({ "permissions": both }));
         let text =

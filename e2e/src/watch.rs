@@ -1,9 +1,9 @@
-//! What the driver tells of a page.
+//! What the driver reports about a page.
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What the driver has told so far; it tells everything once.
+/// What the driver has reported so far; it reports everything once.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) console: Vec<(String, String)>,

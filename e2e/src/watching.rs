@@ -1,4 +1,4 @@
-//! What goes on behind the page: the console, and every address it asks for.
+//! What happens behind the page: the console, and every address it requests.
 use std::collections::BTreeSet;
 
 use crate::driver::Kind;
@@ -21,14 +21,14 @@ impl Page {
         watch.console.iter().filter(|(level, _)| level == "SEVERE").map(|(_, text)| text.clone()).collect()
     }
 
-    /// Every address asked for since the browser started, also those that were refused.
+    /// Every address requested since the browser started, including refused ones.
     #[track_caller]
     pub fn requests(&self) -> BTreeSet<String> {
         self.listen();
         self.watch.borrow().requests.clone()
     }
 
-    /// Addresses asked for outside the page's own folder.
+    /// Addresses requested outside of the page's own directory.
     #[track_caller]
     pub fn foreign_requests(&self) -> Vec<String> {
         let own = [self.base(), "data:", "blob:", "about:"];
@@ -36,7 +36,7 @@ impl Page {
         requests.into_iter().filter(|url| !own.iter().any(|start| url.starts_with(start))).collect()
     }
 
-    /// Fails where the console holds an error or the page asked anyone but itself for anything.
+    /// Fails if the console contains an error, or if the page requested anything from anyone but itself.
     #[track_caller]
     pub fn assert_quiet(&self) {
         assert_eq!(self.console_errors(), [""; 0], "errors in the console");
@@ -55,14 +55,15 @@ impl Page {
         watch.requests.extend(network.iter().filter_map(|entry| requested(&entry.message)));
     }
 
-    /// Its driver has no logs to ask for: errors are among what it writes, requests are those that the page itself knows.
+    /// Its driver has no logs to query: errors are among what it writes, requests are those that the page itself
+    /// knows.
     #[track_caller]
     fn listen_to_firefox(&self) {
         let asked = self.js("return performance.getEntriesByType('resource').map(entry => entry.name)", &[]);
         let asked = asked.as_array().into_iter().flatten().filter_map(|url| url.as_str());
         let errors = self.driver.said().into_iter().filter(|line| {
-            // What Firefox's own parts say, which find no network, is not the page's; nor is what has no file, as where a worker
-            // that is ended was at work.
+            // Messages from Firefox's own parts, which find no network, are not the page's; nor are those without a
+            // file, as from a worker that was terminated while busy.
             let own = ["resource://", "chrome://", "console.error: RSLoader"]
                 .iter()
                 .any(|part| line.contains(part));

@@ -1,4 +1,4 @@
-//! The tree with switches: what the compiler refuses is taken out until it compiles.
+//! The tree with switches: mutants that the compiler rejects are removed until it compiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,18 +15,18 @@ use crate::switches;
 /// The crates whose mutants are listed, by folder.
 pub(crate) const CRATES: [&str; 4] = ["topology", "schedule", "operators", "estimate"];
 
-/// What calls the harness in the copy.
+/// The file that calls the harness in the copy.
 pub(crate) const PINNED: &str = "tests/suite/pinned_plans/mod.rs";
 
-/// More rounds than have been seen.
+/// More rounds than were ever needed.
 const MOST_ROUNDS: u32 = 60;
 
-/// What the compiler refuses.
+/// What the compiler rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// What would stand there: no mutant that anybody could run.
+    /// The mutated code itself: not a mutant that could ever run.
     Mutant,
-    /// What stands around it so that it can be switched.
+    /// The code around it that makes it switchable.
     Switch,
 }
 
@@ -34,14 +34,14 @@ pub(crate) enum Refused {
 pub(crate) struct Tree {
     pub(crate) folder: PathBuf,
     pub(crate) placed: BTreeSet<u32>,
-    /// What the compiler says of those that it refuses.
+    /// The compiler's messages for those that it rejects.
     pub(crate) refused: BTreeMap<u32, (Refused, String)>,
 }
 
-/// The repository's files as they stand, at `folder`, with `mutants` behind switches.
+/// The repository's current files, at `folder`, with `mutants` behind switches.
 ///
 /// # Errors
-/// Where it does not compile for another reason than a mutant.
+/// If it does not compile for a reason other than a mutant.
 pub(crate) fn tree(root: &Path, folder: PathBuf, mutants: &[Mutant]) -> Result<Tree> {
     let switched: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
     copy(root, &folder, &switched)?;
@@ -88,7 +88,8 @@ pub(crate) fn tree(root: &Path, folder: PathBuf, mutants: &[Mutant]) -> Result<T
     bail!("still refused after {MOST_ROUNDS} rounds")
 }
 
-/// What git knows of `root`, at `folder`, with the switch as a dependency. Files that are `switched` are written by each round.
+/// Copies the files of `root` that git tracks to `folder`, with the switch as a dependency. `switched` files are
+/// written in each round.
 fn copy(root: &Path, folder: &Path, switched: &BTreeSet<&str>) -> Result<()> {
     let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().context("git")?;
     let files = String::from_utf8(output.stdout)?;
@@ -111,7 +112,7 @@ fn copy(root: &Path, folder: &Path, switched: &BTreeSet<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What was refused the last time: the compiler is not asked again of a mutant that is called the same.
+/// What was rejected last time: the compiler is not asked again about a mutant with the same name.
 fn known(path: &Path, mutants: &[Mutant]) -> (BTreeMap<u32, (Refused, String)>, BTreeSet<String>) {
     let numbers: BTreeMap<&str, u32> =
         mutants.iter().map(|mutant| (mutant.name.as_str(), mutant.number)).collect();
@@ -147,7 +148,7 @@ fn keep(
     write_if_changed(path, &text)
 }
 
-/// Of all mutants around an error that is in none of them, those that are likely to cause it.
+/// Among all mutants around an error that is inside none of them, those that are likely to cause it.
 fn suspects(error: &Error, around: BTreeSet<u32>, mutants: &[Mutant]) -> BTreeSet<u32> {
     let causes: &[Genre] = if error.words.starts_with("E0004") {
         &[Genre::MatchArm, Genre::MatchArmGuard]
@@ -160,7 +161,7 @@ fn suspects(error: &Error, around: BTreeSet<u32>, mutants: &[Mutant]) -> BTreeSe
     if few.is_empty() { around } else { few }
 }
 
-/// Where the manifest `file` finds the repository's root, if what it describes is switched or switches.
+/// The path from the manifest `file` to the repository's root, if its crate is switched or switches.
 fn needs_switch(file: &str) -> Option<&'static str> {
     let crates = CRATES.iter().any(|name| file == format!("crates/{name}/Cargo.toml"));
     if crates { Some("../../") } else { (file == "Cargo.toml").then_some("") }
@@ -173,7 +174,7 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Cargo in the copy: without lints, which what is switched would break by the thousand.
+/// Cargo in the copy: without lints, of which the switched code would trigger thousands.
 pub(crate) fn cargo(folder: &Path) -> Command {
     let mut command = Command::new("cargo");
     command
@@ -186,7 +187,7 @@ pub(crate) fn cargo(folder: &Path) -> Command {
 
 struct Error {
     words: String,
-    /// Where, the place itself first and what is said beside it behind.
+    /// Places, the primary one first and the notes' after it.
     places: Vec<(String, Place)>,
     /// The function that a constant calls.
     wanted_constant: Option<String>,
@@ -231,7 +232,7 @@ fn spans(message: &Value, places: &mut Vec<(String, Place)>) {
     let (primary, others): (Vec<&Value>, Vec<&Value>) =
         own.iter().partition(|span| span["is_primary"] == true);
     for mut span in primary.into_iter().chain(others) {
-        // Where a macro is called counts, not where it is written.
+        // The call site of a macro counts, not its definition.
         while span["expansion"]["span"].is_object() {
             span = &span["expansion"]["span"];
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Line and column, from 1.
 pub(crate) type Place = (usize, usize);
 
-/// What of the source a mutant changes.
+/// The part of the source that a mutant changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Genre {
     FnValue,
@@ -24,25 +24,25 @@ pub(crate) enum Genre {
 /// One change of one expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Mutant {
-    /// Its place in the list, from 1: what switches it on.
+    /// Its position in the list, from 1: the number that switches it on.
     pub(crate) number: u32,
     pub(crate) genre: Genre,
-    /// What stands there instead.
+    /// The code that replaces it.
     pub(crate) replacement: String,
     pub(crate) file: String,
     pub(crate) start: Place,
-    /// What cargo-mutants calls it.
+    /// The name that cargo-mutants gives it.
     pub(crate) name: String,
 }
 
 /// cargo-mutants' configuration.
 const CONFIGURATION: &str = ".cargo/mutants.toml";
 
-/// Every mutant that `.cargo/mutants.toml` does not leave out. cargo-mutants 27.1 asks it of no field that is deleted
-/// (`visit.rs:visit_expr_struct`), so that it is asked here once more.
+/// Every mutant that `.cargo/mutants.toml` does not exclude. cargo-mutants 27.1 does not apply the exclusions to deleted
+/// fields (`visit.rs:visit_expr_struct`), so they are applied again here.
 ///
 /// # Errors
-/// Where cargo-mutants is missing, or lists what is not known here.
+/// If cargo-mutants is missing or lists a mutant of an unknown kind.
 pub(crate) fn all(root: &Path) -> Result<Vec<Mutant>> {
     let output = Command::new("cargo")
         .args(["mutants", "--workspace", "--list", "--json"])
@@ -57,10 +57,10 @@ pub(crate) fn all(root: &Path) -> Result<Vec<Mutant>> {
     numbered.map(|(one, number)| read(one, number).with_context(|| format!("{one}"))).collect()
 }
 
-/// The names that a configuration leaves out.
+/// The names that a configuration excludes.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is not a valid configuration.
 pub(crate) fn left_out(configuration: &str) -> Result<RegexSet> {
     let table: toml::Table = configuration.parse()?;
     let all = table.get("exclude_re").and_then(toml::Value::as_array).into_iter().flatten();

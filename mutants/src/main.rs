@@ -1,13 +1,14 @@
-//! How many mutants of what estimates the exact tests catch: `cargo run -p mutants`.
+//! How many mutants of the estimating code the exact tests catch: `cargo run -p mutants`.
 //!
-//! cargo-mutants compiles the engine and its suite anew for each mutant, which takes days for all of them. Here all stand in one
-//! program, each behind a switch (`switches.rs`); what the compiler refuses is taken out (`compile.rs`). Then each mutant is switched
-//! on by itself: first before the pinned plans, within one process (`harness.rs`), then, where none of their figures moves, before
-//! the other exact tests that meet it (`programs.rs`). What no test meets survives without being run.
+//! cargo-mutants recompiles the engine and its suite for each mutant, which takes days for all of them. Here all of them are
+//! compiled into one program, each behind a switch (`switches.rs`); those that the compiler rejects are removed (`compile.rs`).
+//! Then each mutant is switched on by itself: first for the pinned plans, in one process (`harness.rs`), and if none of their
+//! figures changes, for the other exact tests that reach it (`programs.rs`). A mutant that no test reaches survives without
+//! a run.
 //!
-//! `cargo run -p mutants -- SEED:COUNT` draws that many plans (`tests/suite/pinned_plans/draw.rs`; `guide` draws the guide's) and prints the
-//! rows of those that catch what the run before did not: `SHARDSCOPE_PIN=1 cargo test --test suite pinned` gives them their hashes, once they
-//! stand in the table.
+//! `cargo run -p mutants -- SEED:COUNT` draws that many plans (`tests/suite/pinned_plans/draw.rs`; `guide` draws the guide's)
+//! and prints the rows of those that catch mutants which the previous run missed. Once the rows are in the table,
+//! `SHARDSCOPE_PIN=1 cargo test --test suite pinned` fills in their hashes.
 mod compile;
 mod list;
 mod programs;
@@ -30,13 +31,13 @@ use compile::write_if_changed;
 use programs::Pinned;
 use report::{Found, Outcome};
 
-/// Tests that compare exactly, one a line: modules of the suite, and crates' own tests behind the name of their crate.
+/// Tests that compare exactly, one per line: modules of the suite, and crates' own tests after the name of their crate.
 const EXACT: &str = include_str!("../exact.txt");
 
 /// Stride through the list of mutants.
 const STEP: u32 = 61;
 
-/// What a test takes that is run only where no shorter one notices.
+/// A test that takes this long runs only if no shorter one notices the mutant.
 const LONG: Duration = Duration::from_secs(1);
 
 fn main() -> Result<()> {
@@ -68,7 +69,7 @@ fn main() -> Result<()> {
     }
 
     let mut program = Pinned::new(suite, &tree.folder);
-    // In steps over the list, so that what was answered at any time is of all crates alike.
+    // In strides over the list, so that the results at any time cover all crates evenly.
     let mut numbers: Vec<u32> = tree.placed.iter().copied().collect();
     numbers.sort_by_key(|number| (number % STEP, *number));
     let mut answers = File::create(work.join("answers.tsv"))?;
@@ -96,7 +97,7 @@ fn main() -> Result<()> {
         if !matches!(outcome.found, Found::Survived | Found::Unmet) {
             continue;
         }
-        // Those that take long come last, by themselves.
+        // The slow ones come last, one at a time.
         for (program, long) in built.iter().flat_map(|program| [(program, false), (program, true)]) {
             let meeting: Vec<_> = (tests.iter())
                 .filter(|test| {
@@ -117,7 +118,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether `program` is what cargo compiled of the target `name`.
+/// Whether `program` is what cargo compiled from the target `name`.
 fn is_of(program: &Path, name: &str) -> bool {
     let file = program.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     file.rsplit_once('-').is_some_and(|(stem, _)| stem == name)

@@ -1,4 +1,4 @@
-//! Test programs of the tree with switches, and what they say of a mutant.
+//! Test programs of the tree with switches, and their results for a mutant.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use crate::compile::{CRATES, cargo};
 
-/// For all that a mutant's pinned plans take, some seconds: an endless loop that asks for no mutant.
+/// Time limit for all of a mutant's pinned plans, which take some seconds: it ends an endless loop that never reads a switch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The time in which the pinned plans are all worked out.
+/// Time limit for estimating all pinned plans.
 const BEGINNING: Duration = Duration::from_secs(600);
 
-/// Compiles what tests are exact in: the suite and the crates' own.
+/// Compiles the test programs that contain exact tests: the suite and the crates' own.
 ///
 /// # Errors
-/// Where cargo fails.
+/// If cargo fails.
 pub(crate) fn build(tree: &Path) -> Result<Vec<PathBuf>> {
     let mut command = cargo(tree);
     command.args([
@@ -83,10 +83,10 @@ impl Pinned {
         Ok(())
     }
 
-    /// What happens to the pinned plans with mutant `number`: a word, and behind a tab where.
+    /// What happens to the pinned plans with mutant `number`: a word, then a tab and where.
     ///
     /// # Errors
-    /// Where the program cannot be started.
+    /// If the program cannot be started.
     pub(crate) fn ask(&mut self, number: u32) -> Result<String> {
         if self.running.is_none() {
             self.start()?;
@@ -108,7 +108,7 @@ impl Pinned {
 /// Prints the rows of plans, drawn as `asked`, that catch some of `wanted`.
 ///
 /// # Errors
-/// Where the program cannot be started.
+/// If the program cannot be started.
 pub(crate) fn draw(suite: &Path, folder: &Path, asked: &str, wanted: &BTreeSet<u32>) -> Result<()> {
     let file = folder.with_file_name("wanted");
     std::fs::write(&file, wanted.iter().map(|number| format!("{number}\n")).collect::<String>())?;
@@ -141,13 +141,13 @@ pub(crate) struct Test {
     pub(crate) meets: BTreeSet<u32>,
 }
 
-/// What `command` says within `most`, and whether it succeeded: nothing where it was ended.
+/// The output of `command` within `most`, and whether it succeeded: `None` if it was stopped.
 fn ended(command: &mut Command, most: Duration) -> Result<Option<(bool, String)>> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut output = child.stdout.take().context("its output")?;
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
-        // What was said until then counts.
+        // The output up to then counts.
         let _ = output.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
@@ -163,10 +163,10 @@ fn ended(command: &mut Command, most: Duration) -> Result<Option<(bool, String)>
     Ok(None)
 }
 
-/// The tests of `program` that `counts` says yes to, each run once.
+/// The tests of `program` that `counts` accepts, each run once.
 ///
 /// # Errors
-/// Where one fails without a mutant.
+/// If one fails without a mutant.
 pub(crate) fn tests(program: &Path, folder: &Path, counts: impl Fn(&str) -> bool) -> Result<Vec<Test>> {
     let list = Command::new(program).args(["--list", "--format", "terse"]).current_dir(folder).output()?;
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
@@ -188,10 +188,10 @@ pub(crate) fn tests(program: &Path, folder: &Path, counts: impl Fn(&str) -> bool
     Ok(tests)
 }
 
-/// Which of `tests` of one program notices mutant `number`: a word, and behind a tab which.
+/// Which of `tests` of one program notices mutant `number`: a word, then a tab and the test.
 ///
 /// # Errors
-/// Where the program cannot be started.
+/// If the program cannot be started.
 pub(crate) fn noticed(tests: &[&Test], number: u32, folder: &Path) -> Result<Option<String>> {
     let Some(first) = tests.first() else { return Ok(None) };
     let mut command = Command::new(&first.program);

@@ -1,4 +1,4 @@
-//! Which mutants a place in a source with switches belongs to: those that the compiler refuses there.
+//! Which mutants a place in a source with switches belongs to: those that the compiler rejects there.
 
 use std::collections::BTreeSet;
 
@@ -11,30 +11,30 @@ use crate::list::Place;
 
 type Range = (Place, Place);
 
-/// What stands where.
+/// The places of switches and replacements in a source.
 #[derive(Default)]
 pub(crate) struct Regions {
     /// Calls of `on`.
     switches: Vec<(Place, u32)>,
-    /// What stands there instead where a mutant is on.
+    /// The replacement code that runs if a mutant is on.
     replaced: Vec<(Range, u32)>,
     /// Expressions, arms and statements around them.
     around: Vec<Range>,
 }
 
 impl Regions {
-    /// Of a source with switches.
+    /// Reads a source with switches.
     ///
     /// # Errors
-    /// Where it cannot be parsed.
+    /// If it cannot be parsed.
     pub(crate) fn of(text: &str) -> syn::Result<Self> {
         let mut regions = Self::default();
         regions.visit_file(&syn::parse_file(text)?);
         Ok(regions)
     }
 
-    /// The mutant whose replacement `place` is in, with `true`, else those of the least expression around it that has some: it is the
-    /// switch itself that does not compile.
+    /// The mutant whose replacement contains `place`, with `true`; otherwise those of the smallest enclosing expression that has
+    /// any: then the switch itself does not compile.
     pub(crate) fn blamed(&self, place: Place) -> (BTreeSet<u32>, bool) {
         let is_in = |range: &Range| range.0 <= place && place <= range.1;
         let own = self.replaced.iter().filter(|(range, _)| is_in(range)).max_by_key(|(range, _)| range.0);

@@ -1,4 +1,4 @@
-//! What was found, to be read.
+//! The results as a readable report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::list::Mutant;
 
-/// Of a hundred viable mutants, how many are caught at least: what was reached when it was last measured, so that it only grows.
+/// The fewest of a hundred viable mutants to catch: the score at the last measurement, so that it only grows.
 pub(crate) const LEAST: f64 = 99.7;
 
 /// What became of a mutant.
@@ -16,19 +16,19 @@ pub(crate) const LEAST: f64 = 99.7;
 pub(crate) enum Found {
     /// An exact test gives another figure, or panics.
     Caught,
-    /// What takes much longer than without it, or never ends.
+    /// A run takes much longer than without it, or never ends.
     Endless,
-    /// No exact test notices, though some meet it.
+    /// No exact test notices it, though some reach it.
     Survived,
-    /// No exact test comes to where it is.
+    /// No exact test reaches it.
     Unmet,
-    /// It stands where nothing can be switched, or its switch does not compile.
+    /// Nothing can be switched where it is, or its switch does not compile.
     NotSwitched,
     /// It does not compile.
     Unviable,
 }
 
-/// What became of a mutant, and by what.
+/// What became of a mutant, and the test or plan that decided it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) found: Found,
@@ -40,7 +40,7 @@ impl Outcome {
         Self { found, by: by.to_owned() }
     }
 
-    /// Of a word and, behind a tab, by what.
+    /// Parses a word and, after a tab, the test or plan.
     pub(crate) fn read(answer: &str) -> Self {
         let (word, by) = answer.split_once('\t').unwrap_or((answer, ""));
         let found = match word {
@@ -53,13 +53,13 @@ impl Outcome {
     }
 }
 
-/// Where what became of each mutant is written.
+/// The file to which each mutant's outcome is written.
 const OUTCOMES: &str = "outcomes.tsv";
 
-/// The mutants that the run before did not catch.
+/// The mutants that the previous run did not catch.
 ///
 /// # Errors
-/// Where none was before.
+/// If there was no previous run.
 pub(crate) fn not_caught(work: &Path, mutants: &[Mutant]) -> Result<BTreeSet<u32>> {
     let text = std::fs::read_to_string(work.join(OUTCOMES)).context("no run before")?;
     let (survived, unmet) = (format!("{:?}\t", Found::Survived), format!("{:?}\t", Found::Unmet));
@@ -75,10 +75,10 @@ pub(crate) fn not_caught(work: &Path, mutants: &[Mutant]) -> Result<BTreeSet<u32
         .collect())
 }
 
-/// Writes `outcomes.tsv` into `work`, prints what was not caught and the score, and returns it: caught of a hundred viable ones.
+/// Writes `outcomes.tsv` into `work`, prints the mutants not caught, and prints and returns the score: caught per hundred viable.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// If the file cannot be written.
 pub(crate) fn write(work: &Path, mutants: &[Mutant], outcomes: &BTreeMap<u32, Outcome>) -> Result<f64> {
     let mut text = String::from("found\tmutant\tby\n");
     let mut counts: BTreeMap<Found, u32> = BTreeMap::new();

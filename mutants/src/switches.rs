@@ -1,4 +1,4 @@
-//! Mutants into sources: each changed expression stands beside the one that it would replace, and a switch chooses.
+//! Puts mutants into sources: each changed expression is placed next to its original, and a switch chooses between them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,17 +12,17 @@ use syn::{
 
 use crate::list::{Genre, Mutant, Place};
 
-/// Files with their switches: texts by path, and the numbers of the mutants that are in them.
+/// Files with their switches: texts by path, and the numbers of the mutants in them.
 pub(crate) struct Switched {
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) placed: BTreeSet<u32>,
 }
 
-/// Puts all of `mutants` that are not in `left_out` into the sources that `read` gives. Functions named in `constant` stay `const`,
-/// without switches; others are no longer.
+/// Puts all of `mutants` that are not in `left_out` into the sources that `read` returns. Functions named in `constant` stay
+/// `const`, without switches; all others lose `const`.
 ///
 /// # Errors
-/// Where a source cannot be read or parsed.
+/// If a source cannot be read or parsed.
 pub(crate) fn place(
     mutants: &[Mutant],
     left_out: &BTreeSet<u32>,
@@ -31,7 +31,7 @@ pub(crate) fn place(
 ) -> anyhow::Result<Switched> {
     let mut by_file: BTreeMap<&str, HashMap<Place, Vec<&Mutant>>> = BTreeMap::new();
     for mutant in mutants {
-        // A file of which all are left out is written anew all the same.
+        // A file whose mutants are all left out is rewritten too.
         let at = by_file.entry(&mutant.file).or_default();
         if !left_out.contains(&mutant.number) {
             at.entry(mutant.start).or_default().push(mutant);
@@ -48,11 +48,11 @@ pub(crate) fn place(
 }
 
 struct Placer<'a> {
-    /// Those not placed yet, by where what they replace begins.
+    /// Those not placed yet, by the start of the code that they replace.
     at: HashMap<Place, Vec<&'a Mutant>>,
     placed: &'a mut BTreeSet<u32>,
     constant: &'a BTreeSet<String>,
-    /// How many constants the visitor is inside of: nothing can be switched there.
+    /// How many constants enclose the visitor's position: nothing can be switched there.
     depth: u32,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Placer<'a> {
         self.depth -= 1;
     }
 
-    /// The function returns another value at once.
+    /// Makes the function return another value at once.
     fn function(
         &mut self,
         signature: &mut Signature,
@@ -104,7 +104,8 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// A function that returns `impl Iterator` can return no iterator of another type, but end it at once and go on with others.
+    /// A function that returns `impl Iterator` cannot return an iterator of another type, but it can end its own at once and
+    /// chain another.
     fn iterator(&mut self, output: &ReturnType, mutant: &Mutant, block: &mut Block) -> bool {
         let is_iterator = matches!(output, ReturnType::Type(_, of) if matches!(**of, Type::ImplTrait(_)));
         let Some(Stmt::Expr(last, None)) = block.stmts.last_mut().filter(|_| is_iterator) else {
@@ -126,7 +127,7 @@ impl<'a> Placer<'a> {
         true
     }
 
-    /// `a + b` as `match (a, b) { (l, r) => if on(1) { l - r } else { l + r } }`: both sides are worked out once.
+    /// `a + b` as `match (a, b) { (l, r) => if on(1) { l - r } else { l + r } }`: both sides are evaluated once.
     fn binary(&mut self, expr: &mut Expr, found: &[&Mutant]) {
         let Expr::Binary(binary) = &*expr else { return };
         let (left, right, op) = (&binary.left, &binary.right, &binary.op);
@@ -136,7 +137,7 @@ impl<'a> Placer<'a> {
         if let BinOp::And(_) | BinOp::Or(_) = op {
             let [mutant] = found else { return };
             let on = self.on(mutant);
-            // Whether the right side is asked hangs on the left one: `&&` asks where it holds, `||` where it does not.
+            // The left side decides whether the right one is evaluated: `&&` evaluates it if the left holds, `||` if it does not.
             *expr = if matches!(op, BinOp::And(_)) {
                 parse_quote!( ({ let __l: bool = #left; if __l == #on { __l } else { #right } }) )
             } else {
@@ -265,7 +266,7 @@ impl VisitMut for Placer<'_> {
         }
     }
 
-    /// A field takes the value that it has in what stands behind `..`.
+    /// A field takes the value that it has in the base expression after `..`.
     fn visit_expr_struct_mut(&mut self, of: &mut ExprStruct) {
         let spans: Vec<Span> = of.fields.iter().map(|field| field.span()).collect();
         let found: Vec<_> = spans.into_iter().map(|span| self.take(span, Genre::StructField)).collect();

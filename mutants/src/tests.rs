@@ -1,4 +1,4 @@
-//! Switches in a small source, and whom an error in it belongs to.
+//! Switches in a small source, and which mutant an error in it belongs to.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ fn switched(mutants: &[Mutant], constant: &[&str]) -> Switched {
     place(mutants, &BTreeSet::new(), &constant, |_| Ok(SOURCE.to_owned())).unwrap()
 }
 
-/// All that stands in the source, on one line.
+/// The whole source on one line.
 fn text(mutants: &[Mutant]) -> String {
     switched(mutants, &[]).files["a.rs"].split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -57,7 +57,7 @@ fn each_kind_of_mutant_stands_behind_a_switch() {
     assert!(found.contains("if ::mutant_switch::on(1u32) { return 0; }"), "{found}");
     let chain = "(match ((a), (b)) { (__l, __r) => if ::mutant_switch::on(3u32) { __l * __r } else { \
                  if ::mutant_switch::on(2u32) { __l - __r } else { __l + __r } } })";
-    // However the printer sets braces and commas.
+    // Independent of how the printer places braces and commas.
     let bare = |text: &str| text.replace([' ', ',', '{', '}'], "");
     assert!(bare(&found).contains(&bare(chain)), "{found}");
 
@@ -106,7 +106,7 @@ fn an_error_belongs_to_the_replacement_it_is_in_or_to_the_least_switch_around_it
     };
     assert_eq!(of("__l - __r"), (BTreeSet::from([1]), true));
     assert_eq!(of("__l * __r"), (BTreeSet::from([2]), true));
-    // In neither: it is the least switch around it that does not compile.
+    // In neither: the smallest switch around it does not compile.
     assert_eq!(of("__l + __r"), (BTreeSet::from([1]), false));
     assert_eq!(of("const FOUR").0, BTreeSet::new());
 }

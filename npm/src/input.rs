@@ -1,4 +1,4 @@
-//! What a caller hands in: texts, settings, answers.
+//! The caller's input: texts, settings, answers.
 
 use serde_json::{Map, Value};
 use shardscope::bash::Environment;

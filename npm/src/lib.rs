@@ -1,5 +1,5 @@
-//! The engine for JavaScript: JSON strings in, JSON strings out. `index.js` beside it turns them into objects;
-//! `index.d.ts` types them. Nothing here panics on any input.
+//! The engine for JavaScript: JSON strings in, JSON strings out. `index.js` converts them to objects; `index.d.ts`
+//! types them. Nothing here panics on any input.
 
 mod input;
 
@@ -34,7 +34,7 @@ pub fn estimate(input: &str) -> String {
     })
 }
 
-/// The report as `text` or `markdown`; empty when the input makes no plan.
+/// The report as `text` or `markdown`; empty if the input does not form a plan.
 #[wasm_bindgen(js_name = reportText)]
 pub fn report_text(input: &str, markdown: bool) -> String {
     let Ok(input) = Input::parse(input) else { return String::new() };
@@ -79,8 +79,8 @@ pub fn search(input: &str, limit: u32, tries: u32, vary: &str) -> String {
     json(&found)
 }
 
-/// Why a layout is not the answer, `text` as people write layouts (`TP 4 PP 8 recompute full`), against the fastest that a whole
-/// search finds: `{why, starts, change, best}`. An error is `{"error": …}`.
+/// Why a layout is not the answer, with `text` as people write layouts (`TP 4 PP 8 recompute full`), against the
+/// fastest that a whole search finds: `{why, starts, change, best}`. An error is `{"error": …}`.
 #[wasm_bindgen(js_name = whyNot)]
 pub fn why_not(input: &str, text: &str) -> String {
     let input = match Input::parse(input) {
@@ -102,7 +102,7 @@ pub fn why_not(input: &str, text: &str) -> String {
     let checked = layout.checked(&plan);
     let change = layout.changes_from(&Variant::from_plan(&plan));
     json(&Why {
-        // Where nothing fits there is no answer to be held against.
+        // If nothing fits there is no answer to compare with.
         why: engine::why_not(&checked, fastest.as_ref().unwrap_or(&plan)).sentence(),
         starts: checked.is_ok(),
         change: Object(change.iter().map(|(field, value)| (field.name(), value.as_str())).collect()),
@@ -119,7 +119,7 @@ struct Why<'w> {
     starts: bool,
     /// What it changes of the input's plan.
     change: Object<&'static str, &'w str>,
-    /// What it is held against; none where nothing fits.
+    /// What it is compared with; `None` if nothing fits.
     best: Option<Layout<'w>>,
 }
 
@@ -158,7 +158,7 @@ struct Answered<'w> {
     answer: String,
     /// Whether there is one.
     answered: bool,
-    /// Every size, kind or model that was looked at, in order.
+    /// Every size, kind or model that was evaluated, in order.
     lines: Vec<Line<'w>>,
 }
 
@@ -168,7 +168,7 @@ struct Line<'w> {
     name: &'w str,
     /// Whether it is the answer.
     chosen: bool,
-    /// None where nothing fits.
+    /// `None` if nothing fits.
     layout: Option<Layout<'w>>,
     gpus: Option<u64>,
     tokens_per_second: Option<f64>,
@@ -194,7 +194,7 @@ impl<'w> Line<'w> {
 /// What a search found.
 #[derive(Serialize)]
 struct Found<'w> {
-    /// Parts of the space looked at, and all of them.
+    /// Parts of the space that were evaluated, and their total.
     tried: u64,
     of: u64,
     /// Those that the framework refuses, and those that do not fit.
@@ -243,7 +243,7 @@ fn error(problem: &str) -> String {
     json(&Object(vec![("error", problem)]))
 }
 
-/// The fragment of a link that carries the input: by name when it is settings alone, else with its texts.
+/// The fragment of a link that carries the input: as settings if there are only settings, otherwise with its texts.
 #[wasm_bindgen]
 pub fn share(input: &str) -> String {
     Input::parse(input).map_or_else(|_| String::new(), |input| link::encode(&input.shared()))
@@ -266,7 +266,7 @@ pub fn schema() -> String {
     report::SCHEMA.to_owned()
 }
 
-/// A document that says only what is wrong with the call.
+/// A document that only says what is wrong with the call.
 fn refusal(problem: String) -> String {
     Document::refusal(&problem).to_json(false)
 }

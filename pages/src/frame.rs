@@ -1,44 +1,14 @@
-//! What every page has around its content: the head, the way back, the way to the others.
-
-use std::borrow::Cow;
+//! The frame of every page: the head, the link back, and the links to the other pages.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
-use crate::{evidence, gallery, guide};
-use shardscope::session::given::{GIVEN, given};
 
-/// Every page, in the order of the links.
-#[must_use]
-pub fn pages() -> Vec<Page> {
-    let mut all = Vec::from(guide::pages());
-    all.push(evidence::page());
-    all.push(gallery::page());
-    all
-}
-
-/// The files that the pages load, besides `pages.css`, which the build joins; and those that the main page's engine does.
-#[must_use]
-pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
-    vec![
-        ("icon.svg", include_str!("../../assets/icon.svg").into()),
-        ("evidence.js", include_str!("../assets/evidence.js").into()),
-        ("tables.txt", tables().into()),
-    ]
-}
-
-/// The texts of the engine's tables by name, which the main page has beside its program.
-fn tables() -> String {
-    let given = given();
-    let texts = shardscope::tables().map(|table| (table.name(), table.text()));
-    shardscope::joined(texts.chain([(GIVEN, given.as_str())]))
-}
-
-/// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
+/// As in `index.html`, the placeholder is replaced by the digests of the inline scripts when the page is built.
 const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// As in `index.html`, a theme that the reader chose holds before the first paint.
+/// As in `index.html`, a theme chosen by the reader is applied before the first paint.
 const THEME: &str = r#"
 try {
   var theme = (localStorage.getItem("shardscope.theme") || "").replace(/"/g, "");
@@ -46,7 +16,7 @@ try {
 } catch (_) { /* storage may be forbidden, as in a sandboxed frame */ }
 "#;
 
-/// The mark of the project, as the main page has it.
+/// The project's logo, as on the main page.
 fn mark() -> Markup {
     html! {
         svg.mark width="20" height="20" viewBox="0 0 20 20" aria-hidden="true" {
@@ -57,14 +27,16 @@ fn mark() -> Markup {
     }
 }
 
-/// `page` as a whole document.
-#[must_use]
-pub fn framed(page: &Page) -> String {
-    document(page.file, page.name, page.about, page.scripts, &(page.body)())
-}
-
-/// A whole document of a file, with a name, a sentence about it, modules that it runs, and its content.
-pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], body: &Markup) -> String {
+/// The complete document of a file, with links to `pages`, a name, a one-sentence description, modules that it runs,
+/// and its content.
+pub(crate) fn document(
+    pages: &[Page],
+    file: &str,
+    name: &str,
+    about: &str,
+    scripts: &[&str],
+    body: &Markup,
+) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -93,7 +65,7 @@ pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], bo
                     a.home href="./" { (mark()) "Shardscope" }
                     nav aria-label="Pages" {
                         a href="./" { "Calculator" }
-                        @for other in pages() {
+                        @for other in pages {
                             a href=(other.file) aria-current=[(other.file == file).then_some("page")] { (other.name) }
                         }
                     }

@@ -1,5 +1,5 @@
-//! The worked examples of the main page as pages of their own: a link to one shows its picture where links are shown with
-//! pictures, which a link of the main page cannot, whose plan stands behind `#` and reaches no server.
+//! The worked examples of the main page as separate pages. A link to one can be shown with its picture; a link to the
+//! main page cannot, because its plan is after the `#` and reaches no server.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,26 +13,26 @@ use shardscope::units::{gib, percent, seconds};
 use crate::frame::document;
 use crate::page::Page;
 
-/// What a card measures, as those who show links ask for it. Unit: pixel.
+/// Size of a card, as expected by services that preview links. Unit: pixel.
 pub const CARD: [u32; 2] = [1200, 630];
-/// Around everything on a card.
+/// Margin around the content of a card. Unit: pixel.
 const MARGIN: f64 = 56.0;
 /// Top of the bars. Unit: pixel.
 const BARS: f64 = 330.0;
 
-/// An example with what it comes to, in words.
+/// An example with its results, in words.
 struct Worked {
     name: String,
     about: String,
     chapter: &'static str,
-    /// Name of its files, without what they end in.
+    /// The name of its files, without extension.
     stem: String,
-    /// What stands behind `#`.
+    /// The part of its link after `#`.
     link: String,
     title: String,
-    /// Memory and time, in a sentence.
+    /// Memory and time, in one sentence.
     verdict: String,
-    /// What was published of it beside its estimate.
+    /// What was published about it, next to its estimate.
     published: Option<String>,
     /// The bars of its stages, as SVG.
     bars: String,
@@ -48,13 +48,13 @@ fn worked() -> &'static [Worked] {
                 let state = State::new(example.input.clone());
                 let Some(shown) = &state.shown else { continue };
                 let mut stem = format!("example-{}", file_stem(shown));
-                // Examples of one model and machine have the same name.
+                // Examples of the same model and machine share a name.
                 while !taken.insert(stem.clone()) {
                     stem.push_str("-b");
                 }
                 all.push(Worked {
                     chapter: chapter.title,
-                    // Settings are the shorter link; a plan that they cannot say is carried by its text.
+                    // A settings link is shorter; a plan that settings cannot express is linked by its text.
                     link: settings_link(&state).unwrap_or_else(|| script_link(&state)),
                     title: title(shown),
                     verdict: verdict(shown),
@@ -84,7 +84,7 @@ fn published(example: &Example) -> Option<String> {
     Some(format!("Published: {}; estimated: {}{}.", published.words(), estimated.words, estimated.beside))
 }
 
-/// The page that leads to all of them.
+/// The page that links to all of them.
 #[must_use]
 pub fn page() -> Page {
     let about =
@@ -94,14 +94,14 @@ pub fn page() -> Page {
 
 fn body() -> Markup {
     html! {
-        // Examples of a chapter follow each other.
+        // Examples of a chapter are consecutive.
         @for chapter in worked().chunk_by(|one, next| one.chapter == next.chapter) {
             @if let Some(first) = chapter.first() { h2 { (first.chapter) } }
             ul.runs {
                 @for one in chapter {
                     li {
                         a.run href={ (one.stem) ".html" } {
-                            // Its words stand below it.
+                            // The caption is below it.
                             img src={ (one.stem) ".svg" } width=(CARD[0]) height=(CARD[1]) alt="" loading="lazy";
                             strong { (one.name) }
                             span { (one.about) }
@@ -114,24 +114,24 @@ fn body() -> Markup {
     }
 }
 
-/// Every example's page and picture: names and contents.
+/// Every example's page, which links to `pages`, and its picture, as names and contents.
 #[must_use]
-pub fn examples() -> Vec<(String, String)> {
+pub fn examples(pages: &[Page]) -> Vec<(String, String)> {
     let both = |one: &Worked| {
-        [(format!("{}.html", one.stem), one.page()), (format!("{}.svg", one.stem), one.card())]
+        [(format!("{}.html", one.stem), one.page(pages)), (format!("{}.svg", one.stem), one.card())]
     };
     worked().iter().flat_map(both).collect()
 }
 
 impl Worked {
-    fn page(&self) -> String {
+    fn page(&self, pages: &[Page]) -> String {
         let about = format!("{}. {}", self.about, self.verdict);
         let body = html! {
             @if let Some(published) = &self.published { p { (published) } }
             p { img src={ (self.stem) ".svg" } width=(CARD[0]) height=(CARD[1]) alt=(about) class="card"; }
             p { a.open-run href={ "./#" (self.link) } { "Open in the calculator" } " Change any setting there; every number shows where it is from." }
         };
-        document(&format!("{}.html", self.stem), &self.name, &about, &[], &body)
+        document(pages, &format!("{}.html", self.stem), &self.name, &about, &[], &body)
     }
 
     /// The picture: what runs, the verdict, the bars of its stages.
@@ -158,10 +158,10 @@ impl Worked {
             line(304.0, r##"font-size="24" fill="#545b63""##, published);
         }
         let bars = &self.bars;
-        // The picture's own width is the first that it states.
+        // The picture's own width is the first one in its text.
         let wide =
             bars.split_once(" width=\"").and_then(|(_, rest)| rest.split_once('"')?.0.parse::<f64>().ok());
-        // As wide as the card; of many stages the first are seen.
+        // Scaled to the card's width; if there are many stages, only the first are visible.
         let (room, left) = (f64::from(width) - 2.0 * MARGIN, f64::from(height) - BARS);
         let wide = wide.unwrap_or(room);
         let seen = wide * left / room;
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn every_example_has_a_page_and_a_picture_and_opens_as_its_plan() {
-        let files = examples();
+        let files = examples(&crate::pages());
         assert_eq!(files.len(), 2 * worked().len());
         assert!(worked().len() > 40, "{} examples", worked().len());
         for (pair, one) in files.chunks(2).zip(worked()) {

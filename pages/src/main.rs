@@ -1,4 +1,4 @@
-//! `pages FOLDER` writes every page beside the main page, and what they load, into FOLDER.
+//! `pages FOLDER` writes every page besides the main page, and the files that they load, into FOLDER.
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs, io};
@@ -21,10 +21,11 @@ fn main() -> ExitCode {
 
 fn write(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for page in pages() {
-        fs::write(folder.join(page.file), framed(&page))?;
+    let pages = pages();
+    for page in &pages {
+        fs::write(folder.join(page.file), framed(page))?;
     }
-    for (name, content) in gallery::examples() {
+    for (name, content) in gallery::examples(&pages) {
         fs::write(folder.join(name), content)?;
     }
     for (name, content) in assets() {

@@ -1,17 +1,17 @@
-//! What a page beside the main page is.
+//! The definition of a page besides the main page.
 
 use maud::Markup;
 
-/// One page beside the main page.
+/// One page besides the main page.
 pub struct Page {
     /// Its file in the site.
     pub file: &'static str,
     /// Text of links to it.
     pub name: &'static str,
-    /// One sentence, for those who look for it and under its name.
+    /// One sentence, for search engines and below its name.
     pub about: &'static str,
     /// Files of [`crate::assets()`] that it runs as modules.
     pub scripts: &'static [&'static str],
-    /// Its content: what stands in `<main>`.
+    /// Its content: the body of `<main>`.
     pub body: fn() -> Markup,
 }

@@ -1,7 +1,7 @@
 //! The engine's estimates behind one function that both a native program and Node can call and time.
 //!
 //! `cargo xtask speed` builds this crate twice, for this machine and for WebAssembly, with the page's own profile and pass of
-//! wasm-opt, and lets the two take turns.
+//! wasm-opt, and runs the two alternately.
 #![allow(missing_docs)] // what the bridge to JavaScript writes has none
 
 mod workloads;
@@ -17,10 +17,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use workloads::WORKLOADS;
 
-/// A call of the engine that gives a number of its result.
+/// A call of the engine that returns a number taken from its result.
 pub type Work = fn(&Plan) -> f64;
 
-/// What is asked of the engine: its name, and a call that gives a number of its result, which both sides must agree on.
+/// The timed calls: name, and a call that returns a number taken from its result, on which both builds must agree.
 pub const WORKS: [(&str, Work); 4] = [
     ("totals", |plan| memory_totals(plan).iter().map(|rank| rank.peak_reserved.get() as f64).sum()),
     ("quick step", |plan| step_seconds(plan).get()),
@@ -34,13 +34,13 @@ pub struct Workload(Plan);
 
 #[wasm_bindgen]
 impl Workload {
-    /// That of this place in [`WORKLOADS`]; none where there is none, or where it is no plan.
+    /// The one at this index of [`WORKLOADS`]; `None` if there is none or it is not a valid plan.
     pub fn at(place: usize) -> Option<Workload> {
         let (_, gpus, accelerator, flags) = *WORKLOADS.get(place)?;
         plan_from_flags(flags, gpus, 8, accelerator).ok().map(Workload)
     }
 
-    /// Does the work of this place in [`WORKS`] so many times; the number of its last result.
+    /// Does the work at this index of [`WORKS`] so many times and returns the number of its last result.
     pub fn turns(&self, work: usize, turns: u32) -> f64 {
         let Some((_, call)) = WORKS.get(work) else { return f64::NAN };
         let mut result = f64::NAN;

@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Time on a processor, where the system tells it (Linux): other programs do not count then.
+/// Processor time if the system reports it (Linux), so that other programs do not count.
 fn processor_nanoseconds() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()

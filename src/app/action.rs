@@ -1,4 +1,4 @@
-//! What the reader can do, as data. [`AppState`](super::state::AppState) reduces it.
+//! What the user can do, as data. [`AppState`](super::state::AppState) reduces it.
 
 use std::rc::Rc;
 
@@ -8,69 +8,69 @@ use shardscope::session::{Asked, Choice, Event, File, UserInput, Varied};
 use super::panel_id::PanelId;
 use super::ui::{Explained, InputTab, Theme};
 
-/// One action of the reader, or a reply from a worker.
+/// One action of the user, or a reply from a worker.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// Something that the session decides: an edit, a setting, undo.
     Session(Event),
-    /// The same for the last edit, once the page has said that a long text is being read.
+    /// The same for the last edit, once the page has announced that a long text is being read.
     Settle,
-    /// A long text is being read: paint that before it blocks.
+    /// A long text is being read: paint the message before the page blocks.
     Reading,
-    /// A detail of the answer is to be seen.
+    /// Shows a detail of the answer.
     Panel(PanelId),
-    /// A way to say what runs.
+    /// Switches between the ways to describe the run.
     Input(InputTab),
-    /// Another plan is taken whole; the detail shown goes back to the overview.
+    /// Replaces the plan; the detail shown goes back to the overview.
     Begin(Box<UserInput>),
-    /// A model and GPUs were chosen; the plan follows by an event of its own.
+    /// A model and GPUs were chosen; the plan follows in a separate event.
     Choose(Choice),
     /// The share sheet opens or closes.
     Share(bool),
     /// The colours of the page.
     Theme(Theme),
-    /// The stage whose memory is taken apart; none: the fullest.
+    /// The stage whose memory is broken down; `None` means the fullest.
     Stage(Option<u64>),
-    /// A number or a term is to be explained in the card.
+    /// Explains a number or a term in the card.
     Explain(Explained),
-    /// A step of the tour, counted from 0; none: it is over.
+    /// A step of the tour, counted from 0; `None`: it is over.
     Tour(Option<usize>),
     /// The search for other layouts starts or stops.
     Search(bool),
-    /// How far searches to come vary each dimension.
+    /// How far future searches vary each dimension.
     Vary(Varied),
     /// What the search found so far.
     Found(Rc<Found>),
     /// The module of searches did not arrive.
     SearchLost,
-    /// A layout that it found, as changes of the plan it began with, is shown; the list stays.
+    /// Shows a layout that it found, as changes to the plan it began with; the list stays.
     Look(Vec<(String, String)>),
-    /// A question is asked of the plan shown; none: it is given up.
+    /// Asks a question about the plan shown; `None` cancels it.
     Ask(Option<Box<Asked>>),
     /// Its answer so far.
     Reply(Rc<Reply>),
-    /// What holds the run there, as changes of what the question was asked of, is shown; the answer stays.
+    /// Shows the layout of a line of the answer, as changes to the input of the question; the answer stays.
     Answered(Vec<(String, String)>),
-    /// The layout shown is compared with the plan that the search began with, or with the layout looked at before it.
+    /// Compares the layout shown with the plan that the search began with, or with the previously shown layout.
     CompareFound(bool),
-    /// Files take the place of what runs, or lie beside it where they only complete it.
+    /// Files replace the run, or are added to it if they only complete it.
     Files(Vec<File>),
     /// The input with those files.
     Taken(Box<UserInput>),
-    /// What an action waited for was read.
+    /// The texts that an action waited for were read.
     Read,
     /// The program that reads texts did not arrive, or broke.
     ReaderLost,
-    /// The verdict is on the screen: now the rest, and advice.
+    /// The verdict is on screen: now draw the rest, and compute advice.
     Whole,
-    /// The remark about the address was read.
+    /// The message about the address was read.
     DismissUnknown,
     /// Paper needs every panel at once.
     Print(bool),
 }
 
 impl Action {
-    /// Whether it depends on what the session holds, so that it has its turn behind what waits for a text to be read.
+    /// Whether it depends on the session, so that it is queued behind actions that wait for a text to be read.
     pub(super) fn has_turn(&self) -> bool {
         matches!(
             self,
@@ -86,7 +86,7 @@ impl Action {
         )
     }
 
-    /// Whether it answers the text as it stands, so that an edit makes it pointless.
+    /// Whether it answers the current text, so that an edit makes it pointless.
     pub(super) fn is_settling(&self) -> bool {
         matches!(self, Self::Settle | Self::Session(Event::Settle))
     }

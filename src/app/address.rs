@@ -1,5 +1,5 @@
-//! The address and the browser's history: they follow what the reader gave, and bring it back. The fragment holds the
-//! plan, the query what of its answer is looked at: `?view=map&gpu=n0_g3&color=data#/1?tp=8`.
+//! The address and the browser's history: they follow the input, and restore it. The fragment holds the plan, the
+//! query the view of its answer: `?view=map&gpu=n0_g3&color=data#/1?tp=8`.
 
 use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
 use shardscope::session::{
@@ -16,12 +16,12 @@ use super::ui::{InputTab, Theme, UiState};
 pub(crate) fn first() -> AppState {
     let view = View::asked();
     let mut session = first_session();
-    // Before anything is drawn: the map's first picture has the colours of the address.
+    // Before anything is drawn, so that the map's first picture has the colours of the address.
     if let Some(shown) = &session.shown {
         (session.picked, session.colour) = view.choices(shown);
     }
     let unknown = view.unknown(&session);
-    // The example's answer stands in the page already, whole. Whoever waits for another sees the verdict first.
+    // The example's answer is already complete in the page. Any other answer shows the verdict first.
     let whole = !session.figures_first || session.shown.is_none();
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
@@ -52,35 +52,35 @@ pub(crate) fn first() -> AppState {
         whole,
     };
     let mut first = AppState::new(session, ui);
-    // A link to a plan that does not fit begins its search as if the plan had been made here.
+    // A link to a plan that does not fit starts its search as if the plan had been entered here.
     first.search_by_itself();
     first
 }
 
-/// What this entry of the history kept, else the link, else what was given last.
+/// The state of this history entry, otherwise the link, otherwise the last input.
 fn first_session() -> State {
-    // Storage of the embedding site's visitors is not this page's to use.
+    // This page must not use the storage of the embedding site's visitors.
     if browser::is_embedded() {
-        // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::figures_first(UserInput::from_text("")), Event::Follow(browser::fragment()));
+        // A frame shows what its address says, whoever looks at it, and stores nothing.
+        return followed(UserInput::from_text(""), browser::fragment());
     }
-    // Going back or reloading: the entry has everything, the link only what settings say.
+    // Going back or reloading: the entry has everything, the link only the settings.
     if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
         return apply(State::figures_first(kept.input.clone()), Event::Restore(Box::new(kept)));
     }
     let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.input);
     let fragment = browser::fragment();
     let has_own = own.is_some();
-    // `#` alone is no link.
+    // `#` alone is not a link.
     if fragment.len() < 2 {
         return own.map_or_else(State::default, State::figures_first);
     }
-    // The reader's own text is one step back. At a first visit there is nothing before the link: the example's answer
-    // would be taken for the link's.
+    // The user's own text is one undo step back. On a first visit there is nothing before the link: the example's
+    // answer would be mistaken for the link's.
     let before = own.unwrap_or_else(|| UserInput::from_text(""));
-    let mut state = apply(State::figures_first(before), Event::Follow(fragment));
+    let mut state = followed(before, fragment);
     if !has_own {
-        // A broken first link leaves the example, with the remark beside it.
+        // A broken first link leaves the example, with a message.
         if state.input == UserInput::from_text("") {
             let broken_link = state.broken_link;
             state = State::default();
@@ -92,17 +92,28 @@ fn first_session() -> State {
     state
 }
 
-/// What of the answer the address asks for.
+/// The link `fragment`, followed from `before`. Nobody sees the answer to `before`, so it is not computed: the user's
+/// own text would have to be read for it, by a program that a settings link does not need.
+fn followed(before: UserInput, fragment: String) -> State {
+    let state = apply(State::unanswered(before.clone()), Event::Follow(fragment.clone()));
+    if state.input != before {
+        return state;
+    }
+    // A link that is broken, or equal to the current input.
+    apply(State::figures_first(before), Event::Follow(fragment))
+}
+
+/// The view of the answer that the address requests.
 struct View {
     panel: PanelId,
-    /// A name behind `view=` that no panel has.
+    /// A name after `view=` that is no panel's.
     no_panel: Option<String>,
     gpu: Option<String>,
     colour: Option<String>,
 }
 
 impl View {
-    /// What the query says; a fragment that names a panel (`#map`) does too.
+    /// Parsed from the query, or from a fragment that names a panel (`#map`).
     fn asked() -> Self {
         let fragment = browser::fragment();
         let asked = browser::parameter("view");
@@ -112,7 +123,7 @@ impl View {
         Self { panel, no_panel, gpu: browser::parameter("gpu"), colour: browser::parameter("color") }
     }
 
-    /// What of it is not there, where something is not.
+    /// The part of it that does not exist, if any.
     fn unknown(&self, session: &State) -> Option<String> {
         if let Some(name) = &self.no_panel {
             let names: Vec<&str> = PanelId::all().map(PanelId::name).collect();
@@ -121,13 +132,13 @@ impl View {
         // Without an answer neither a GPU nor a colour can be judged.
         session.shown.as_ref()?;
         let gpu = self.gpu.as_ref().filter(|_| session.picked.is_none());
-        // By what was taken: a colour that the plan has not falls back to stages.
+        // By what was applied: a colour that the plan does not have falls back to stages.
         let colour = self.colour.as_ref().filter(|name| colour_slug(session.colour) != name.as_str());
         gpu.map(|gpu| format!("This plan has no GPU “{gpu}”."))
             .or_else(|| colour.map(|name| format!("The map has no colors by “{name}” for this plan.")))
     }
 
-    /// The GPU to pick on the map, and what its colours tell.
+    /// The GPU to pick on the map, and what its colours show.
     fn choices(&self, shown: &Shown) -> (Option<Rank>, Colour) {
         let picked = self.gpu.as_ref().and_then(|gpu| find_gpu(&shown.plan, gpu));
         let colour = self.colour.as_ref().and_then(|name| colour_named(&shown.plan, name));
@@ -141,11 +152,11 @@ fn query(state: &AppState) -> String {
         said += &format!("&view={}", state.ui.panel.name());
     }
     said += &of_map(&state.session);
-    // Only the first separator is the query's.
+    // Only the first separator starts the query.
     if said.is_empty() { said } else { said.replacen('&', "?", 1) }
 }
 
-/// What an address says of the map as it is looked at: the GPU that is picked, what its colors tell.
+/// The query for the current view of the map: the picked GPU, and what its colours show.
 pub(crate) fn of_map(session: &State) -> String {
     let mut said = String::new();
     if let (Some(rank), Some(shown)) = (session.picked, &session.shown) {
@@ -163,8 +174,7 @@ pub(crate) fn base() -> String {
     address.split(['#', '?']).next().unwrap_or_default().to_owned()
 }
 
-/// Writes what the reader gave into the address, as a `new` entry of the history or in the place of the one that is
-/// there.
+/// Writes the input into the address, as a `new` history entry or replacing the current one.
 pub(crate) fn write(state: &AppState, new: bool) {
     if browser::is_embedded() {
         // A frame's history would be entries of the embedder's back button.
@@ -180,7 +190,7 @@ pub(crate) fn write(state: &AppState, new: bool) {
         address += &fragment;
     }
     browser::write_history(&address, &kept, new);
-    // What only a link brought is not the reader's own until they change it.
+    // Input from a link is not the user's own until they change it.
     if session.steps.can_undo()
         && !session.input.is_settings_alone()
         && session.input != UserInput::from_text("")
@@ -189,10 +199,10 @@ pub(crate) fn write(state: &AppState, new: bool) {
     }
 }
 
-/// What the entry of the history that the browser went to holds.
+/// The event for the history entry that the browser went to.
 pub(crate) fn travelled() -> Event {
     match browser::history_state().and_then(|text| restore(&text)) {
-        // Typed or followed by hand: such an entry has an address and no state.
+        // Typed or followed by hand: such an entry has an address but no state.
         Some(kept) => Event::Restore(Box::new(kept)),
         None => Event::Follow(browser::fragment()),
     }

@@ -1,4 +1,4 @@
-//! The page: what the reader gave on one side, its answer on the other.
+//! The page: the input on one side, its answer on the other.
 
 use std::rc::Rc;
 
@@ -22,15 +22,15 @@ use super::widgets::Card;
 use super::{address, browser};
 use crate::soon::soon;
 
-/// How long the reader must pause before the answer follows. Unit: millisecond.
+/// How long the user must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
-/// The text that makes it a millisecond longer. Unit: byte.
+/// Text length that makes the pause a millisecond longer. Unit: byte.
 const MORE: usize = 4_096;
-/// A text that takes so long to read that it is said before. Unit: byte.
+/// Length of a text from which reading takes long enough to be announced. Unit: byte.
 const LONG: usize = 60_000;
-/// Two frames, in which it is painted that a long text is being read. Unit: millisecond.
+/// Two frames, in which the message that a long text is being read is painted. Unit: millisecond.
 const FRAMES: u32 = 33;
-/// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
+/// How long the address lags behind the plan, so that not every keystroke becomes an entry. Unit: millisecond.
 const BEHIND: u32 = 300;
 
 #[derive(Properties, PartialEq)]
@@ -49,11 +49,13 @@ pub(crate) fn app(props: &Props) -> Html {
     use_answer(&app, &dispatch);
     use_reader(&app, dispatch.clone());
     use_address(&app);
-    // A window has no element that could be a component of its own.
+    // The window has no element that could be a separate component.
     use_keys(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
     use_question(app.ui.inquiry.as_ref(), dispatch.clone());
     use_rest(&app, &dispatch);
+    // The typeface waits for this (`index.html`): the first answer is laid out once.
+    use_effect_with((), |()| browser::after_paint(|| browser::tell("shardscope-answered")));
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
@@ -76,8 +78,8 @@ pub(crate) fn app(props: &Props) -> Html {
 #[component(Page)]
 fn page() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    // A link that carries no text is about its answer: that stands first on a phone. The form of a model and GPUs is being
-    // filled in, and stays where it is.
+    // A link that carries no text is about its answer: it comes first on a phone. The form for a model and GPUs is
+    // being filled in, and stays where it is.
     let answer_first = app.session.input.is_settings_alone() && !app.is_of_model_and_gpus();
     html! {
         <>
@@ -88,7 +90,7 @@ fn page() -> Html {
                 if app.ui.whole {
                     <Input />
                 } else {
-                    // Its place, so that the verdict keeps its own.
+                    // A placeholder, so that the verdict keeps its place.
                     <div class="input-side"></div>
                 }
                 <Answer />
@@ -102,7 +104,7 @@ fn page() -> Html {
     }
 }
 
-/// Behind the first paint comes what that did not wait for.
+/// Draws what the first paint did not wait for.
 #[hook]
 fn use_rest(app: &AppContext, dispatch: &Dispatch) {
     let dispatch = dispatch.clone();
@@ -113,7 +115,7 @@ fn use_rest(app: &AppContext, dispatch: &Dispatch) {
     });
 }
 
-/// The answer follows the text when the reader pauses; a long text is announced before it is read.
+/// The answer follows the text when the user pauses; a long text is announced before it is read.
 #[hook]
 fn use_answer(app: &AppContext, dispatch: &Dispatch) {
     let (text, reading) = (app.session.input.text.clone(), app.ui.reading);
@@ -122,7 +124,7 @@ fn use_answer(app: &AppContext, dispatch: &Dispatch) {
     use_effect_with((text, reading, settled), move |(text, reading, settled)| {
         // Keys within the pause restart it: the effect's clean-up drops the timer.
         let timer = (!settled).then(|| {
-            // A longer text takes longer to answer, so its reader may type on a little longer.
+            // A longer text takes longer to answer, so its author may keep typing a little longer.
             let more = u32::try_from(text.len() / MORE).unwrap_or(PAUSE);
             // Announce, let two frames paint it, then read.
             let (wait, action) = match (text.len() > LONG, reading) {
@@ -136,8 +138,8 @@ fn use_answer(app: &AppContext, dispatch: &Dispatch) {
     });
 }
 
-/// The address and the history follow the state: a plan taken whole is an entry of its own, anything else changes the
-/// entry that is there, a little later.
+/// The address and the history follow the state: a replaced plan gets a new entry, anything else updates the current
+/// entry, a little later.
 #[hook]
 fn use_address(app: &AppContext) {
     let last = use_mut_ref(|| None::<AppState>);
@@ -148,10 +150,10 @@ fn use_address(app: &AppContext) {
     use_effect_with(revision, move |_| {
         let before = last.borrow_mut().replace(state.clone());
         match before {
-            // Opened and untouched: the address is already what it should be.
+            // Opened and untouched: the address is already right.
             None if state.session.revision == 0 => {}
             Some(before) if before.session.entries != state.session.entries => {
-                // The pending write is of the plan before, which is written at once, to its own entry.
+                // The pending write belongs to the previous plan, which is written at once, to its own entry.
                 *behind.borrow_mut() = None;
                 address::write(&before, false);
                 address::write(&state, true);
@@ -159,15 +161,15 @@ fn use_address(app: &AppContext) {
             _ => *behind.borrow_mut() = Some(Timeout::new(BEHIND, move || address::write(&state, false))),
         }
     });
-    // What was not written yet is when the page goes.
-    // `pagehide` hears no component, so the latest state lies where its callback finds it.
+    // Pending writes happen when the page is left. `pagehide` is outside of components, so the latest state is stored
+    // where its callback finds it.
     let latest = use_mut_ref(|| (**app).clone());
     *latest.borrow_mut() = (**app).clone();
     let gone = use_callback((), move |_: web_sys::Event, ()| address::write(&latest.borrow(), false));
     use_window_event("pagehide", gone);
 }
 
-/// Undo and redo from the keyboard, places of the page, the browser's history.
+/// Handles undo and redo from the keyboard, links within the page, and the browser's history.
 #[hook]
 fn use_keys(dispatch: &Dispatch) {
     let keydown = use_callback(dispatch.clone(), |event: web_sys::Event, dispatch| {
@@ -197,7 +199,7 @@ fn redo(event: &KeyboardEvent) -> Option<bool> {
     if !(event.ctrl_key() || event.meta_key()) || event.alt_key() {
         return None;
     }
-    // CapsLock with Shift gives a small z; the letter decides, Shift says which way.
+    // CapsLock with Shift gives a lower-case z; the letter decides, and Shift gives the direction.
     let redo = match event.key().to_lowercase().as_str() {
         "z" => event.shift_key(),
         "y" => true,
@@ -210,25 +212,25 @@ fn redo(event: &KeyboardEvent) -> Option<bool> {
     (!own && !in_dialog).then_some(redo)
 }
 
-/// Puts the caret where the script, which was `before`, has changed.
+/// Moves the caret to where the script has changed from `before`.
 fn show_change(before: &str) {
     let Some(area) = browser::script_box() else { return };
     let after = area.value();
-    // Undo may have changed settings alone; the caret then stays.
+    // Undo may have changed only settings, in which case the caret stays.
     if let Some(change) = Difference::between(before, &after) {
         let at = utf16_offset(&after, u32::try_from(change.new_end).unwrap_or(u32::MAX));
         let _ = area.set_selection_range(at, at);
     }
 }
 
-/// A link to a place of the page leads there and leaves the address alone, which belongs to the plan.
+/// A link to a place in the page scrolls there without changing the address, which belongs to the plan.
 fn jump(event: &web_sys::Event) {
     let link = event
         .target()
         .and_then(|target| target.dyn_into::<Element>().ok())
         .and_then(|target| target.closest("a[href^='#']").ok().flatten());
     let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
-    // Links to places that are not there are left to the browser.
+    // Links to missing places are left to the browser.
     let Some(place) = id.get(1..).and_then(browser::element) else { return };
     event.prevent_default();
     browser::bring(&place);

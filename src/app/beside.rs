@@ -1,6 +1,6 @@
-//! Searches, questions and files beside the page, which answers while they go on. They are done by a module of their own
-//! (src/worker/main.rs), which `search.js` loads when the first one begins: in workers, one for each core, or, where there is
-//! no worker, as in a sandboxed frame, in the page itself, in slices between two frames.
+//! Searches, questions and files in the background, while the page stays responsive. They run in a separate module
+//! (src/worker/main.rs), which `search.js` loads when the first one begins: in workers, one per core, or, if there
+//! are no workers, as in a sandboxed frame, in the page itself, in slices between frames.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,29 +16,30 @@ use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
 
 use super::browser;
 
-/// Most workers: each holds an engine of its own, some 20 MB.
+/// Maximum number of workers: each has its own engine, some 20 MB.
 const MOST: u8 = 8;
 /// Script of a worker.
 const SCRIPT: &str = "worker.js";
 /// How `index.html` loads `search.js` into the page.
 const LOADER: &str = "loadSearch";
-/// Longest time worked at once in the page itself, so that a frame is not lost. Unit: millisecond.
+/// Longest slice of work in the page itself, so that no frame is dropped. Unit: millisecond.
 const SLICE: f64 = 12.0;
 
-/// Workers, and what is heard of them.
+/// Workers with their listeners.
 type Workers = Rc<RefCell<Vec<(Worker, [EventListener; 2])>>>;
 
-/// Work that goes on until it is dropped.
+/// Work that continues until it is dropped.
 pub(crate) struct Work {
     workers: Workers,
     /// False once this is dropped.
     wanted: Rc<Cell<bool>>,
 }
 
-/// What is heard of the parts of a task: of a part by its place, or that the work cannot be done at all.
+/// Receives the results of a task's parts: of a part by its index, or `None` if the work cannot be done at all.
 type Hears = Rc<dyn Fn(usize, Option<Told>)>;
 
-/// Searches around the plan of `input`, its dimensions varied as `vary` says; `told` gets what is found, and none where the search cannot be loaded.
+/// Searches around the plan of `input`, with its dimensions varied according to `vary`; `told` receives what is
+/// found, or `None` if the search cannot be loaded.
 pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
     // As many workers as cores: each takes one part of the space.
     let parts = usize::from(browser::cores(MOST));
@@ -49,7 +50,7 @@ pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<F
             let mut heard = heard.borrow_mut();
             // In the page itself one search is over the whole space.
             if part == WHOLE {
-                // Parts arrive in any order, and each report takes the place of that part's last one.
+                // Parts arrive in any order, and each report replaces that part's previous one.
                 *heard = vec![Some(*said)];
             } else if let Some(place) = heard.get_mut(part) {
                 *place = Some(*said);
@@ -61,7 +62,7 @@ pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<F
     Work::begin(tasks, Task::layouts(input, vary, 0, 1), Rc::new(hears))
 }
 
-/// Works on a question; `told` gets what is known of its answer.
+/// Works on a question; `told` receives the answer so far.
 pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>) + 'static) -> Work {
     let task = Task::question(input, asked);
     let hears = move |_, said| {
@@ -70,11 +71,11 @@ pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>
             _ => Reply { goes_on: false, sentence: LOST.to_owned(), lines: Vec::new() },
         }));
     };
-    // A question is one search after another; its steps follow from each other, so it has one worker.
+    // A question is one search after another; its steps depend on each other, so it has one worker.
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Writes a file of the plan of `input`; `told` gets none where the module that writes it cannot be loaded.
+/// Writes a file of the plan of `input`; `told` receives `None` if the module that writes it cannot be loaded.
 pub(crate) fn file(input: &UserInput, file: PlanFile, told: impl Fn(Option<String>) + 'static) -> Work {
     let task = Task::file(input, file);
     let hears = move |_, said| {
@@ -86,7 +87,7 @@ pub(crate) fn file(input: &UserInput, file: PlanFile, told: impl Fn(Option<Strin
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Makes a row of evidence of the run of `input`; `told` gets none where the module that does it cannot be loaded.
+/// Makes a row of evidence from the run of `input`; `told` receives `None` if the module for it cannot be loaded.
 pub(crate) fn row(
     input: &UserInput,
     provenance: &Provenance,
@@ -102,22 +103,22 @@ pub(crate) fn row(
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Said where the module did not arrive.
+/// The message if the module did not arrive.
 pub(crate) const LOST: &str = "Part of the page could not be loaded. Check the connection and try again.";
-/// The place of the whole task, where it is done in the page.
+/// The index of the whole task, if it runs in the page.
 const WHOLE: usize = usize::MAX;
 
 impl Work {
-    /// One worker for each of `tasks`; `whole` is done in the page where a worker cannot be had or is lost.
+    /// One worker for each of `tasks`; `whole` runs in the page if a worker is not available or is lost.
     fn begin(tasks: Vec<Task>, whole: Task, hears: Hears) -> Self {
         let (workers, wanted) = (Workers::default(), Rc::new(Cell::new(true)));
-        // Workers fail one by one: only the first failure starts the work in the page.
+        // Workers fail individually; only the first failure starts the work in the page.
         let is_alone = Rc::new(Cell::new(false));
         let alone = {
             let (workers, wanted, hears) = (workers.clone(), wanted.clone(), hears.clone());
             Rc::new(move || {
                 dismiss(&workers);
-                // The workers' parts are thrown away: the page does the whole task.
+                // The workers' parts are discarded: the page does the whole task.
                 if !is_alone.replace(true) {
                     do_here(whole.written(), wanted.clone(), hears.clone());
                 }
@@ -146,7 +147,7 @@ impl Work {
     }
 }
 
-/// Ends the workers. A listener may ask for it while it runs, so listeners go with the work.
+/// Ends the workers. A listener may call this while it runs, so listeners are dropped with the work.
 fn dismiss(workers: &Workers) {
     // `borrow`, not `borrow_mut`: this may run inside a listener that the list owns.
     for (worker, _) in &*workers.borrow() {
@@ -158,12 +159,12 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.wanted.set(false);
         dismiss(&self.workers);
-        // What is heard of a worker holds the workers.
+        // A worker's listeners keep the workers alive.
         self.workers.borrow_mut().clear();
     }
 }
 
-/// A worker that has been told what to do; none where there can be none.
+/// A worker with its task; `None` if workers are not available.
 fn hire(task: &Task) -> Option<Worker> {
     // The worker's glue is an ES module.
     let options = WorkerOptions::new();
@@ -173,13 +174,13 @@ fn hire(task: &Task) -> Option<Worker> {
     Some(worker)
 }
 
-/// Does `task` in the page itself while it is `wanted`.
+/// Runs `task` in the page itself while it is `wanted`.
 fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
     let tell = {
         let (wanted, hears) = (wanted.clone(), hears.clone());
-        // What the module is answered: whether it shall go on.
+        // The return value tells the module whether to continue.
         move |said: String| {
-            // Messages of work that was dropped may still be on their way.
+            // Messages from dropped work may still be in flight.
             if wanted.get() {
                 hears(WHOLE, Told::read(&said));
             }
@@ -194,7 +195,7 @@ fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
     });
 }
 
-/// Loads `search.js` and begins; none where it cannot be loaded.
+/// Loads `search.js` and begins; `None` if it cannot be loaded.
 async fn begin_here(task: &str, tell: &JsValue) -> Option<()> {
     let window = browser::window()?;
     let load: Function = Reflect::get(&window, &LOADER.into()).ok()?.dyn_into().ok()?;

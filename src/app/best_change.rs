@@ -1,5 +1,5 @@
-//! The one change to make next: a suggestion, or the fastest layout that a search has found. The head of the answer and the
-//! list of suggestions name the same.
+//! The one change to make next: a suggestion, or the fastest layout that a search has found. The head of the answer
+//! and the list of suggestions name the same one.
 
 use std::cmp::Ordering;
 
@@ -12,15 +12,15 @@ use shardscope::units::{Bytes, Seconds};
 use super::ui::Search;
 use super::words::sentence;
 
-/// A change with what it comes to.
+/// A change with its estimates.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Best {
     pub change: Vec<(Field, String)>,
-    /// The whole of what is said of it.
+    /// The full text about it.
     pub title: String,
     pub step: Option<Seconds>,
     pub peak: Option<Bytes>,
-    /// Whether the search found it, so that it is none of the suggestions.
+    /// Whether the search found it, so that it is not one of the suggestions.
     pub is_searched: bool,
 }
 
@@ -46,7 +46,7 @@ impl Best {
         }
     }
 
-    /// Unit: second; what is not known counts as slow.
+    /// Unit: second; unknown counts as slow.
     fn seconds(&self) -> f64 {
         self.step.map_or(f64::MAX, Seconds::get)
     }
@@ -56,25 +56,27 @@ impl Best {
     }
 }
 
-/// The fastest change that fits and, where the plan fits, is faster than it: a suggestion, or what a search has found.
+/// The fastest change that fits and, if the plan fits, is faster than the plan: a suggestion, or what a search has
+/// found.
 ///
-/// While a search goes on, its list changes several times a second: a suggestion stands until the search has ended, so that
-/// nobody presses "Apply" for one change and gets another. Of a search whose layouts are tried on, the plan shown is one.
+/// While a search goes on, its list changes several times a second: a suggestion stays until the search has ended, so
+/// that nobody presses "Apply" for one change and gets another. If layouts of a search are being tried on, the plan
+/// shown is one of them.
 pub(crate) fn best(shown: &Shown, search: Option<&Search>) -> Option<Best> {
     let searching = search.is_none_or(|search| search.going);
     let found: Option<&Found> =
-        // A layout tried on is itself the plan shown, and cannot be proposed to itself.
+        // A layout tried on is itself the plan shown, and cannot be proposed for itself.
         search.filter(|search| search.chosen.is_empty()).and_then(|search| search.found.as_deref());
     let capacity = shown.plan.cluster().accelerator.memory;
     let lacking = shown.is_out_of_memory();
-    // Where the plan does not fit, any that fits is better, however slow.
+    // If the plan does not fit, any that fits is better, however slow.
     let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
     let suggested = shown.report.advice.iter().map(Best::of_finding);
     let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
     let helps = |best: &Best| {
         // Findings without a change are remarks, which no button can apply.
         let fits = !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity);
-        // Fewer bits change what is trained, not only how fast: that stays among the suggestions.
+        // Fewer bits change training quality, not only speed, so that remains just a suggestion.
         let same_numerics =
             !best.change.iter().any(|(field, value)| *field == Field::Fp8 && !value.is_empty());
         fits && (lacking || (same_numerics && best.seconds() < now))

@@ -1,4 +1,4 @@
-//! The few things asked of the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing:
+//! The few calls to the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing:
 //! `gloo::storage` would panic there.
 
 use gloo::file::{Blob, File, FileList, ObjectUrl};
@@ -11,23 +11,31 @@ use web_sys::{
     HtmlElement, HtmlImageElement, HtmlTextAreaElement, Storage, Window,
 };
 
-/// Where what the reader gave is kept for the next visit.
+/// The key under which the input is stored for the next visit.
 pub(crate) const INPUT: &str = "shardscope.hand";
-/// Where the choice of theme is kept; read by `index.html` before the first paint.
+/// The key under which the theme is stored; read by `index.html` before the first paint.
 pub(crate) const THEME: &str = "shardscope.theme";
 
-/// The window; none where the page is written by the machine that builds it, on which any call to a browser panics.
+/// The window; `None` while the page is prerendered on the build machine, where any call to a browser panics.
 pub(crate) fn window() -> Option<Window> {
     // A constant of the target: `web_sys` compiles natively as well, and panics when called.
     if cfg!(target_arch = "wasm32") { web_sys::window() } else { None }
 }
 
-/// Does `then` once what was drawn last is on the screen.
+/// Calls `then` once what was drawn last is on screen.
 pub(crate) fn after_paint(then: impl FnOnce() + 'static) {
-    // A frame that begins is painted before what waits behind it.
+    // A frame that begins is painted before queued tasks run.
     let frame = Closure::once_into_js(move || crate::soon::soon(then));
     if let Some(window) = window() {
         let _ = window.request_animation_frame(frame.unchecked_ref());
+    }
+}
+
+/// Sends the window an event called `name`.
+pub(crate) fn tell(name: &str) {
+    if let (Some(window), Ok(event)) = (window(), web_sys::Event::new(name)) {
+        // False if a listener prevented it, which does not matter here.
+        let _ = window.dispatch_event(&event);
     }
 }
 
@@ -39,19 +47,19 @@ fn storage() -> Option<Storage> {
     window()?.local_storage().ok().flatten()
 }
 
-/// Processors that workers may have, `most` at most; 1 where the browser does not say.
+/// Number of cores for workers, at most `most`; 1 if the browser does not say.
 pub(crate) fn cores(most: u8) -> u8 {
     let told = window().map_or(0.0, |window| window.navigator().hardware_concurrency());
-    // Fractions and zero are possible answers of privacy settings.
+    // With privacy settings, fractions and zero are possible answers.
     (1..=most).rev().find(|count| f64::from(*count) <= told).unwrap_or(1)
 }
 
-/// What is kept under `key`.
+/// The value stored under `key`.
 pub(crate) fn kept(key: &str) -> Option<String> {
     storage()?.get_item(key).ok().flatten()
 }
 
-/// Keeps `value` under `key` if the browser lets it.
+/// Stores `value` under `key` if the browser allows it.
 pub(crate) fn keep(key: &str, value: &str) {
     if let Some(storage) = storage() {
         // Storage may be full or forbidden; the page works without.
@@ -59,7 +67,7 @@ pub(crate) fn keep(key: &str, value: &str) {
     }
 }
 
-/// Fixes the theme, or follows the system again.
+/// Sets the theme, or follows the system again.
 pub(crate) fn set_theme(theme: Option<&str>) {
     let Some(root) = document().and_then(|document| document.document_element()) else { return };
     let _ = match theme {
@@ -69,14 +77,14 @@ pub(crate) fn set_theme(theme: Option<&str>) {
     };
 }
 
-/// Names the page.
+/// Sets the page's title.
 pub(crate) fn set_title(title: &str) {
     if let Some(document) = document() {
         document.set_title(title);
     }
 }
 
-/// What the address says of `name` behind its question mark.
+/// The value of the query parameter `name`.
 pub(crate) fn parameter(name: &str) -> Option<String> {
     let search = window()?.location().search().ok()?;
     let said = search.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
@@ -93,20 +101,20 @@ pub(crate) fn query(css: &str) -> Option<Element> {
     document()?.query_selector(css).ok().flatten()
 }
 
-/// What a field or a choice that was heard holds.
+/// The value of the field or select that fired the event.
 pub(crate) fn value_of(event: &web_sys::Event) -> String {
-    // By property name: inputs, selects and text areas have no type in common that has a value.
+    // By property name: inputs, selects and text areas have no common type with a value.
     let value = event.target().and_then(|field| Reflect::get(&field, &"value".into()).ok());
     value.and_then(|value| value.as_string()).unwrap_or_default()
 }
 
-/// What the field called `id` holds.
+/// The value of the field `id`.
 pub(crate) fn value_in(id: &str) -> String {
     let value = element(id).and_then(|field| Reflect::get(&field, &"value".into()).ok());
     value.and_then(|value| value.as_string()).unwrap_or_default()
 }
 
-/// Whether an event asks for more than itself: Ctrl, or Cmd on a Mac.
+/// Whether the command modifier is held: Ctrl, or Cmd on a Mac.
 pub(crate) fn has_command(event: &web_sys::Event) -> bool {
     // Keyboard and pointer events both have these properties.
     let held = |name: &str| Reflect::get(event, &name.into()).is_ok_and(|held| held.is_truthy());
@@ -117,7 +125,7 @@ pub(crate) fn has_command(event: &web_sys::Event) -> bool {
 pub(crate) fn select(area: &HtmlTextAreaElement, start: u32, end: u32, line: u32, lines: u32) {
     let _ = area.focus();
     let _ = area.set_selection_range(start, end);
-    // Line height of the box as it is laid out, which a reader may have changed by zooming.
+    // Line height of the box as laid out, which the user may have changed by zooming.
     let height = area.scroll_height() / i32::try_from(lines.max(1)).unwrap_or(1);
     // Some lines above stay visible, for context.
     let above = i32::try_from(line.saturating_sub(4)).unwrap_or(0);
@@ -130,9 +138,9 @@ pub(crate) fn script_box() -> Option<HtmlTextAreaElement> {
     element("script")?.dyn_into().ok()
 }
 
-/// Gives the focus to `place` without moving the page.
+/// Focuses `place` without scrolling the page.
 pub(crate) fn focus(place: &Element) {
-    // Elements without a tab stop take the focus only with one; -1 keeps them out of the tab order.
+    // Elements without a tab stop need one to take the focus; -1 keeps them out of the tab order.
     if !place.has_attribute("tabindex") {
         let _ = place.set_attribute("tabindex", "-1");
     }
@@ -143,16 +151,16 @@ pub(crate) fn focus(place: &Element) {
     }
 }
 
-/// Opens what holds `place`, if it is closed, and brings it into view.
+/// Opens the element that contains `place` if it is closed, and scrolls it into view.
 pub(crate) fn bring(place: &Element) {
-    // A closed `details` would scroll to nothing.
+    // Scrolling into a closed `details` would have no effect.
     if let Ok(Some(closed)) = place.closest("details:not([open])") {
         let _ = closed.set_attribute("open", "");
     }
     place.scroll_into_view();
 }
 
-/// Gives `text` to the reader as a file.
+/// Offers `text` as a file download.
 pub(crate) fn download(name: &str, kind: &str, text: &str) {
     give(name, Blob::new_with_options(text, Some(kind)));
 }
@@ -166,7 +174,7 @@ fn give(name: &str, blob: Blob) {
     if let Some(link) = create::<HtmlAnchorElement>("a") {
         link.set_href(&url);
         link.set_download(name);
-        // A link that is clicked by program is the one way to name a downloaded file.
+        // Clicking a link from the program is the only way to name a downloaded file.
         link.click();
     }
 }
@@ -174,18 +182,18 @@ fn give(name: &str, blob: Blob) {
 /// Device pixels per CSS pixel of a drawn picture.
 const SHARPNESS: u32 = 2;
 
-/// Draws the SVG `picture` and gives it to the reader as a PNG file.
+/// Draws the SVG `picture` and offers it as a PNG download.
 pub(crate) fn download_png(name: &str, picture: &str) {
     let url = ObjectUrl::from(Blob::new_with_options(picture, Some("image/svg+xml")));
     let Some(image) = create::<HtmlImageElement>("img") else { return };
     let name = name.to_owned();
-    // `decode` needs the source set before.
+    // `decode` needs the source to be set first.
     image.set_src(&url);
     spawn_local(async move {
         if JsFuture::from(image.decode()).await.is_ok() {
             draw(&image, name);
         }
-        // The picture lies behind the URL until it has been drawn.
+        // The URL must stay valid until the picture has been drawn.
         drop(url);
     });
 }
@@ -193,7 +201,7 @@ pub(crate) fn download_png(name: &str, picture: &str) {
 fn draw(image: &HtmlImageElement, name: String) {
     let Some(canvas) = create::<HtmlCanvasElement>("canvas") else { return };
     let (width, height) = (image.natural_width() * SHARPNESS, image.natural_height() * SHARPNESS);
-    // A canvas starts at 300 x 150 and clips what is larger.
+    // A canvas starts at 300 x 150 and clips anything larger.
     canvas.set_width(width);
     canvas.set_height(height);
     let context = canvas.get_context("2d").ok().flatten();
@@ -216,12 +224,12 @@ pub(crate) fn fragment() -> String {
     window().and_then(|window| window.location().hash().ok()).unwrap_or_default()
 }
 
-/// What this entry of the history keeps. `gloo::history` would lose it at a reload.
+/// The state of this history entry. `gloo::history` would lose it at a reload.
 pub(crate) fn history_state() -> Option<String> {
     window()?.history().ok()?.state().ok()?.as_string()
 }
 
-/// Makes `address`, with `state`, a `new` entry of the history or puts it in the place of the one that is there.
+/// Makes `address`, with `state`, a `new` history entry, or replaces the current one.
 pub(crate) fn write_history(address: &str, state: &str, new: bool) {
     let Some(history) = window().and_then(|window| window.history().ok()) else { return };
     let state = JsValue::from_str(state);
@@ -232,7 +240,7 @@ pub(crate) fn write_history(address: &str, state: &str, new: bool) {
     };
 }
 
-/// Puts `text` on the clipboard; `done` hears whether that was allowed.
+/// Copies `text` to the clipboard; `done` is told whether that was allowed.
 pub(crate) fn copy(text: &str, done: impl FnOnce(bool) + 'static) {
     let Some(navigator) = window().map(|window| window.navigator()) else { return done(false) };
     // Without a secure context there is no clipboard at all.
@@ -244,19 +252,19 @@ pub(crate) fn copy(text: &str, done: impl FnOnce(bool) + 'static) {
     spawn_local(async move { done(JsFuture::from(promise).await.is_ok()) });
 }
 
-/// The files that lie over the page or were dropped on it; none where it is text, the script box's own affair.
+/// The files that are dragged over the page or were dropped on it; `None` for text, which the script box handles.
 pub(crate) fn dropped(event: &web_sys::Event) -> Option<FileList> {
     let files = event.dyn_ref::<DragEvent>()?.data_transfer()?.files()?;
     (files.length() > 0).then(|| files.into())
 }
 
-/// Whether what is dragged over the page are files.
+/// Whether files are being dragged over the page.
 pub(crate) fn drags_files(event: &web_sys::Event) -> bool {
     let types = event.dyn_ref::<DragEvent>().and_then(DragEvent::data_transfer).map(|data| data.types());
     types.is_some_and(|types| types.iter().any(|kind| kind.as_string().as_deref() == Some("Files")))
 }
 
-/// Reads the files as text and hands them on, each with its name.
+/// Reads the files as text and passes them on, each with its name.
 pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>) + 'static) {
     let files = files.to_vec();
     spawn_local(async move {

@@ -1,15 +1,15 @@
-//! What every component may ask for: the state, and the way to change it.
+//! What every component may use: the state, and the way to change it.
 
 use yew::prelude::*;
 
 use super::action::Action;
 use super::state::AppState;
 
-/// The state as it is now. A component that uses it is drawn anew at every change; panels take what they need as
+/// The state as it is now. A component that uses it is redrawn at every change; panels take what they need as
 /// properties instead, which are compared first.
 pub(crate) type AppContext = UseReducerHandle<AppState>;
 
-/// Takes an action to the reducer. The same for the life of the page.
+/// Passes an action to the reducer. The same for the lifetime of the page.
 pub(crate) type Dispatch = Callback<Action>;
 
 /// The way to change the state.
@@ -19,7 +19,7 @@ pub(crate) fn use_dispatch() -> Dispatch {
     use_context::<Dispatch>().unwrap_or_else(Callback::noop)
 }
 
-/// A callback that dispatches what `action` makes of what it hears.
+/// A callback that dispatches the result of `action`, ignoring its argument.
 pub(crate) fn send<E>(dispatch: &Dispatch, action: impl Fn() -> Action + 'static) -> Callback<E> {
     let dispatch = dispatch.clone();
     Callback::from(move |_: E| dispatch.emit(action()))

@@ -1,4 +1,4 @@
-//! One panel of a plan for the page of somebody else: `?embed=memory#/1?…` in a frame.
+//! One panel of a plan for somebody else's page: `?embed=memory#/1?…` in a frame.
 
 use shardscope::session::{UserInput, fragment, title};
 use yew::prelude::*;
@@ -11,7 +11,7 @@ use super::panels::PanelView;
 use super::widgets::Card;
 use super::{address, browser};
 
-/// The view of the plan alone. `verdict` is the head of the answer; every panel has its own name.
+/// A single view of the plan. `verdict` is the head of the answer; every panel has its own name.
 #[derive(Clone, Copy, PartialEq)]
 enum View {
     Verdict,
@@ -25,7 +25,7 @@ fn asked() -> Result<View, String> {
     }
 }
 
-/// The page with one view alone.
+/// The page with a single view.
 #[component(Embedded)]
 pub(crate) fn embedded() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
@@ -37,7 +37,7 @@ pub(crate) fn embedded() -> Html {
                 { "Views: verdict, " }{ PanelId::all().map(PanelId::name).collect::<Vec<_>>().join(", ") }{ "." }
             </p>
         },
-        // Nothing to paste into here, and no way to begin.
+        // There is nothing to paste into here, and no way to begin.
         (_, None) if session.input == UserInput::from_text("") => html! {
             <p class="notice" role="status">
                 { "This frame carries no plan. Under Share, Copy frame gives an address that does." }

@@ -1,5 +1,5 @@
-//! The files that a plan can be taken away in, named after it. They are written by the module of searches, which is there when the
-//! first one is asked for.
+//! The files as which a plan can be downloaded, named after it. They are written by the search module, which is
+//! loaded when the first one is requested.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,10 +15,10 @@ use crate::soon::soon;
 pub(crate) struct Offered {
     /// Text of the button.
     pub label: &'static str,
-    /// What follows the plan's name in the file's.
+    /// What follows the plan's name in the file name.
     ending: &'static str,
     kind: &'static str,
-    /// What it holds; the drawing of a picture of points.
+    /// Its content; for a raster image, the drawing that it is made from.
     holds: PlanFile,
 }
 
@@ -55,10 +55,10 @@ pub(crate) static FILES: [Offered; 10] = [
 ];
 
 impl Offered {
-    /// Gives the reader the file of `shown`, which `input` makes; `told` hears whether it could be written.
+    /// Offers the file of `shown`, the plan of `input`; `told` is told whether it could be written.
     pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, told: Callback<bool>) {
         let name = format!("{}-{}", file_stem(shown), self.ending);
-        // Held by itself: the work would end with this function, and nobody else waits for it.
+        // Keeps itself alive: otherwise the work would end with this function, and nothing else holds it.
         let held = Rc::new(RefCell::new(None));
         let end = held.clone();
         let work = beside::file(input, self.holds, move |text| {
@@ -68,7 +68,7 @@ impl Offered {
                 None => {}
             }
             told.emit(text.is_some());
-            // The work holds what is running here, so it ends afterwards.
+            // The work owns the closure that is running here, so drop it afterwards.
             let end = end.clone();
             soon(move || drop(end.take()));
         });

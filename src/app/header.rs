@@ -44,7 +44,7 @@ const CHOICES: [(Theme, Sign, &str); 3] = [
     (Theme::Dark, Sign::Moon, "Dark"),
 ];
 
-/// One button that goes from the system's colours to light to dark.
+/// One button that cycles through the system's colours, light and dark.
 #[component(ThemeMenu)]
 fn theme_menu() -> Html {
     let dispatch = use_dispatch();
@@ -65,7 +65,7 @@ fn theme_menu() -> Html {
     }
 }
 
-/// Why a link could not be opened, or what of its view is not there.
+/// Why a link could not be opened, or which part of its view does not exist.
 #[component(BrokenLink)]
 pub(crate) fn broken_link() -> Html {
     let dispatch = use_dispatch();

@@ -21,12 +21,12 @@ use super::question::Inquired;
 use super::reader::{self, Heard};
 use super::ui::Search;
 
-/// Hears the window's events called `name`, which `heard` may keep from the browser.
+/// Listens to the window's events called `name`, which `heard` may prevent.
 #[hook]
 pub(crate) fn use_window_event(name: &'static str, heard: Callback<Event>) {
     use_effect_with(heard, move |heard| {
         let heard = heard.clone();
-        // Passive listeners (the default for some events) could not keep a dropped file from the browser.
+        // Passive listeners (the default for some events) could not prevent the browser from opening a dropped file.
         let options = EventListenerOptions::enable_prevent_default();
         let listener = window().map(|window| {
             EventListener::new_with_options(&window, name, options, move |event| heard.emit(event.clone()))
@@ -35,7 +35,7 @@ pub(crate) fn use_window_event(name: &'static str, heard: Callback<Event>) {
     });
 }
 
-/// Widths are told in steps of so many CSS pixels, so that dragging a window does not redraw at every pixel.
+/// Widths are reported in steps of this many CSS pixels, so that dragging a window does not redraw at every pixel.
 const STEP: i32 = 8;
 
 /// The inner width of the element in CSS pixels, rounded down a little; 0 before it is known.
@@ -45,7 +45,7 @@ pub(crate) fn use_width(node: &NodeRef) -> u32 {
     let width = use_state_eq(|| 0);
     let told = width.clone();
     use_effect_with(node.clone(), move |node| {
-        // The closure goes along: dropped, the observer would call into nothing.
+        // The closure is kept alive with it; if dropped, the observer would call a dead closure.
         let watch = node.cast::<Element>().and_then(|element| watch(element, move |width| told.set(width)));
         move || {
             if let Some((observer, _told)) = watch {
@@ -69,7 +69,7 @@ fn watch(element: Element, tell: impl Fn(u32) + 'static) -> Option<(ResizeObserv
 #[hook]
 pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
     let begun = search.filter(|search| search.going).map(|search| (search.base.clone(), search.vary.clone()));
-    // Compared by what the search began with: new findings do not start it anew.
+    // Compared by what the search began with, so that new findings do not restart it.
     use_effect_with(begun, move |begun| {
         let search = begun.as_ref().map(|(base, vary)| {
             beside::search(&base.input, vary, move |found| {
@@ -81,30 +81,30 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
     });
 }
 
-/// Time after the first answer in which nobody has pasted anything. Unit: millisecond.
+/// Idle time after the first answer before the reader is loaded ahead. Unit: millisecond.
 const WARM: u32 = 500;
 
 /// Has the texts read that an action waits for.
 #[hook]
 pub(crate) fn use_reader(app: &AppContext, dispatch: Dispatch) {
-    // Compared by the task that is wanted; the same one is not asked twice.
+    // Compared by the wanted task, so that the same one is not requested twice.
     use_effect_with(app.wanted.clone(), move |wanted| {
         let Some(task) = wanted.clone() else { return };
         spawn_local(async move {
             match reader::ask(&task).await {
-                // Files are taken up, all other replies complete an answer that waits.
+                // Files are taken up; all other replies complete a pending answer.
                 Heard::Said(ReadReply::Input(input)) => dispatch.emit(Action::Taken(input)),
                 Heard::Said(reply) => {
                     let read = provide(&task, reply);
                     dispatch.emit(if read { Action::Read } else { Action::ReaderLost });
                 }
                 Heard::Lost | Heard::Broken => dispatch.emit(Action::ReaderLost),
-                // A newer text was asked for meanwhile, whose answer comes.
+                // A newer text was requested meanwhile, and its answer will come.
                 Heard::Superseded => {}
             }
         });
     });
-    // The first text that somebody pastes finds it there. A frame shows what its address says.
+    // Loaded ahead for the first text that is pasted. A frame shows what its address says.
     use_effect_with((), |()| {
         if !is_embedded() {
             Timeout::new(WARM, reader::warm).forget();
@@ -112,7 +112,7 @@ pub(crate) fn use_reader(app: &AppContext, dispatch: Dispatch) {
     });
 }
 
-/// What the program that reads texts says to `task`, once it has.
+/// The reply of the text reader to `task`, once there is one.
 #[hook]
 pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
     let told = use_state_eq(|| None::<(ReadTask, ReadReply)>);
@@ -132,7 +132,7 @@ pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
         }
         move || wanted.set(false)
     });
-    // What it said to an earlier task is none of this one.
+    // A reply to an earlier task does not belong to this one.
     (*told).clone().filter(|(of, _)| Some(of) == task.as_ref()).map(|(_, reply)| reply)
 }
 

@@ -1,4 +1,4 @@
-//! What the reader sees: components over a [`shardscope::session::State`], which compute nothing themselves.
+//! What the user sees: components over a [`shardscope::session::State`], which compute nothing themselves.
 //!
 //! [`App`](app::App) owns the one state and its reducer. A detail of the answer is a panel: one file in `panels/` with
 //! its component, its words and its step of the tour, and one line in the register there.
@@ -41,14 +41,13 @@ use state::AppState;
 #[cfg(feature = "prerender")]
 pub(crate) use crate::tables::provide as provide_tables;
 
-/// Takes over `#app` with what stands in it, the static shell and the example's answer as the build wrote it, once the engine has
-/// its tables.
+/// Takes over `#app` with its content, the static shell and the example's answer as the build wrote it, once the
+/// engine has its tables.
 #[cfg(not(feature = "prerender"))]
 pub(crate) fn mount() {
     wasm_bindgen_futures::spawn_local(async {
         if !later::load().await {
-            // Thrown as an error of the program: `index.html` hears it and says what to do.
-            // `index.html` tells the reader.
+            // Thrown as an error of the program; `index.html` catches it and tells the user what to do.
             wasm_bindgen::throw_str("the engine's tables could not be loaded");
         }
         let Some(first) = first().await else { return };
@@ -58,10 +57,10 @@ pub(crate) fn mount() {
     });
 }
 
-/// What the page opens with, once all texts that belong to it are read; none where they could not be, which is said.
+/// The initial state, once all of its texts are read; `None` if they could not be, in which case the user is told.
 #[cfg(not(feature = "prerender"))]
 async fn first() -> Option<Rc<AppState>> {
-    // Several rounds: the text in hand and a pinned one are read one after another, each as an answer asks for it.
+    // Several rounds: the current text and a pinned one are read one after the other, each when an answer needs it.
     loop {
         let first = address::first();
         let Some(task) = wanted() else { return Some(Rc::new(first)) };
@@ -72,14 +71,14 @@ async fn first() -> Option<Rc<AppState>> {
             // `Broken` has shown its own message.
             reader::Heard::Broken => return None,
             reader::Heard::Said(_) | reader::Heard::Superseded | reader::Heard::Lost => {
-                // `index.html` tells the reader.
+                // `index.html` tells the user.
                 wasm_bindgen::throw_str("the script reader could not be loaded")
             }
         }
     }
 }
 
-/// The page as somebody sees it who brings nothing: the example and its answer.
+/// The page as seen without any input: the example and its answer.
 #[cfg(feature = "prerender")]
 pub(crate) fn prerendered() -> String {
     let first = app::Props { first: Rc::new(address::first()) };

@@ -1,6 +1,6 @@
-//! Which detail of an answer, and what addresses call it.
+//! The details of an answer, and their names in addresses.
 
-/// A panel; the register in `panels/mod.rs` has what each shows.
+/// A panel; the register in `panels/mod.rs` defines what each shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PanelId {
     Overview,
@@ -46,7 +46,7 @@ impl PanelId {
         NAMES.iter().find(|(id, _)| *id == self).map_or("", |(_, name)| name)
     }
 
-    /// The panel that an address calls so.
+    /// The panel with this name in addresses.
     pub(crate) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, known)| *known == name).map(|(id, _)| *id)
     }

@@ -1,14 +1,14 @@
-//! A question about other machines, lengths, batches or models that the reader asked.
+//! A question about other machines, lengths, batches or models that the user asked.
 
 use std::rc::Rc;
 
 use shardscope::session::beside::Reply;
 use shardscope::session::{Asked, PtrEq, UserInput};
 
-/// A question, and what is known of its answer.
+/// A question, and its answer so far.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Inquired {
-    /// Input that the question was asked of.
+    /// The input that the question is about.
     pub base: PtrEq<UserInput>,
     pub asked: Asked,
     pub going: bool,

@@ -1,4 +1,4 @@
-//! The program that reads texts (src/reader/main.rs), which `reading.js` asks: the page itself has no reader.
+//! The program that reads texts (src/reader/main.rs), called through `reading.js`: the page itself has no readers.
 
 use js_sys::{Function, Promise, Reflect};
 use shardscope::session::reader::{ReadReply, ReadTask};
@@ -15,24 +15,24 @@ const LOADER: &str = "loadReading";
 pub(crate) enum Heard {
     /// It is done.
     Said(ReadReply),
-    /// Another was asked in its place.
+    /// Another task replaced it.
     Superseded,
-    /// The program did not arrive, or is of another edition.
+    /// The program did not arrive, or is from another version.
     Lost,
-    /// The program broke over it, which the page has said.
+    /// The program crashed on it, and the page has reported that.
     Broken,
 }
 
-/// Does `task`.
+/// Runs `task`.
 pub(crate) async fn ask(task: &ReadTask) -> Heard {
-    // Of the texts in the box only the latest matter; other tasks all want their answer.
+    // Only the latest text in the box matters; all other tasks need their reply.
     let only = task.is_texts();
     let Some(asked) = asked(&task.written(), only).await else { return Heard::Lost };
     match JsFuture::from(asked).await {
-        // `reading.js` answers `undefined` to a task that another took the place of.
+        // `reading.js` answers `undefined` to a task that another one replaced.
         Ok(said) if said.is_undefined() => Heard::Superseded,
         Ok(said) => said.as_string().and_then(|said| ReadReply::read(&said)).map_or(Heard::Lost, Heard::Said),
-        // A panic of the program: what it said comes as the error's message.
+        // A panic of the program: its message arrives as the error's message.
         Err(fault) => {
             let said = Reflect::get(&fault, &"message".into()).ok().and_then(|said| said.as_string());
             crash::show(&said.unwrap_or_default());
@@ -41,10 +41,10 @@ pub(crate) async fn ask(task: &ReadTask) -> Heard {
     }
 }
 
-/// Has the program at hand before it is asked.
+/// Loads the program before it is needed.
 pub(crate) fn warm() {
     spawn_local(async {
-        // Where it does not arrive, whoever asks hears of it.
+        // If it does not arrive, the first real call reports it.
         let _ = call("warm", &[]).await;
     });
 }

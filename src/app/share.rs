@@ -1,4 +1,4 @@
-//! The sheet from which a plan goes elsewhere: links, copies, frames, files.
+//! The sheet for sharing a plan: links, copies, frames, files.
 
 use shardscope::export::Exported;
 use shardscope::link::MAX_LINK;
@@ -21,7 +21,7 @@ use super::{address, panels};
 
 /// The view that is embedded unless another is chosen.
 const VERDICT: &str = "verdict";
-/// Colors as the reader's system has them.
+/// The colours of the user's system.
 const SYSTEM: &str = "system";
 
 #[component(Share)]
@@ -46,7 +46,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
     let fragment = settings_link(state);
     let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
     let by_script = format!("{base}#{}", script_link(state));
-    // The shorter link, with less of the reader's own in it, wherever it says the plan.
+    // The shorter link, which carries less of the user's own text, if it can express the plan.
     let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
     let give = |file: &'static Offered| {
         let (shown, input, told) = (shown.clone(), state.input.clone(), told.clone());
@@ -63,7 +63,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
                 <p class="soft small">{ "Both links include the pinned plan." }</p>
             }
             { settings_part(by_settings) }
-            // A link with the script is one only where there is a script.
+            // A link with the script only exists if there is a script.
             if !state.input.text.trim().is_empty() {
                 { script_part(by_script) }
             }
@@ -99,23 +99,23 @@ struct FrameProps {
     fragment: String,
     name: String,
     pinned: bool,
-    /// What the address says of the map as it is looked at.
+    /// The query for the current view of the map.
     of_map: String,
 }
 
-/// A frame for another page, of the view that is chosen.
+/// A frame for another page, with the chosen view.
 #[component(Frame)]
 fn frame_of_view(props: &FrameProps) -> Html {
     let view = use_state_eq(|| VERDICT.to_owned());
     let theme = use_state_eq(|| SYSTEM.to_owned());
     let mut names = vec![AttrValue::Static(VERDICT)];
-    // The same panels that the page has: a comparison needs a pinned plan.
+    // The same panels as on the page: a comparison needs a pinned plan.
     names.extend(panels::ids(props.pinned).map(|id| AttrValue::Static(id.name())));
     let mut address = format!("{}?embed={}", props.base, *view);
     if *theme != SYSTEM {
         address += &format!("&theme={}", *theme);
     }
-    // Only the map is looked at in a way that an address can say.
+    // Only the map has a view that an address can express.
     if *view == PanelId::Map.name() {
         address += &props.of_map;
     }
@@ -168,11 +168,11 @@ fn commands(props: &CommandsProps) -> Html {
     }
 }
 
-/// A plan written out, and what that cannot say.
+/// A plan as written for other software, and what that cannot express.
 fn exported(id: &'static str, label: &'static str, written: Exported) -> Html {
     html! {
         <>
-            // Before the button, so that nobody copies another plan unawares.
+            // Shown before the button, so that nobody unknowingly copies a different plan.
             if !written.unsaid.is_empty() {
                 <p class="small" role="note">
                     { format!("Part of the plan only. Not expressible there: {}.", names(&written.unsaid)) }
@@ -205,9 +205,9 @@ fn settings_part(link: Option<String>) -> Html {
             </p>
         },
         Some(link) => {
-            // A pinned plan stands behind the sign; its settings are not counted.
+            // A pinned plan follows the `!`; its settings are not counted.
             let own = link.split('!').next().unwrap_or_default();
-            // Flags stand bare.
+            // Flags have no value.
             let count = own.split_once('?').map_or(0, |(_, settings)| settings.split('&').count());
             html! {
                 <>
@@ -236,7 +236,7 @@ fn script_part(link: String) -> Html {
                 { "Carries everything in the box word for word, with any paths, host names and keys in it, to whoever has the link. No server sees it. " }
                 { length(&link) }
             </p>
-            // A longer one is refused by whoever opens it.
+            // A longer one would be refused when opened.
             if link.len() > MAX_LINK {
                 <p class="small">{ "The text is too long for a link." }</p>
             } else {

@@ -17,17 +17,17 @@ use super::ui::{InputTab, Search, UiState};
 /// Everything the page is drawn from.
 #[derive(Clone)]
 pub(crate) struct AppState {
-    /// What the reader gave, and the engine's answer.
+    /// The user's input, and the engine's answer.
     pub session: Rc<State>,
     /// What is open and chosen on the page.
     pub ui: UiState,
-    /// What is to be read before the first of `waiting` can be done.
+    /// What must be read before the first of `waiting` can run.
     pub wanted: Option<PtrEq<ReadTask>>,
     /// Actions that wait for it, in order.
     waiting: Vec<Action>,
 }
 
-// `waiting` is left out: nothing that is drawn hangs on it.
+// `waiting` is left out, since nothing that is drawn depends on it.
 impl PartialEq for AppState {
     fn eq(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.session, &other.session) && self.ui == other.ui && self.wanted == other.wanted
@@ -35,16 +35,16 @@ impl PartialEq for AppState {
 }
 
 impl AppState {
-    /// `session` with `ui`, and nothing to wait for.
+    /// `session` with `ui`, and nothing pending.
     pub(super) fn new(session: State, ui: UiState) -> Self {
         Self { session: Rc::new(session), ui, wanted: None, waiting: Vec::new() }
     }
 
-    /// `event` reaches the session; what hangs on the plan follows.
+    /// Applies `event` to the session, and updates what depends on the plan.
     fn apply(&mut self, event: Event) {
         let entries = self.session.entries;
         let starts = matches!(event, Event::Start(_));
-        // Compared by identity below: each answer is a value of its own.
+        // Compared by identity below: each answer is a separate value.
         let before = self.session.shown.clone();
         self.session = Rc::new(apply((*self.session).clone(), event));
         let ui = &mut self.ui;
@@ -52,13 +52,13 @@ impl AppState {
             ui.reading = false;
             // Both belong to the plan that was shown.
             (ui.search, ui.inquiry) = (None, None);
-            // The event that starts a plan from the form is what is being followed.
+            // Only the event that starts a plan from the form keeps the plan followed.
             ui.follows &= starts;
-            // Another plan taken whole, or a text pasted over the last one, is no change of it.
+            // A replaced plan, or a text pasted over the last one, is not a change of it.
             let changed = self.session.entries == entries && !self.session.is_another;
             ui.before = before.filter(|_| changed && self.session.shown.is_some());
         }
-        // The panel goes with the plan that it compares with.
+        // The panel disappears with the plan that it compares with.
         if self.session.pinned.is_none() && ui.panel == PanelId::Compare {
             ui.panel = PanelId::Overview;
         }
@@ -66,16 +66,16 @@ impl AppState {
 }
 
 impl AppState {
-    /// A search begins by itself for a plan made of a model and GPUs, where nothing fits yet (single changes may not do), and
-    /// where the reader looks at its tab.
+    /// A search begins by itself for a plan made from a model and GPUs, if nothing fits yet (single changes may not
+    /// suffice), and if the user opens its tab.
     ///
-    /// A rule of the state and not an effect of a component: one that watches "wants a search" misses a plan that takes the
-    /// place of another between two renderings.
+    /// This is a rule of the state rather than an effect of a component: an effect that watches "wants a search"
+    /// would miss a plan that replaces another one between two renderings.
     pub(super) fn search_by_itself(&mut self) {
         let Some(shown) = &self.session.shown else { return };
         let looked_at = self.ui.panel == PanelId::Search;
         let wanted = self.is_of_model_and_gpus() || shown.is_out_of_memory() || looked_at;
-        // Not in a frame, which shows and does not work.
+        // Not in a frame, which only displays.
         if wanted && self.ui.search.is_none() && !is_embedded() {
             self.search(true);
         }
@@ -86,36 +86,36 @@ impl AppState {
         self.ui.chosen && self.session.input.is_settings_alone()
     }
 
-    /// Whether the fastest layout takes the place of the plan shown when its search ends.
+    /// Whether the fastest layout replaces the plan shown when its search ends.
     pub(super) fn is_followed(&self) -> bool {
         let goes_on = self.ui.search.as_ref().is_some_and(|search| search.going);
         self.ui.follows && goes_on && self.is_of_model_and_gpus()
     }
 
-    /// Who gives a model and GPUs asks for the fastest layout: once the search has ended, that is the answer.
+    /// A model and GPUs ask for the fastest layout, so once the search has ended, that is the answer.
     fn follow(&mut self) {
         let Some(search) = self.ui.search.as_ref().filter(|search| !search.going) else { return };
-        // Taken: a plan is followed once, and the search that led there begins no other.
+        // Consumed: a plan is followed once, and the search that led there starts no other.
         if std::mem::take(&mut self.ui.follows)
             && self.is_of_model_and_gpus()
             && let Some(best) = search.found.as_ref().and_then(|found| found.best.first())
         {
             self.look(best.changes.clone());
-            // No change of the reader's.
+            // Not a change by the user.
             self.ui.before = None;
         }
     }
 
-    /// Takes up the model and GPUs of the form, where nothing of the reader's own would go for it.
+    /// Takes up the model and GPUs of the form, if nothing of the user's own would be lost.
     fn begin_with_choice(&mut self) {
         let own = &self.session.input;
-        // Who gave a model and nothing else finds it in the form.
+        // A model that was the only input appears in the form.
         let named = model_alone(own).map(str::to_owned);
         let is_named = named.is_some();
         if let Some(model) = named {
             self.ui.choice.model = model;
         }
-        // The reader's own script or settings are not replaced by a form's defaults.
+        // The user's own script or settings are not replaced by a form's defaults.
         if (is_named || *own == UserInput::from_text(EXAMPLE) || *own == UserInput::from_text(""))
             && let Some(input) = start(&self.ui.choice)
         {
@@ -124,7 +124,7 @@ impl AppState {
         }
     }
 
-    /// The search starts anew around the plan shown, or stops.
+    /// Restarts the search around the plan shown, or stops it.
     fn search(&mut self, on: bool) {
         let session = &self.session;
         match (on, session.shown.clone()) {
@@ -140,7 +140,7 @@ impl AppState {
                     before: None,
                 });
             }
-            // Stopped and not removed: what was found stays to be read.
+            // Stopped but not removed, so that what was found stays readable.
             _ => {
                 if let Some(search) = &mut self.ui.search {
                     search.going = false;
@@ -153,9 +153,9 @@ impl AppState {
     fn look(&mut self, changes: Vec<(String, String)>) {
         let Some(search) = &self.ui.search else { return };
         let base = Box::new(search.base.input.clone());
-        // A refused layout leaves the plan before, so the list must not mark it as shown.
+        // A refused layout leaves the previous plan, so the list must not mark it as shown.
         let chosen = changes.clone();
-        // The plan searched has a button of its own.
+        // The plan searched has a separate button.
         let looked_at =
             self.session.shown.clone().filter(|_| !search.chosen.is_empty() && search.chosen != chosen);
         let input = self.session.input.clone();
@@ -168,7 +168,7 @@ impl AppState {
         }
     }
 
-    /// Asks `asked` of what the reader gave, or gives up the question.
+    /// Asks `asked` about the current input, or cancels the question.
     fn ask(&mut self, asked: Option<Box<Asked>>) {
         match asked {
             Some(asked) => {
@@ -184,7 +184,7 @@ impl AppState {
         }
     }
 
-    /// Shows what holds the run, of the answer to a question.
+    /// Shows a layout from the answer to a question.
     fn answered(&mut self, changes: Vec<(String, String)>) {
         let Some(inquiry) = &self.ui.inquiry else { return };
         let input = Box::new(inquiry.asked.changed(&inquiry.base));
@@ -197,9 +197,9 @@ impl AppState {
         }
     }
 
-    /// `event` reaches the session; what was found stays, whatever it does to the plan.
+    /// Applies `event` to the session and keeps the search results, whatever it does to the plan.
     fn keeping_search(&mut self, event: Event) {
-        // `apply` takes both away with the plan that they belonged to.
+        // `apply` removes both along with the plan that they belonged to.
         let found = (self.ui.search.clone(), self.ui.inquiry.clone());
         self.apply(event);
         (self.ui.search, self.ui.inquiry) = found;
@@ -209,21 +209,22 @@ impl AppState {
 impl yew::Reducible for AppState {
     type Action = Action;
 
-    /// What needs texts that are not read yet waits until they are, and what follows from the state behind it.
+    /// Actions that need unread texts wait until these are read, and later actions that depend on the state queue
+    /// behind them.
     fn reduce(self: Rc<Self>, action: Action) -> Rc<Self> {
         let mut next = (*self).clone();
         let mut queue = std::mem::take(&mut next.waiting);
         match action {
             Action::Read => {}
-            // They are an event like others now.
+            // Now they are an ordinary event.
             Action::Taken(input) => {
                 if let Some(first @ Action::Files(_)) = queue.first_mut() {
-                    // What follows waited for this and is done in its order.
+                    // What follows has waited for this and runs in order.
                     *first = Action::Session(Event::Open(input));
                 }
             }
             Action::ReaderLost => {
-                // What waits is kept, for another try.
+                // Pending actions are kept for another try.
                 next.waiting = queue;
                 next.wanted = None;
                 next.ui.reader_lost = true;
@@ -235,14 +236,14 @@ impl yew::Reducible for AppState {
                 return Rc::new(next);
             }
             action => {
-                // The answer that it asked for would be of a text that is gone.
+                // The answer that it requested would belong to a text that is gone.
                 if matches!(action, Action::Session(Event::Edit(_))) {
                     queue.retain(|waiting| !waiting.is_settling());
                 }
                 queue.push(action);
-                // Otherwise the queue is gone through now: the text may have been read meanwhile.
+                // Otherwise the queue is processed now: the text may have been read meanwhile.
                 if queue.len() > 1 && next.wanted.is_some() {
-                    // What the first waits for is on its way.
+                    // What the first one waits for is on its way.
                     next.waiting = queue;
                     return Rc::new(next);
                 }
@@ -250,7 +251,7 @@ impl yew::Reducible for AppState {
         }
         next.wanted = None;
         next.ui.reader_lost = false;
-        // What cards of examples lacked meanwhile is none of it.
+        // Readings that example cards lacked meanwhile do not count.
         drop(wanted());
         let mut turn = queue.into_iter();
         while let Some(action) = turn.next() {
@@ -263,7 +264,7 @@ impl yew::Reducible for AppState {
             };
             if let Some(task) = task {
                 next.wanted = Some(PtrEq::new(task));
-                // This action and all behind it, in their order.
+                // This action and all later ones, in order.
                 next.waiting = std::iter::once(action).chain(turn).collect();
                 break;
             }
@@ -280,7 +281,7 @@ impl AppState {
         let ui = &mut next.ui;
         match action {
             Action::Session(event) => {
-                // A pinned plan is compared with; the difference to the last change would say the same twice.
+                // A pinned plan is compared with anyway; the difference from the last change would repeat it.
                 if matches!(event, Event::Pin) {
                     ui.before = None;
                 }
@@ -309,7 +310,8 @@ impl AppState {
                 next.apply(Event::Open(input));
             }
             Action::Choose(choice) => {
-                // Not yet what is followed: a name that is half typed makes no plan, and the one shown may be another's.
+                // Not followed yet: a half-typed name gives no plan, and the plan shown may belong to a different
+                // choice.
                 ui.choice = choice;
             }
             Action::Share(open) => ui.sharing = open,
@@ -323,7 +325,7 @@ impl AppState {
             Action::Search(on) => next.search(on),
             Action::Found(found) => {
                 if let Some(search) = &mut ui.search {
-                    // A search that was stopped stays so, whatever is still on its way.
+                    // A stopped search stays stopped, whatever results are still in flight.
                     search.going = search.going && found.goes_on();
                     search.found = Some(found);
                 }
@@ -357,7 +359,7 @@ impl AppState {
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
             Action::Whole => {
                 ui.whole = true;
-                // The plan is the same: nothing that hangs on it goes.
+                // The plan is the same, so nothing that depends on it is dropped.
                 next.session = Rc::new(apply((*next.session).clone(), Event::Advise));
             }
             Action::DismissUnknown => ui.unknown = None,

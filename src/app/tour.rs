@@ -16,7 +16,7 @@ use super::widgets::{Sign, icon};
 struct Step {
     title: &'static str,
     text: fn(&Shown) -> String,
-    /// The part of the page that it speaks of.
+    /// The part of the page that it is about.
     place: &'static str,
     panel: Option<PanelId>,
 }
@@ -65,10 +65,10 @@ fn steps() -> Vec<Step> {
     [FIRST, KNOBS].into_iter().chain(of_panels).chain([LAST]).collect()
 }
 
-/// Goes to a step, and to the panel that it speaks of.
+/// Goes to a step, and to the panel that it is about.
 fn go(dispatch: &Dispatch, step: Option<usize>) {
     if let Some(panel) = step.and_then(|at| steps().get(at)?.panel) {
-        // The panel first, so that its place is there when the step leads to it.
+        // The panel first, so that its place exists when the step leads to it.
         dispatch.emit(Action::Panel(panel));
     }
     dispatch.emit(Action::Tour(step));
@@ -80,7 +80,7 @@ pub(crate) struct ButtonProps {
     pub label: &'static str,
 }
 
-/// The button that begins it; nothing while there is nothing to show.
+/// The button that begins it; empty while there is nothing to show.
 #[component(TourButton)]
 pub(crate) fn tour_button(props: &ButtonProps) -> Html {
     let dispatch = use_dispatch();
@@ -156,7 +156,7 @@ pub(crate) fn tour() -> Html {
     }
 }
 
-/// Shows the part that step `at` speaks of; the last one takes the focus when the tour is over.
+/// Shows the part that step `at` is about; the last one takes the focus when the tour is over.
 fn lead(at: Option<usize>) {
     const MARK: &str = "data-toured";
     // Marked in the page itself: the element belongs to another component.

@@ -1,4 +1,4 @@
-//! What is open and chosen on the page, none of which belongs to the plan.
+//! What is open and chosen on the page, apart from the plan.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::browser;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 
-/// State of the page beside the session's.
+/// State of the page in addition to the session's.
 #[derive(Clone, PartialEq)]
 pub(crate) struct UiState {
     pub input: InputTab,
@@ -19,17 +19,17 @@ pub(crate) struct UiState {
     pub choice: Choice,
     /// Whether the plan was made from them.
     pub chosen: bool,
-    /// Whether the fastest layout of them is shown once it is found: until the reader changes the plan.
+    /// Whether the fastest layout of them is shown once it is found: until the user changes the plan.
     pub follows: bool,
     pub panel: PanelId,
     pub sharing: bool,
     pub theme: Theme,
     /// Whether a long text is being read.
     pub reading: bool,
-    /// The stage whose memory is taken apart; the fullest where none was chosen.
+    /// The stage whose memory is broken down; the fullest if none was chosen.
     pub stage: Option<u64>,
     pub why: Option<Explained>,
-    /// The step of the tour, counted from 0, while the reader takes it.
+    /// The step of the tour, counted from 0, while the user takes it.
     pub tour: Option<usize>,
     /// The search for other layouts, from its start until the plan changes by anything but its results.
     pub search: Option<Search>,
@@ -37,18 +37,18 @@ pub(crate) struct UiState {
     pub vary: Varied,
     /// The question that was asked, until the plan changes by anything but its answers.
     pub inquiry: Option<Inquired>,
-    /// The plan before the last change of it, for the differences beside the verdict.
+    /// The plan before the last change of it, for the differences next to the verdict.
     pub before: Option<PtrEq<Shown>>,
     pub printing: bool,
-    /// Whether the program that reads texts could not be had for what was last asked of it.
+    /// Whether the text reader was unavailable for the last request.
     pub reader_lost: bool,
-    /// Whether more than the verdict is drawn, and advice is there: from the first paint on.
+    /// Whether more than the verdict is drawn and advice is computed: after the first paint.
     pub whole: bool,
-    /// What of the address is not known here, in words.
+    /// The part of the address that is unknown, in words.
     pub unknown: Option<String>,
 }
 
-/// The ways to say what runs.
+/// The ways to describe the run.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum InputTab {
     Script,
@@ -71,7 +71,7 @@ pub(crate) enum Explained {
     Memory(u64, Option<Use>),
     /// The memory of a phase of reinforcement learning.
     Phase(PhaseKind),
-    /// A message: its dimension, and its place in it.
+    /// A message: its dimension, and its index in it.
     Payload(usize, usize),
     /// What it puts on the wire.
     Wire(usize, usize),
@@ -79,7 +79,7 @@ pub(crate) enum Explained {
     Term(AttrValue),
 }
 
-/// A search for other layouts, and which of them the reader looks at.
+/// A search for other layouts, and which of them the user looks at.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Search {
     /// The plan it began with.
@@ -90,9 +90,9 @@ pub(crate) struct Search {
     /// Whether its module failed to load.
     pub is_lost: bool,
     pub found: Option<Rc<Found>>,
-    /// The changes of the layout that is shown; none: the plan it began with.
+    /// The changes of the layout that is shown; empty means the plan it began with.
     pub chosen: Vec<(String, String)>,
-    /// The layout that was looked at before that one; none before the second.
+    /// The previously shown layout; `None` before the second one.
     pub before: Option<PtrEq<Pinned>>,
 }
 
@@ -107,10 +107,10 @@ impl Theme {
         }
     }
 
-    /// What the reader chose when they were here last.
+    /// The user's choice from their last visit.
     pub(crate) fn kept() -> Self {
         let kept = browser::kept(browser::THEME);
-        // A word of another version follows the system.
+        // An unknown word, perhaps from another version, follows the system.
         Self::ALL.into_iter().find(|theme| Some(theme.name()) == kept.as_deref()).unwrap_or(Self::Auto)
     }
 

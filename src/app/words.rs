@@ -1,4 +1,4 @@
-//! Words that several parts of the page share, and how they are joined.
+//! Text helpers that several parts of the page share.
 
 use shardscope::plan::Field;
 use yew::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) fn names(fields: &[Field]) -> String {
     names.join(", ")
 }
 
-/// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
+/// A message of the engine as a sentence: capitalised, unless it begins with a name.
 pub(crate) fn sentence(message: &str) -> String {
     let first = message.split([' ', ',', ':']).next().unwrap_or_default();
     let mut text = with_times(message);
@@ -29,12 +29,12 @@ pub(crate) fn sentence(message: &str) -> String {
     text
 }
 
-/// Products with their sign: `TP 2 x PP 4` is written for terminals.
+/// Products with a multiplication sign: `TP 2 x PP 4` is written for terminals.
 fn with_times(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
     while let Some((before, after)) = rest.split_once(" x ") {
-        // Factors are figures and the names of dimensions; a word beside an `x` belongs to what a reader wrote.
+        // Factors are figures and the names of dimensions; a word next to an `x` belongs to the user's text.
         let is_factor =
             |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
         let is_product = is_factor(before.bytes().last()) && is_factor(after.bytes().next());
@@ -45,7 +45,7 @@ fn with_times(message: &str) -> String {
     text + rest
 }
 
-/// A pipeline schedule as its papers write it, from the name that its setting has.
+/// A pipeline schedule as its papers write it, from its name in settings.
 pub(crate) fn schedule_name(name: &'static str) -> &'static str {
     match name {
         "1f1b" => "1F1B",
@@ -63,10 +63,10 @@ pub(crate) fn schedule_name(name: &'static str) -> &'static str {
     }
 }
 
-/// What a value that is not there is shown as.
+/// How a missing value is displayed.
 pub(crate) const NONE: &str = "–";
 
-/// The glossary's term behind a name that the engine gives to something.
+/// The glossary term for a name used by the engine.
 pub(crate) fn term_of(name: &str) -> &str {
     match name {
         "TP" | "tensor" | "tensor parallel" => "tensor parallelism",
@@ -86,12 +86,12 @@ pub(crate) fn term_of(name: &str) -> &str {
     }
 }
 
-/// A sentence with the addresses in it as links, and its flags unbroken.
+/// A sentence with its addresses as links, and its flags unbroken.
 pub(crate) fn linked(text: &str) -> Html {
     text.split_inclusive(' ').map(word).collect()
 }
 
-/// A sentence whose flags stay on one line each: a browser breaks `--nproc_per_node` behind its dashes.
+/// A sentence whose flags stay on one line each: a browser would break `--nproc_per_node` after its dashes.
 pub(crate) fn unbroken_flags(text: &str) -> Html {
     text.split_inclusive(' ').map(flag).collect()
 }
@@ -100,7 +100,7 @@ fn flag(word: &str) -> Html {
     // Longer ones could be wider than a phone.
     let is_flag = word.trim_start_matches('(').starts_with("--") && word.len() <= WIDEST_FLAG;
     if is_flag {
-        // A blank within would not be broken at either, and a list of flags would be one line.
+        // A space inside would not break either, and a list of flags would become one line.
         let flag = word.trim_end_matches(' ');
         html! { <><span class="flag">{ flag }</span>{ &word[flag.len()..] }</> }
     } else {
@@ -112,7 +112,7 @@ fn flag(word: &str) -> Html {
 const WIDEST_FLAG: usize = 40;
 
 fn word(word: &str) -> Html {
-    // The sentence's own comma or point is none of the address.
+    // The sentence's own comma or point is not part of the address.
     let address = word.trim_end_matches([' ', ',', '.', ';']);
     if !address.starts_with("https://") {
         return flag(word);

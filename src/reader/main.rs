@@ -1,5 +1,6 @@
-//! The readers of texts, as a module of their own: `reader.js` starts it in a worker, where no text however long holds the
-//! page up, and `reading.js` in the page itself where there is none. Plans made of settings alone never need it.
+//! The text readers, as a separate module: `reader.js` starts it in a worker, where even a long text does not block
+//! the page, and `reading.js` in the page itself if there are no workers. Plans made only from settings never need
+//! it.
 #[path = "../crash.rs"]
 mod crash;
 #[path = "../tables.rs"]
@@ -16,7 +17,7 @@ fn main() {
 /// Gives the readers the engine's tables, before anything is read.
 ///
 /// # Errors
-/// Where they are not of this edition.
+/// If they are not from this version.
 #[wasm_bindgen]
 pub fn begin(tables: &[u8]) -> Result<(), JsValue> {
     if tables::provide(tables) {
@@ -26,7 +27,7 @@ pub fn begin(tables: &[u8]) -> Result<(), JsValue> {
     }
 }
 
-/// Does `task`, a text of [`shardscope::session::reader::ReadTask`]; nothing where it is of another edition.
+/// Runs `task`, a serialised [`shardscope::session::reader::ReadTask`]; `None` if it is from another version.
 #[wasm_bindgen]
 #[must_use]
 pub fn read(task: &str) -> Option<String> {

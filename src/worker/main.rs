@@ -1,5 +1,6 @@
-//! Searches, questions and files to take away, as a module of their own that the page loads when the first one is asked for
-//! (src/app/beside.rs): it is started by `search.js`, in a worker or in the page itself. Whoever looks at an answer alone never waits for it.
+//! Searches, questions and downloads, as a separate module that the page loads when the first one is requested
+//! (src/app/beside.rs): `search.js` starts it, in a worker or in the page itself. Looking at an answer never waits
+//! for it.
 #[path = "../crash.rs"]
 mod crash;
 #[path = "../soon.rs"]
@@ -20,40 +21,41 @@ fn main() {
     crash::report_panics();
 }
 
-/// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
+/// Candidates evaluated between two clock checks: a shape with all its chunks takes a millisecond or two.
 const AT_ONCE: u64 = 1;
 
-/// Time until the first is told of what is known; each further time is twice as long, up to what was asked for: somebody waits
-/// for the first layout, and nobody for the tenth. Unit: millisecond.
+/// Time until the first report; each further interval is twice as long, up to the requested one: the user waits for
+/// the first layout, but not for the tenth. Unit: millisecond.
 const FIRST_SLICE: f64 = 12.0;
 
-/// Works on `task`, a text of [`shardscope::session::beside::Task`], and gives `tell` a text of what is known after every
-/// `slice` milliseconds, sooner at first, and at the end. It goes on until it is done or `tell` returns false. `tables` are the engine's.
+/// Runs `task`, a serialised [`shardscope::session::beside::Task`], and calls `tell` with the serialised result so
+/// far after every `slice` milliseconds, sooner at first, and at the end. It continues until it is done or `tell`
+/// returns false. `tables` are the engine's.
 ///
 /// # Errors
-/// Where the tables or the task are not of this edition.
+/// If the tables or the task are not from this version.
 #[wasm_bindgen]
 pub fn work(tables: &[u8], task: &str, slice: f64, tell: Function) -> Result<(), JsValue> {
     if !tables::provide(tables) {
         return Err("the engine's tables belong to another version of the page".into());
     }
-    // Parsed once, here: what cannot begin is refused before anything is told.
+    // Parsed once, here: a task that cannot begin is refused before anything is reported.
     let working = Working::begin(task).ok_or("the task belongs to another version of the page")?;
     go_on(Rc::new(RefCell::new(working)), slice.min(FIRST_SLICE), slice, tell);
     Ok(())
 }
 
-/// One slice now, and the next when whoever else has something to do has done it.
+/// Runs one slice now, and the next after other pending tasks.
 fn go_on(working: Rc<RefCell<Working>>, now: f64, slice: f64, tell: Function) {
     let until = js_sys::Date::now() + now;
     let mut more = true;
-    // The clock is asked between steps, as one step cannot be interrupted.
+    // The clock is checked between steps, since a step cannot be interrupted.
     while more && js_sys::Date::now() < until {
         more = working.borrow_mut().step(AT_ONCE);
     }
     let told = working.borrow().told();
     let answer = tell.call1(&JsValue::NULL, &told.into());
-    // An error of `tell` (a page that has gone) goes on as if it were answered no.
+    // An error in `tell` (a page that has gone) counts as the answer false.
     if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
         soon(move || go_on(working, (now * 2.0).min(slice), slice, tell));
     }

@@ -6,8 +6,8 @@
 
 `own` says whether the modules are Automodel's (its registry has them for these architectures) or transformers'. Norms of its
 Llama and Qwen2 are compiled, as on a GPU. Adapters are put in by `apply_lora_to_linear_modules` with its defaults, beside
-`*_proj`, while the model has no memory yet: so it is on several GPUs (`is_meta_device`), and MLPs are not joined then
-(`lora_mlp.py:_fusible`). Counted as in `record_huggingface.py`, whose keys the lines have.
+`*_proj` (in some with dropout of their results, which runs as on a GPU: `native_dropout` and its mask; or with `match_all_linear`: beside the output layer too), while the model has no memory yet: so it is on several GPUs
+(`is_meta_device`), and MLPs are not joined then (`lora_mlp.py:_fusible`); `joined` has memory first, as on one. Counted as in `record_huggingface.py`, whose keys the lines have.
 """
 
 import collections
@@ -26,6 +26,9 @@ from nemo_automodel.components.models.qwen2.model import Qwen2ForCausalLM
 from nemo_automodel.components.models.qwen3.model import Qwen3ForCausalLM
 from transformers import AutoConfig, AutoModelForCausalLM
 
+# What `at::dropout` calls for tensors on a GPU (`aten/src/ATen/native/Dropout.cpp`).
+torch.nn.functional.dropout = lambda x, p, training: torch.native_dropout(x, p, training)[0]
+
 RANK = 8
 LAYERS = 3
 OWN = {"llama": LlamaForCausalLM, "qwen2": Qwen2ForCausalLM, "qwen3": Qwen3ForCausalLM}
@@ -40,12 +43,16 @@ def record(case):
         num_attention_heads=case["a"], num_key_value_heads=case["k"], head_dim=case["d"], vocab_size=case["V"],
         max_position_embeddings=2 * case["s"], use_cache=False, attn_implementation="sdpa", dtype="bfloat16",
         tie_word_embeddings=False, architectures=[OWN[case["arch"]].__name__])
-    with torch.device("meta"):
+    with torch.device("cpu" if case["adapter"] == "joined" else "meta"):
         model = OWN[case["arch"]](config) if case["own"] else AutoModelForCausalLM.from_config(config)
         model = model.to(torch.bfloat16).train()
         if case["train"] != "full":
-            apply_lora_to_linear_modules(model, PeftConfig(target_modules=["*_proj"], dim=RANK))
-    model = model.to_empty(device="cpu")
+            targets = dict(match_all_linear=True) if case["train"] == "lora-linear" else dict(target_modules=["*_proj"])
+            efficient = case["adapter"] is not None
+            adapters = PeftConfig(**targets, dim=RANK, dropout=case["lora_dropout"], use_memory_efficient_lora=efficient)
+            apply_lora_to_linear_modules(model, adapters)
+    if case["adapter"] != "joined":
+        model = model.to_empty(device="cpu")
     for tensor in [*model.parameters(), *model.buffers()]:
         torch.nn.init.uniform_(tensor, 0.0, 0.01)
     tokens = torch.randint(0, case["V"], (case["b"], case["s"]))
@@ -91,10 +98,16 @@ for arch in OWN:
     for own in (True, False):
         for b, s in ((1, 64), (2, 96)):
             # transformers' modules in full are in automodel.jsonl.
-            for train in ("full", "lora-all") if own else ("lora-all",):
+            kinds = [("full", None)] if own else []
+            kinds += [("lora-all", "efficient"), ("lora-linear", "efficient")] + ([("lora-all", "joined")] if own else [])
+            kinds = [(*kind, 0.0) for kind in kinds]
+            if arch == "llama":
+                kinds += [("lora-all", "efficient", 0.1), ("lora-all", None, 0.1)]
+            for train, adapter, drop in kinds:
+                name = "-".join(["automodel", "own" if own else "plain", arch, f"b{b}", f"s{s}", train])
                 case = dict(
-                    id=f"automodel-{'own' if own else 'plain'}-{arch}-b{b}-s{s}-{train}", kind="model", layers=LAYERS, own=own,
-                    arch=arch, dtype="bf16", b=b, s=s, h=128, a=4, k=2, d=32, f=352, V=1000, attn="sdpa", train=train,
-                    adapter="efficient" if train != "full" else None, gc=None, input_require_grads=False, lora_dropout=0.0,
-                    adapter_fp32=False, autocast=False, padded=False, num_items=True, use_cache=False, experts=None, loss=None)
+                    id=name + ("-joined" if adapter == "joined" else "") + (f"-drop-{adapter}" if drop else ""), kind="model", layers=LAYERS, own=own, arch=arch,
+                    dtype="bf16", b=b, s=s, h=128, a=4, k=2, d=32, f=352, V=1000, attn="sdpa", train=train, adapter=adapter, gc=None,
+                    input_require_grads=False, lora_dropout=drop, drops_result=drop > 0, adapter_fp32=False, autocast=False, padded=False, num_items=True,
+                    use_cache=False, experts=None, loss=None)
                 print(json.dumps({**case, **record(case)}), flush=True)

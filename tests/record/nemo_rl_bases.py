@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes crates/launch/src/formats/rl/nemo-rl.txt: what NeMo-RL's own files set that its recipes build on.
+"""Writes crates/formats/src/rl/nemo-rl.txt: what NeMo-RL's own files set that its recipes build on.
 
 usage: nemo_rl_bases.py CHECKOUT > nemo-rl.txt    (needs PyYAML; CHECKOUT is a work tree of NVIDIA-NeMo/RL)
 

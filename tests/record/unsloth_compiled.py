@@ -7,7 +7,7 @@
 The modules are those that `unsloth_zoo.compiler.unsloth_compile_transformers` writes of transformers', with its patches, beside PEFT's
 adapters under autocast; each layer is compiled as `unsloth/models/_block_compile.py:patch_block_compile` compiles it on a GPU, with
 lengths that differ. AOTAutograd decides what is kept, with Inductor's decompositions (`aot_eager_decomp_partition`); no code is
-generated. What needs a GPU has none here: attention is PyTorch's own for a CPU, whose output is copied for the projection behind it
+generated. LFM2's convolution is PyTorch's own, as it is without the package causal_conv1d. What needs a GPU has none here: attention is PyTorch's own for a CPU, whose output is copied for the projection behind it
 (a CUDA kernel's has the layout already). Gemma 3's patched attention breaks the graph there, where a GPU's flex attention does not:
 of what follows the partitioner keeps the layer's input or, at the same price, the stream behind attention. Quantized weights are bitsandbytes' own. Storages are counted once; weights, and what is
 kept of more than one layer (cosines, sines), are not.
@@ -49,15 +49,21 @@ with contextlib.redirect_stdout(sys.stderr):
     import peft
     import transformers
     import unsloth_zoo
-    from unsloth_zoo import compiler
+    from unsloth_zoo import compiler, training_utils
     from unsloth_zoo.temporary_patches import common
     from unsloth_zoo.temporary_patches.utils import UNSLOTH_DECODE_COMPILE
 
 RANK = 8
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+LIQUID = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
 # Family: its module in transformers, its model and its settings, and words of the names of its patches.
 FAMILIES = dict(
     gemma3=("gemma3", "Gemma3TextModel", "Gemma3TextConfig", "Gemma3"),
+    llama=("llama", "LlamaModel", "LlamaConfig", "llama"),
+    mistral=("mistral", "MistralModel", "MistralConfig", "mistral"),
+    qwen2=("qwen2", "Qwen2Model", "Qwen2Config", "qwen2_"),
+    qwen3=("qwen3", "Qwen3Model", "Qwen3Config", "qwen3_"),
+    lfm2=("lfm2", "Lfm2Model", "Lfm2Config", "lfm2"),
     qwen2_vl=("qwen2_vl", "Qwen2VLTextModel", "Qwen2VLTextConfig", "qwen2_vl"),
     qwen2_5_vl=("qwen2_5_vl", "Qwen2_5_VLTextModel", "Qwen2_5_VLTextConfig", "qwen2_5_vl"),
     qwen3_vl=("qwen3_vl", "Qwen3VLTextModel", "Qwen3VLTextConfig", "qwen3_vl"),
@@ -79,12 +85,21 @@ def built(case):
     modeling = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     config = getattr(importlib.import_module(f"transformers.models.{family}.configuration_{family}"), settings)
     more = dict(layer_types=["full_attention"] * case["layers"], sliding_window=64) if family == "gemma3" else {}
+    if family == "lfm2":
+        more = dict(layer_types=["full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False)
     if family in ("qwen2_vl", "qwen2_5_vl", "qwen3_vl"):
         part = case["d"] // 8
         more = dict(rope_parameters=dict(rope_type="default", rope_theta=1e6, mrope_section=[2 * part, part, part]))
     config = config(hidden_size=case["h"], intermediate_size=case["f"], num_attention_heads=case["a"], num_key_value_heads=case["k"], head_dim=case["d"],
                     vocab_size=case["V"], num_hidden_layers=case["layers"], max_position_embeddings=4096, attn_implementation="sdpa", **more)
-    model = getattr(modeling, model)(config).to(half)
+    weights = getattr(torch, case["full"]) if "full" in case else half
+    model = getattr(modeling, model)(config).to(weights)
+    if "full" in case:
+        # As `models/vision.py:post_patch_model` calls it: 16 bits stay where they are bf16, and norms become fp32.
+        model.config.dtype = weights
+        return training_utils.prepare_model_for_training(
+            model, use_gradient_checkpointing=False, full_finetuning=True, train_layernorms=True, train_embedding=True, train_lm_head=True,
+            float32_mixed_precision=weights != torch.bfloat16).train()
     if case["nf4"]:
         for name, linear in list(model.named_modules()):
             if isinstance(linear, torch.nn.Linear):
@@ -117,7 +132,7 @@ def record(case):
     torch.manual_seed(0)
     with contextlib.redirect_stdout(sys.stderr):
         model = built(case)
-    layers = model.base_model.model.layers
+    layers = model.layers if "full" in case else model.base_model.model.layers
     kind = type(layers[0])
     stock = kind.forward
     kind.forward = COMPILE(stock, fullgraph=False, dynamic=None, backend=BACKEND)
@@ -140,9 +155,15 @@ def record(case):
 
     def run(tokens, masked):
         ids = torch.randint(0, case["V"], (case["b"], tokens))
+        if case.get("joined"):
+            # As the trainer's collator hands them over without padding: one row, with the positions of each sample.
+            places = torch.arange(tokens).repeat(case["b"])[None]
+            lengths = torch.full((case["b"],), tokens, dtype=torch.int32)
+            with torch.autocast("cpu", half):
+                return model(input_ids=ids.reshape(1, -1), position_ids=places, packed_seq_lengths=lengths, use_cache=False)[0]
         mask = torch.ones_like(ids)
         mask[:, : 3 * masked] = 0
-        with torch.autocast("cpu", half):
+        with torch.autocast("cpu", half, enabled=case.get("half") != "float32"):
             return model(input_ids=ids, attention_mask=mask if masked else None, use_cache=False)[0]
 
     for tokens in (case["s"] // 2 + 16, case["s"], case["s"] + 32):
@@ -163,19 +184,32 @@ def record(case):
 
 def cases():
     for arch in FAMILIES:
-        small = dict(arch=arch, b=1, s=96, h=256, a=4, k=2, d=64, f=384, V=512, layers=3, nf4=False, masked=False, targets=ALL)
+        every = LIQUID if arch == "lfm2" else ALL
+        small = dict(arch=arch, b=1, s=96, h=256, a=4, k=2, d=64, f=384, V=512, layers=3, nf4=False, masked=False, targets=every)
         yield small
         yield small | dict(b=2, s=160, h=192, a=6, d=32, f=320)
-        if arch in ("qwen2_5_vl", "gemma3"):
+        if arch in ("qwen2_5_vl", "gemma3", "lfm2"):
             yield small | dict(targets=["q_proj", "v_proj"])
-            yield small | dict(targets=ALL[:4])
+            yield small | dict(targets=every[:5] if arch == "lfm2" else ALL[:4])
             yield small | dict(nf4=True)
-        if arch == "qwen2_5_vl":
+        if arch in ("llama", "qwen2_5_vl"):
             yield small | dict(masked=True)
         if arch != "gemma3":
             yield small | dict(half="float16")
         if arch == "qwen2_5_vl":
             yield small | dict(half="float16", nf4=True)
+        # Without a kernel for samples of several lengths, which a GPU has from Ampere on, attention takes the mask of the whole row.
+        if arch in ("llama", "qwen3"):
+            yield small | dict(b=2, joined=True)
+        # All weights train: in bf16, or in fp32 under autocast or without.
+        whole = small | dict(targets=[])
+        yield whole | dict(full="bfloat16")
+        yield whole | dict(full="float32")
+        yield whole | dict(full="float32", b=2, s=160, h=192, a=6, d=32, f=320)
+        if arch in ("llama", "qwen2", "qwen3"):
+            yield whole | dict(full="float32", half="float16")
+            yield whole | dict(full="float32", half="float32")
+            yield whole | dict(full="float32", half="float16", masked=True)
 
 
 if __name__ == "__main__":
@@ -185,5 +219,5 @@ if __name__ == "__main__":
                      separators=(",", ":")))
     for case in cases():
         if not wanted or case["arch"] in wanted:
-            name = f"{case['arch']}-b{case['b']}-s{case['s']}{'-nf4' * case['nf4']}{'-masked' * case['masked']}{'-fp16' * ('half' in case)}-{len(case['targets'])}"
+            name = f"{case['arch']}-b{case['b']}-s{case['s']}{'-nf4' * case['nf4']}{'-masked' * case['masked']}{'-joined' * ('joined' in case)}{dict(float16='-fp16', float32='-fp32').get(case.get('half'), '')}-{case['full'] + '-full' if 'full' in case else len(case['targets'])}"
             print(json.dumps(dict(id=name) | case | record(case), separators=(",", ":")), flush=True)

@@ -1,4 +1,4 @@
-"""Records what the entropy in verl's loss keeps and allocates, as torch compiles it, on a CPU.
+"""Records what the entropy in verl's loss keeps and allocates, as torch compiles it for an accelerator, on a CPU.
 
     pip install torch
     git clone https://github.com/volcengine/verl
@@ -6,7 +6,9 @@
 
 `entropy_from_logits` of `verl/utils/torch_functional.py` is taken out of the checkout and compiled with `dynamic=True`, as
 `verl/workers/actor/dp_actor.py` does. Counted are the tensors that autograd saves (`saved_tensors_hooks`), each storage once, the logits
-apart, and the tensors of tokens times vocabulary that forward and backward allocate, read from the code that inductor makes.
+apart, and the tensors of tokens times vocabulary that forward and backward allocate, read from the code that inductor makes. For a CPU
+alone inductor writes out what is used twice and has an exponential in it (`torch/_inductor/ir.py:StorageBox.should_realize_on_reuse`,
+`is_cpu`): here it is told that the device is none.
 """
 
 import ast
@@ -16,6 +18,7 @@ import subprocess
 import sys
 
 import torch
+import torch._inductor.ir
 from torch._inductor.utils import run_fw_bw_and_get_code
 
 TOKENS, VOCABULARY = 64, 4096
@@ -27,6 +30,7 @@ def shown(*words):
 
 
 def main():
+    torch._inductor.ir.is_cpu = lambda node: False
     text = shown("show", "HEAD:verl/utils/torch_functional.py")
     node = next(node for node in ast.parse(text).body if getattr(node, "name", None) == "entropy_from_logits")
     names = {"torch": torch}

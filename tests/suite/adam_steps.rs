@@ -1,6 +1,6 @@
-//! What an optimizer's step holds beside states: roots of second moments under PyTorch's AdamW, as a recorded step makes them
-//! (`tests/record/adam_step.py`), and DeepSpeed's copies of gradients (`deepspeed/runtime/zero/stage_1_and_2.py:step`,
-//! `stage3.py:_prepare_fp32_grad_for_sub_group`).
+//! What an optimizer step holds in addition to states: square roots of second moments under PyTorch's AdamW, as in a
+//! recorded step (`tests/record/adam_step.py`), and DeepSpeed's copies of gradients
+//! (`deepspeed/runtime/zero/stage_1_and_2.py:step`, `stage3.py:_prepare_fp32_grad_for_sub_group`).
 
 use shardscope::estimate::memory;
 use shardscope::explain::Breakdown;
@@ -9,10 +9,10 @@ use shardscope::units::Bytes;
 
 use crate::formats::resolved;
 
-/// The way, the type, how weights decay, bytes of the parameters, bytes that the step makes at most.
+/// The implementation, the dtype, how weights decay, bytes of the parameters, peak bytes allocated by the step.
 const STEPS: &str = include_str!("../data/torch/adam_step.tsv");
 
-/// Bytes below `label`, wherever it stands.
+/// Bytes below `label`, at any depth.
 fn below(node: &Breakdown<Bytes>, label: &str) -> u64 {
     if node.label() == label {
         return node.value().get();
@@ -20,7 +20,7 @@ fn below(node: &Breakdown<Bytes>, label: &str) -> u64 {
     node.children().iter().map(|child| below(child, label)).sum()
 }
 
-/// A step of a Trainer's run of Qwen2.5 7B on `gpus` with short sequences, so that its peak is there.
+/// A Trainer step of Qwen2.5 7B on `gpus` with short sequences, so that the peak is in the step.
 struct Step {
     roots: u64,
     joined: u64,
@@ -35,7 +35,7 @@ fn step(gpus: u64, more: &str, zero: &str) -> Step {
     step_with(gpus, more, zero, "")
 }
 
-/// The same with `section` beside DeepSpeed's others.
+/// The same with `section` in addition to DeepSpeed's other sections.
 fn step_with(gpus: u64, more: &str, zero: &str, section: &str) -> Step {
     let script = format!(
         "torchrun --nproc_per_node {gpus} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 \
@@ -62,8 +62,8 @@ fn step_with(gpus: u64, more: &str, zero: &str, section: &str) -> Step {
     }
 }
 
-/// Roots take as many bytes as the parameters, whose type they have, and go with the step. They had been passed over: 15 GB of a
-/// 7B model in bf16.
+/// The square roots have the parameters' dtype and take as many bytes, and are freed after the step. They were formerly
+/// missed: 15 GB for a 7B model in bf16.
 #[test]
 fn adam_over_all_tensors_at_once_makes_the_roots_of_second_moments() {
     let mut compared = 0;
@@ -81,15 +81,16 @@ fn adam_over_all_tensors_at_once_makes_the_roots_of_second_moments() {
         ["adamw_torch_fused", "adamw_torch"].map(|optim| step(1, &format!("--optim {optim}"), ""));
     assert!(foreach.peak > fused.peak + 14_000_000_000, "{} {}", foreach.peak, fused.peak);
     assert_eq!(foreach.between, fused.between);
-    // Adapters alone, and sharded moments.
+    // Only adapters, and sharded moments.
     let lora = step(1, "--optim adamw_torch --use_peft True --lora_r 16 --lora_target_modules q_proj", "");
     assert_eq!(lora.roots, 0, "the peak is in backward");
     let sharded = step(2, "--optim adamw_torch --fsdp full_shard", "");
     assert_eq!(sharded.roots, 4 * sharded.parameters.div_ceil(2));
 }
 
-/// DeepSpeed joins a rank's gradients and casts them; PyTorch's AdamW makes roots of fp32 moments behind that, when the joined
-/// ones are gone. ZeRO-3 does so for a sub-group of 1e9 elements, and what has its states on the host does it there.
+/// DeepSpeed flattens a rank's gradients and casts them; PyTorch's AdamW then computes square roots of fp32 moments
+/// after the flattened ones are freed. ZeRO-3 does so per sub-group of 1e9 elements, and with states on the host it
+/// happens there.
 #[test]
 fn deepspeed_copies_the_gradients_that_it_steps() {
     for stage in [1, 2, 3] {
@@ -100,7 +101,7 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
         let plain = step(8, "--deepspeed ds.json --optim adamw_torch", &zero);
         assert_eq!((plain.cast, plain.joined, plain.roots), (4 * part, 0, 4 * part), "ZeRO-{stage}");
     }
-    // An optimizer of DeepSpeed's configuration is its own kernel, whatever the Trainer's is called.
+    // An optimizer in DeepSpeed's configuration uses its own kernel, whatever the Trainer's is called.
     for (torch_adam, roots) in [("false", false), ("true", true)] {
         let section = format!(
             r#", "optimizer": {{"type": "AdamW", "params": {{"lr": 1e-5, "torch_adam": {torch_adam}}}}}"#
@@ -119,7 +120,7 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
     }
 }
 
-/// torchtune's recipes say `fused`, and litgpt's fine-tuning makes AdamW without it.
+/// torchtune's recipes set `fused`, and litgpt's fine-tuning creates AdamW without it.
 #[test]
 fn frameworks_with_optimizers_of_their_own_say_how_they_step() {
     let foreach = |name: &str, text: &str, set: &[(&str, &str)]| {
@@ -145,7 +146,7 @@ fn frameworks_with_optimizers_of_their_own_say_how_they_step() {
         )
     };
     assert!(torchtune("torch.optim.AdamW"));
-    // Whoever says `fused: False` turns both off: one tensor is stepped after the other.
+    // `fused: False` turns both off: tensors are stepped one after the other.
     assert!(!torchtune("torch.optim.AdamW\n  fused: False"));
     assert!(!torchtune("torch.optim.AdamW\n  fused: True"));
     assert!(!torchtune("bitsandbytes.optim.PagedAdamW8bit"));

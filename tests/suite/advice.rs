@@ -1,4 +1,4 @@
-//! Advice holds: its changes, applied to the settings, give the peak it promises.
+//! Advice is correct: its changes, applied to the settings, give the promised peak.
 
 use shardscope::advice::advised;
 use shardscope::bash::Environment;

@@ -1,11 +1,11 @@
-//! The figures of the analysis tool of 2023: ours of its way of counting equal what it printed.
+//! The figures of the 2023 analysis tool: our implementation of its counting equals what it printed.
 
 use serde_json::Value;
 use shardscope::launch::plan_from_flags;
 use shardscope::report::analysis_tool::{tool_figures, tool_gb};
 use shardscope::units::Bytes;
 
-/// The runs of the tool that ended: configuration and what it printed, one a line.
+/// The tool's completed runs: configuration and output, one per line.
 const RUNS: &str = include_str!("../data/megatron/analysis_tool.jsonl");
 
 fn plan(config: &Value) -> shardscope::plan::Plan {

@@ -1,16 +1,16 @@
-//! One measured step of a run: what it says of the run's other layouts is what published runs give, and nothing where it does not
-//! help.
+//! One measured step of a run: its effect on estimates for the run's other layouts is derived from published runs, and
+//! it has none if it does not help.
 
 use pages::evidence::{Row, anchored, compared};
 use shardscope::estimate::time::{Family, exact_step_seconds, measured_factor, time};
 use shardscope::launch::resolve;
 use shardscope::plan::Plan;
 
-/// The part in common is the one found, where it helps on sources that had no part in finding it, and none elsewhere.
+/// The common factor is applied if it helps on sources that were not used to find it, and not otherwise.
 #[test]
 fn what_layouts_have_in_common_is_found_on_published_runs() {
     for of in anchored(compared()) {
-        // On the whole and at its middle: a median alone turns by a hair where errors are small.
+        // By mean and by median: a median alone can flip by a tiny amount if errors are small.
         let helps = of.shared.median < of.alone.median && of.shared.mean < of.alone.mean;
         println!(
             "{}: {} pairs, alone {:.4}, part of other sources {:.4}, all {:.4}",
@@ -28,7 +28,7 @@ fn with_ratio(row: &Row, ratio: &str) -> Plan {
     resolve(&[], &settings).plan.expect("a plan")
 }
 
-/// A measured step makes every part of a step longer by the same factor, and of the schedule's too.
+/// A measured step makes every part of a step longer by the same factor, including the schedule's.
 #[test]
 fn a_measured_step_corrects_all_parts_alike() {
     let mut corrected = 0;

@@ -1,5 +1,5 @@
-//! Properties of every plan, drawn at random over models, layouts and trainers: sums hold, nothing panics, more of what
-//! costs never costs less, and nothing between steps is above the peak.
+//! Properties of every plan, drawn at random over models, layouts and trainers: sums hold, nothing panics, increasing a
+//! cost never lowers the result, and memory between steps never exceeds the peak.
 //!
 //! Runs over 300 plans; `SHARDSCOPE_PLANS=100000` asks for more.
 
@@ -16,16 +16,16 @@ use shardscope::units::Bytes;
 
 use crate::drawn::{config, on_all_processors, wanted};
 
-/// Plans of a normal run.
+/// Plans in a normal run.
 const PLANS: u64 = 300;
-/// Plans that a processor takes at once.
+/// Plans per thread at a time.
 const AT_ONCE: u64 = 50;
 /// Settings that every plan has.
 const COMMON: &str = "hidden_size=1024 num_attention_heads=16 vocab_size=32000 swiglu=true normalization=RMSNorm \
     position_embedding_type=rope add_bias_linear=false group_query_attention=true num_query_groups=4 bf16=true \
     accelerator=H100-SXM gpus_per_node=8 global_batch_size=64 untie_embeddings_and_output_weights=true";
 
-/// What may be drawn for each: settings of one alternative joined by blanks.
+/// The alternatives to draw from: settings of one alternative are separated by spaces.
 const DRAWN: &[&[&str]] = &[
     &["num_layers=4", "num_layers=8", "num_layers=12"],
     &["seq_length=512", "seq_length=2048", "seq_length=4096"],
@@ -79,7 +79,7 @@ const DRAWN: &[&[&str]] = &[
     &["", "", "hidden_dropout=0.1", "optimizer=sgd", "optimizer=lion", "optimizer=muon"],
 ];
 
-/// The choices of a plan, by their places in [`DRAWN`].
+/// The choices for a plan, as indices into [`DRAWN`].
 fn choices() -> impl Strategy<Value = Vec<usize>> {
     DRAWN.iter().map(|alternatives| 0..alternatives.len()).collect::<Vec<_>>()
 }
@@ -95,7 +95,7 @@ fn plan(chosen: &[usize], more: &str) -> Option<Plan> {
     resolve(&[], &settings(chosen, more)).plan
 }
 
-/// Every parent is what its children make.
+/// Every parent is the sum of its children.
 fn check_sums(node: &Breakdown<Bytes>) {
     let children = node.children();
     let one: u64 = match node.rule() {
@@ -109,7 +109,7 @@ fn check_sums(node: &Breakdown<Bytes>) {
     }
 }
 
-/// What holds of one plan; its worst peak.
+/// The properties of one plan; returns its worst peak.
 fn check(plan: &Plan) -> u64 {
     let memory = memory(plan);
     for rank in &memory.ranks {
@@ -147,7 +147,7 @@ fn every_plan_adds_up_and_more_never_costs_less() {
     println!("{wanted} plans of {} drawn", parts.into_iter().sum::<u64>());
 }
 
-/// How many plans were drawn for `part` until `wanted` of them were such as a trainer starts.
+/// How many plans were drawn for `part` until `wanted` of them would be started by a trainer.
 fn adds_up(part: u64, wanted: u64) -> u64 {
     let mut runner = TestRunner::new(ProptestConfig { rng_seed: RngSeed::Fixed(part), ..config(1) });
     let strategy = choices();
@@ -166,7 +166,7 @@ fn adds_up(part: u64, wanted: u64) -> u64 {
             }
         };
         plans += 1;
-        // Twice the tokens of a micro-batch, and twice the layers of every stage, never take less.
+        // Doubling the tokens of a micro-batch or the layers of every stage never needs less memory.
         let (tokens, layers) = (one.model().seq_length, one.model().num_layers);
         for more in [format!("seq_length={}", 2 * tokens), format!("num_layers={}", 2 * layers)] {
             if let Some(other) = plan(&chosen, &more) {

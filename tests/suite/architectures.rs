@@ -1,5 +1,5 @@
-//! Configurations of the transformers library, pasted: the plan counts what the library counts, or there is none
-//! and it is said what is not modelled. Lines and counts are those of the crate `architectures`.
+//! Pasted configurations of the transformers library: the plan counts the same parameters as the library, or there is
+//! no plan and the message names what is not modelled. Lines and counts are those of the crate `architectures`.
 
 use serde_json::Value;
 use shardscope::estimate::parameters;
@@ -7,7 +7,7 @@ use shardscope::source::Source;
 
 use crate::formats::resolved;
 
-/// Lines that the library counts, by what comes of them.
+/// Lines that the library counts, by outcome.
 #[derive(Debug, Default)]
 struct Outcome {
     equal: u32,
@@ -18,7 +18,7 @@ struct Outcome {
 
 #[test]
 fn a_pasted_configuration_is_counted_as_the_library_counts_it_or_stopped_by_name() {
-    // `LINES_FILE` names other lines of the same kind, such as a new version of the library's.
+    // `LINES_FILE` selects other lines of the same kind, such as those of a new library version.
     let path = std::env::var("LINES_FILE").unwrap_or_else(|_| {
         concat!(env!("CARGO_MANIFEST_DIR"), "/crates/architectures/tests/data/transformers.jsonl").to_owned()
     });
@@ -33,7 +33,7 @@ fn a_pasted_configuration_is_counted_as_the_library_counts_it_or_stopped_by_name
             ("micro_batch_size", "1"),
             ("world_size", "1"),
             ("pad_vocab_size", "false"),
-            // The library leaves these layers out.
+            // The library omits these layers.
             ("mtp_num_layers", "0"),
         ];
         let overrides = overrides.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -46,7 +46,7 @@ fn a_pasted_configuration_is_counted_as_the_library_counts_it_or_stopped_by_name
             } else if said || !resolution.questions.is_empty() {
                 outcome.refused += 1;
             } else {
-                // Sizes beyond what the plan takes, in configurations made at random.
+                // Sizes beyond the plan's limits, in randomly generated configurations.
                 outcome.refused += 1;
                 assert!(case["kind"] != "released", "{name}: {:?}", resolution.diagnostics);
             }

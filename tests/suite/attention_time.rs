@@ -1,4 +1,4 @@
-//! Bytes that attention moves beside its products and its kernel, figure by figure.
+//! Bytes that attention moves besides its products and its kernel, figure by figure.
 
 use shardscope::launch::plan_from_flags;
 use shardscope::operators::{Operator, Symbols, Work, work_of};
@@ -15,8 +15,8 @@ fn bytes(more: &str, name: &str) -> Option<[u64; 2]> {
     })
 }
 
-/// 512 tokens of 16 query and 4 key heads, 64 wide, in bf16: read and written; backward the output's gradient is read, the input
-/// three times read or written.
+/// 512 tokens of 16 query and 4 key heads, 64 wide, in bf16: read and written; in backward the output's gradient is
+/// read, and the input is read or written three times.
 #[test]
 fn queries_and_keys_are_normed() {
     let elements = 512 * (16 + 4) * 64;
@@ -28,8 +28,8 @@ fn queries_and_keys_are_normed() {
     assert_eq!(bytes(grouped, "qk_layernorm"), None);
 }
 
-/// Grouped queries are copied head by head, values before the kernel, and keys and other queries where nothing made them anew;
-/// backward all three gradients are joined.
+/// Grouped queries are copied head by head, values before the kernel, and keys and other queries unless they were newly
+/// written; in backward all three gradients are joined.
 #[test]
 fn what_the_kernel_takes_is_copied() {
     let of = |columns: u64| 2 * 2 * 512 * columns * 64;
@@ -45,6 +45,6 @@ fn what_the_kernel_takes_is_copied() {
     ] {
         assert_eq!(bytes(&more, "attention_inputs"), Some([of(forward), of(joined)]), "{more}");
     }
-    // Megatron's own layers hand views to an unfused core, which counts its own.
+    // Megatron's own layers pass views to an unfused core, which counts its own copies.
     assert_eq!(bytes(&format!("{rope} --attention-backend unfused"), "attention_inputs"), None);
 }

@@ -1,5 +1,5 @@
-//! Nothing freezes and nothing impossible is said: sizes that once took minutes, schedules that once left half of the model
-//! out, estimates against what their machines can do.
+//! Nothing freezes and nothing impossible is reported: sizes that once took minutes, schedules that once omitted half
+//! of the model, and estimates compared with what their machines can do.
 
 use shardscope::advice::advised;
 use shardscope::estimate::time::{Unknown, exact_step_seconds, step_seconds, time};
@@ -14,7 +14,8 @@ use super::plans;
 use super::random::Random;
 use super::sweeping::sweep;
 
-/// Times of stages that differ by a third either way, a last one with the loss, and messages of up to a third of a pass.
+/// Stage durations that differ by up to a third in either direction, a last stage with the loss, and messages of up to
+/// a third of a pass.
 fn durations(shape: &Shape, random: &mut Random) -> StageDurations {
     let real = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
     let mut durations = StageDurations::even(shape, ChunkTime::default(), Seconds::new(real(random) / 3.0));
@@ -31,7 +32,7 @@ fn durations(shape: &Shape, random: &mut Random) -> StageDurations {
     durations
 }
 
-/// What is run of a long step is continued within 1 % of the run of every event, and what a search runs within 2 %.
+/// A long step that is extrapolated is within 1 % of simulating every event, and within 2 % in a search.
 #[test]
 fn continued_runs_are_near_the_whole_ones() {
     let mut random = Random::new(191);
@@ -74,7 +75,8 @@ fn continued_runs_are_near_the_whole_ones() {
     assert!(compared > 150 && worst[0] < 0.01 && worst[1] < 0.02, "{compared} {worst:?}");
 }
 
-/// A deep pipeline is run for less than it takes to settle for sure; evenly loaded it is still right.
+/// A deep pipeline is simulated for less time than it needs to settle with certainty; with an even load the result is
+/// still correct.
 #[test]
 fn a_deep_pipeline_is_continued_too() {
     let shape = Shape {
@@ -97,16 +99,16 @@ fn a_deep_pipeline_is_continued_too() {
     assert!(off < 0.01, "{off}");
 }
 
-/// The time that this thread has had on a processor.
+/// The processor time used by this thread.
 pub(crate) fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|time| time.parse::<f64>().ok()).map_or(0.0, |time| time / 1e9)
 }
 
-/// What a test without optimisation may take for what takes 2 s with it.
+/// Factor by which a test without optimisation may exceed 2 s.
 const SLOWER: f64 = if cfg!(debug_assertions) { 25.0 } else { 1.0 };
 
-/// Pipelines and batches at and beyond anything built: answered in bounded time or refused by name.
+/// Pipelines and batches at and beyond any that were built: answered in bounded time or rejected by name.
 #[test]
 fn deep_pipelines_and_huge_batches_are_bounded() {
     let of = |p: u64, batch: u64, more: &[(&str, &str)]| {
@@ -152,14 +154,14 @@ fn deep_pipelines_and_huge_batches_are_bounded() {
     assert!(report.is_none() && said.contains("pipeline-parts"), "{said}");
     let (report, said) = of(64, 1 << 24, &[("virtual_pipeline_model_parallel_size", "64")]);
     assert!(report.is_none() && said.contains("pipeline-parts"), "{said}");
-    // Layers of no stage at all, 65,536 times 4,096 of them.
+    // Layers that are in no stage, 65,536 times 4,096 of them.
     let ends =
         [("virtual_pipeline_model_parallel_size", "4096"), ("decoder_first_pipeline_num_layers", "4096")];
     let (report, said) = of(65_536, 1 << 24, &ends);
     assert!(report.is_none() && said.contains("pipeline-parts"), "{said}");
 }
 
-/// Advice tries changes by twos: a model of thousands of layers has no more of them than one of a hundred.
+/// Advice tries powers of two: a model with thousands of layers has no more candidates than one with a hundred.
 #[test]
 fn models_of_thousands_of_layers_are_advised_on() {
     let flags = "--num-layers 4096 --hidden-size 768 --num-attention-heads 768 --seq-length 2048 --max-position-embeddings 2048 \
@@ -183,8 +185,8 @@ fn llama(more: &str) -> Option<Plan> {
     plan_from_flags(&format!("{LLAMA_8B} {more}"), 16, 8, "H100-SXM").ok()
 }
 
-/// Zero-bubble orders run one chunk on each rank, whatever the search asks for: with several only the first was timed, and
-/// a step of 768 ms was shown where 7 s is the truth.
+/// Zero-bubble orders run one chunk per rank, whatever the search requests: with several, only the first was timed, and
+/// a step of 768 ms was shown although 7 s is correct.
 #[test]
 fn a_search_finds_no_step_beyond_the_peak() {
     let plan = llama("--pipeline-model-parallel-size 4 --enable-zero-bubble").expect("a plan");
@@ -205,7 +207,8 @@ fn a_search_finds_no_step_beyond_the_peak() {
     }
 }
 
-/// A schedule that runs other chunks than the settings give each rank is refused with its reason, and what it takes is taken.
+/// A schedule that runs a different number of chunks than the settings give each rank is rejected with the reason, and
+/// otherwise accepted.
 #[test]
 fn schedules_and_chunks_agree_or_are_refused() {
     let said = |kind: &str, p: u64, vpp: &str| {
@@ -237,7 +240,8 @@ fn schedules_and_chunks_agree_or_are_refused() {
     assert_eq!((said("1f1b", 4, four), said("gpipe", 4, four)), ("4".to_owned(), "4".to_owned()));
 }
 
-/// DualPipe's own bounds (`dualpipe/dualpipe.py:step`): even numbers of stages and micro-batches, twice as many of these.
+/// DualPipe's own limits (`dualpipe/dualpipe.py:step`): an even number of stages and of micro-batches, with at least
+/// twice as many micro-batches as stages.
 #[test]
 fn dualpipe_takes_what_its_repository_takes() {
     let said = |p: u64, batch: u64, layers: u64, kind: &str| {
@@ -257,7 +261,7 @@ fn dualpipe_takes_what_its_repository_takes() {
     assert!(said(3, 12, 36, "dualpipe-v").is_ok());
 }
 
-/// Random plans keep to what their machines can do, and the quick step of a search to the exact one.
+/// Random plans stay within what their machines can do, and the quick step time of a search matches the exact one.
 #[test]
 fn random_plans_break_no_law() {
     let mut random = Random::new(1_719);
@@ -281,7 +285,7 @@ fn random_plans_break_no_law() {
         worst = worst.max(off);
         let order = Order::new(time.schedule.shape);
         if time.schedule.simulated == time.schedule.shape.micro_batches && order.len() < 4_000 {
-            // The pipeline alone, by the reference that shares no code with the engine.
+            // Only the pipeline, by the reference implementation, which shares no code with the engine.
             let ends = sweep(&order, &time.schedule.durations);
             let last = ends.iter().flatten().map(|(_, end)| *end).fold(0.0, f64::max);
             assert_eq!(time.schedule.pipeline.get(), last, "{flags} {set:?}");
@@ -294,7 +298,7 @@ fn random_plans_break_no_law() {
     assert!(taken > 150 && piped > 60 && swept > 100, "{taken} {piped} {swept}");
 }
 
-/// A rate measured above the data sheet's peak makes a step that is not shown.
+/// A measured rate above the data sheet's peak gives a step that is not shown.
 #[test]
 fn what_no_machine_could_do_is_a_fault() {
     let flags = format!("{LLAMA_8B} --pipeline-model-parallel-size 2");

@@ -1,5 +1,5 @@
-//! Gradient buffers against Megatron-LM's distributed optimizer, run at d98e8a64
-//! (`data/megatron/buffers.jsonl`: per rank and chunk the buffers, elements of the first 60 buckets).
+//! Gradient buffers compared with Megatron-LM's distributed optimizer, run at d98e8a64 (`data/megatron/buffers.jsonl`:
+//! per rank and chunk the buffers, elements of the first 60 buckets).
 
 use serde_json::Value;
 use shardscope::estimate::memory;
@@ -45,8 +45,8 @@ fn buffers_are_those_of_the_distributed_optimizer() {
     assert!(compared > 40, "only {compared} chunks compared");
 }
 
-/// MindSpeed holds of each fp32 weight the half that the bf16 weight lacks: 2 bytes of an element in the place of 4, over the
-/// ranks that share states (`mindspeed/core/memory/reuse_param`, `docs/zh/features/reuse-fp32-param.md`).
+/// For each fp32 weight MindSpeed only holds the half that the bf16 weight lacks: 2 bytes per element instead of 4,
+/// over the ranks that share states (`mindspeed/core/memory/reuse_param`, `docs/zh/features/reuse-fp32-param.md`).
 #[test]
 fn fp32_weights_that_share_memory_with_bf16_weights_take_half() {
     const RUN: &str = "--num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 512 --max-position-embeddings 512 \
@@ -58,7 +58,7 @@ fn fp32_weights_that_share_memory_with_bf16_weights_take_half() {
     };
     let ((plain, weights), (shared, same)) = (states(""), states("--reuse-fp32-param"));
     assert_eq!(weights, same);
-    // Both moments of 4 bytes and the weight's own 4 or 2, of an eighth of all elements.
+    // Two moments of 4 bytes and the weight's own 4 or 2, for an eighth of all elements.
     assert_eq!(plain - shared, weights / 8);
     assert_eq!(plain * 10, shared * 12);
 }

@@ -1,5 +1,5 @@
-//! A recomputed layer's fullest moment against a recorded one (`tests/record/recomputed_layer.py`): the end of its recomputation, at the
-//! adapter of its last linear layer.
+//! A recomputed layer's peak compared with a recorded one (`tests/record/recomputed_layer.py`): it is at the end of its
+//! recomputation, at the adapter of its last linear layer.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols};
@@ -10,7 +10,7 @@ use super::kept_by_llamafactory::plan;
 
 const RECORDED: &str = include_str!("../data/activations/recomputed_layer.jsonl");
 
-/// Token numbers and places, bytes for each token at most. Unit: byte.
+/// Upper bound for token ids and positions, in bytes per token. Unit: byte.
 const SMALL: u64 = 8;
 
 #[test]
@@ -54,10 +54,11 @@ fn recorded_ends_of_recomputation_are_met() {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
-        // The layer's input, which its checkpoint holds, beside the copy that its norm makes; cosines and sines of all layers.
+        // The layer's input, held by its checkpoint, in addition to the copy made by its norm; cosines and sines of all
+        // layers.
         let ours = kept + moment.bytes().get() + 2 * x.n * x.h + 2 * 2 * x.s * x.d;
         let most = int(&case, "held_in_backward_at_most");
-        // Matrices of the last adapter, which autocast casts.
+        // Matrices of the last adapter, cast by autocast.
         let casts = 2 * int(&case, "rank") * (int(&case, "hidden") + int(&case, "inner"));
         assert!(ours <= most && most <= ours + casts + SMALL * x.n, "{ours} for {line}");
         compared += 1;

@@ -78,7 +78,7 @@ fn plans_with_other_stages_stand_beside_each_other() {
 
 #[test]
 fn what_only_one_plan_has_differs_from_nothing() {
-    // Without pipeline stages nothing passes between them and nobody waits; either way round there is a difference.
+    // Without pipeline stages there is no p2p communication and no bubble; in either direction there is a difference.
     let flat = [("pipeline_model_parallel_size", "1")];
     for (before, after, sign) in [(&[][..], &flat[..], '−'), (&flat, &[], '+')] {
         let comparison = compared(before, after);

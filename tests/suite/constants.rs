@@ -1,5 +1,5 @@
-//! Every constant of a set has published runs that tell it, or a measurement of its own, or is called assumed where it stands and in the
-//! plans in which it counts.
+//! Every constant of a set has published runs that determine it, or its own measurement, or is labelled as assumed in
+//! the list and in the plans to which it applies.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use shardscope::launch::{Request, read};
 use shardscope::plan::{Generation, Plan};
 use shardscope::source::Source;
 
-/// How many fitted rows feel each constant: `cargo run --example fit -- --sensitivity`.
+/// The number of fitted rows that are sensitive to each constant: `cargo run --example fit -- --sensitivity`.
 const SENSITIVITY: &str = include_str!("../data/measured/sensitivity.tsv");
 
-/// Rows that feel a constant, by set, software or processor and by the constant's name.
+/// Rows sensitive to a constant, by set, software or processor and the constant's name.
 fn felt() -> BTreeMap<(&'static str, &'static str), u64> {
     let line = |line: &'static str| {
         let cells: Vec<&str> = line.split('\t').collect();
@@ -31,7 +31,7 @@ fn shares() -> impl Iterator<Item = Share> {
     Share::ALL.into_iter().chain(Share::FIXED)
 }
 
-/// Generations of one silicon.
+/// Generations with the same silicon.
 fn silicon(generation: Generation) -> Generation {
     match generation {
         Generation::A100Of40 => Generation::A100,
@@ -41,7 +41,7 @@ fn silicon(generation: Generation) -> Generation {
     }
 }
 
-/// Rows that tell a constant of `set`: those of its silicon whose sets have the same value of it.
+/// Rows that determine a constant of `set`: those of its silicon whose sets have the same value for it.
 fn rows_of(set: &Calibration, share: Share, felt: &BTreeMap<(&str, &str), u64>) -> u64 {
     let alike = |other: &&Calibration| {
         silicon(other.generation) == silicon(set.generation) && share.value(other) == share.value(set)
@@ -67,18 +67,18 @@ fn constants_without_rows_are_called_assumed() {
             }
             assert_eq!(constant.assumed, share.is_assumed(set.generation), "{name}");
         }
-        // Nothing is assumed of what a part has not: products in fp8 on an MI250X.
+        // Nothing is assumed about features that a part lacks: fp8 products on an MI250X.
         for share in shares().filter(|share| share.value(&set) == 0.0) {
             let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
             assert!(!constant.assumed, "{} of {}", share.name(), set.generation.name());
         }
-        // What nobody moves by name stands in no table: none is left.
+        // Every listed constant can be varied by name.
         let moved: Vec<&str> = shares().map(Share::name).collect();
         assert!(told.iter().all(|one| moved.contains(&one.name)), "{}", set.generation.name());
     }
 }
 
-/// Software and processors whose host time no row tells say so where the guide lists them.
+/// Software and processors whose host time no row determines are labelled in the guide's list.
 #[test]
 fn host_times_without_rows_are_called_assumed() {
     let felt = felt();
@@ -97,7 +97,7 @@ fn host_times_without_rows_are_called_assumed() {
     }
 }
 
-/// A plan says each assumption that counts in it, and no other.
+/// A plan lists each assumption that applies to it, and no other.
 #[test]
 fn plans_say_what_is_assumed() {
     let mut said = 0;
@@ -122,7 +122,7 @@ fn plans_say_what_is_assumed() {
     assert!(said > 0);
 }
 
-/// A constant that counts nowhere in a plan moves nothing of its step: what is told of a plan leaves no constant out.
+/// A constant that does not apply to a plan does not change its step: the list of applicable constants is complete.
 #[test]
 fn constants_that_do_not_count_move_no_step() {
     use shardscope::estimate::time::step_seconds_with;
@@ -139,7 +139,7 @@ fn constants_that_do_not_count_move_no_step() {
     }
 }
 
-/// Hooks of what a recomputed layer saves are those of the checkpoints that are not reentrant.
+/// Hooks on the tensors saved by a recomputed layer only exist for non-reentrant checkpoints.
 #[test]
 fn reentrant_checkpoints_have_no_hooks() {
     let text = "model_name_or_path: Qwen/Qwen2.5-0.5B\nstage: sft\ndo_train: true\nfinetuning_type: full\ndataset: a\ntemplate: qwen\n\
@@ -156,13 +156,14 @@ fn reentrant_checkpoints_have_no_hooks() {
     let issue = |plan: &Plan| Issue::new(plan.recipe(), &plan.cluster().accelerator);
     assert!((issue(&hooked).saved.get() - 20e-6).abs() < 1e-12);
     assert_eq!(issue(&reentrant).saved.get(), 0.0);
-    // So small a layer waits for the host alone.
+    // A layer this small is only limited by the host.
     let apart = time(&hooked).step.get() - time(&reentrant).step.get();
     assert!(apart > 0.0, "{apart}");
     assert_eq!(memory(&hooked).worst.peak_allocated, memory(&reentrant).worst.peak_allocated);
 }
 
-/// Messages of tensor ranks run beside backward where there are several of them: contention is no matter of one.
+/// Messages of tensor ranks overlap with backward if there are several ranks: contention does not apply to a single
+/// one.
 #[test]
 fn contention_counts_where_something_overlaps() {
     let flags = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --max-position-embeddings 512 \
@@ -178,7 +179,7 @@ fn contention_counts_where_something_overlaps() {
     assert!(counts("--use-distributed-optimizer --overlap-grad-reduce"));
 }
 
-/// What was measured apart from any run was so on the parts that its source names.
+/// A constant measured outside of any run was measured on the parts named by its source.
 #[test]
 fn sources_name_the_parts_that_were_measured_alone() {
     let alone = [Share::Exchange, Share::TailRows, Share::AttentionFourth, Share::Unaligned];
@@ -204,8 +205,8 @@ fn sources_name_the_parts_that_were_measured_alone() {
     }
 }
 
-/// A link's constants count where there is somebody to reach over it, its bandwidth's where that was not measured, and what messages and
-/// arithmetic take from each other where they run at once.
+/// A link's constants apply if there is another rank to reach over it, its bandwidth's if that was not measured, and
+/// the slowdown of concurrent messages and arithmetic if they overlap.
 #[test]
 fn links_count_where_messages_go() {
     const BANDWIDTHS: [Share; 2] = [Share::FastLink, Share::Network];
@@ -239,13 +240,13 @@ fn links_count_where_messages_go() {
     let mut left = counting(&nodes);
     left.retain(|share| !BANDWIDTHS.contains(share));
     assert_eq!(counting(&measured), left);
-    // Megatron core's fused attention is cuDNN's.
+    // Megatron core's fused attention is that of cuDNN.
     for other in [Share::AttentionPytorch, Share::AttentionTriton, Share::AttentionFourth] {
         assert!(!other.counts_in(&node), "{}", other.name());
     }
 }
 
-/// The ends of an interval are those of published runs, but on parts of which none was read: those are assumed.
+/// The ends of an interval come from published runs, except on parts without any: those are assumed.
 #[test]
 fn intervals_of_parts_never_measured_are_assumed() {
     for (name, read) in [
@@ -263,4 +264,17 @@ fn intervals_of_parts_never_measured_are_assumed() {
         assert_eq!(Family::from_plan(&plan).is_earned(), read, "{name}");
     }
     assert!(FAMILIES.iter().all(Family::is_earned));
+}
+
+/// In training, CDNA 4 reaches the same fraction of its peaks as CDNA 3, times the ratio of what single bf16 products
+/// reach on MI355X and on MI325X.
+#[test]
+fn products_on_cdna_4_follow_single_ones() {
+    let set =
+        |name: &str| CALIBRATIONS.iter().find(|set| set.generation.name() == name).expect("a set").matmul;
+    let (third, fourth) = (set("MI300X"), set("MI355X"));
+    let apart = (1565.0 / 2500.0) / (784.9 / 1307.0);
+    for (third, fourth) in [(third.half, fourth.half), (third.fp8, fourth.fp8), (third.fp8, fourth.fp4)] {
+        assert!((third * apart - fourth).abs() < 0.0006, "{third} {fourth}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Gradients that FSDP2 reduces with the last micro-batch of a step, against recorded runs.
+//! Gradients that FSDP2 only reduces with the last micro-batch of a step, compared with recorded runs.
 
 use serde_json::Value;
 use shardscope::estimate::memory;
@@ -10,7 +10,7 @@ use shardscope::units::Bytes;
 
 /// `tests/record/deferred_gradients.py`.
 const RECORDED: &str = include_str!("../data/activations/deferred_gradients.jsonl");
-const WHOLE: &str = "whole gradients until the last micro-batch";
+const WHOLE: &str = "unsharded gradients until the last micro-batch";
 
 fn plan(set: &[(&str, &str)]) -> Plan {
     let common = [
@@ -41,7 +41,7 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-/// Bytes of a term at the moment of the peak.
+/// Bytes of a term at the peak.
 fn temporary(plan: &Plan, label: &str) -> Bytes {
     let rank = &memory(plan).ranks[0];
     let all =
@@ -49,24 +49,25 @@ fn temporary(plan: &Plan, label: &str) -> Bytes {
     all.children().iter().filter(|part| part.label() == label).map(|part| part.value()).sum()
 }
 
-/// Bytes of whole gradients, and of shards, at the moment of the peak.
+/// Bytes of unsharded gradients, and of shards, at the peak.
 fn held(plan: &Plan) -> [Bytes; 2] {
     [temporary(plan, WHOLE), memory(plan).ranks[0].totals.gradients]
 }
 
-/// Embedding, last norm and output layer are one unit: while layers run backward the output layer's gradient is whole.
+/// Embedding, last norm and output layer form one unit: while layers run backward the output layer's gradient is
+/// unsharded.
 #[test]
 fn the_output_layers_gradient_is_whole_until_backward_is_over() {
     let cases = RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).expect(line));
     let case =
         cases.into_iter().find(|case| case["train"] == "full" && case["defer"] == false).expect("a run");
     let [size, vocabulary] = ["h", "V"].map(|key| case[key].as_u64().expect(key));
-    // With eager attention the peak lies in a layer.
+    // With eager attention the peak is in a layer.
     let plan = plan(&[("attn_implementation", "eager"), ("num_micro_batches", "3")]);
     let ours = temporary(&plan, "gradient of the output layer").get();
     assert_eq!(ours, 2 * vocabulary * size);
     for index in 1..=3 {
-        // The last norm's beside it.
+        // Together with the last norm's.
         assert_eq!(case["micro_batches"][1][index]["whole"]["bfloat16"].as_u64(), Some(ours + 2 * size));
     }
 }
@@ -85,7 +86,8 @@ fn whole_gradients_are_those_recorded() {
         ]);
         let moments = || batches.iter().flat_map(|batch| batch.as_array().into_iter().flatten());
         let whole = moments().filter_map(|at| at["whole"]["float32"].as_u64()).max().unwrap_or(0);
-        // While whole ones are all there, no shard is; without them the shards of the micro-batches before are.
+        // As long as all unsharded gradients exist there are no shards; in a run without them the shards of earlier
+        // micro-batches exist.
         let shards = moments()
             .filter(|at| at["whole"]["float32"].as_u64().unwrap_or(0) == whole)
             .filter_map(|at| at["shards"].as_u64());
@@ -107,7 +109,7 @@ fn they_wait_for_a_second_micro_batch_and_are_of_what_trains() {
     assert_eq!(deferred(&[("gpus_per_node", "1")]), 0);
     assert_eq!(deferred(&[("zero_stage", "2")]), 780_032);
     assert_eq!(deferred(&[("reduce_dtype", "bf16")]), 780_032 / 2);
-    // A and B beside queries, of rank 4: 3 layers of 4·(64 + 64) elements.
+    // A and B on queries, of rank 4: 3 layers of 4·(64 + 64) elements.
     let lora = [("train_type", "lora"), ("lora_rank", "4"), ("lora_target_modules", "q_proj")];
     assert_eq!(deferred(&lora), 3 * 4 * 128 * 4);
 }

@@ -1,4 +1,4 @@
-//! The 25 departures of the 2023 analysis tool: each with the tool's number, ours, and what sets them apart.
+//! The 25 departures of the 2023 analysis tool: each with the tool's number, ours, and the reason for the difference.
 
 use shardscope::bash::Environment;
 use shardscope::launch::{Request, plan_from_flags, read};
@@ -11,7 +11,7 @@ use shardscope::session::measured_plan;
 use shardscope::source::Source;
 use shardscope::units::Bytes;
 
-/// The configuration whose output the tool was proposed with (32 layers; its script says 24).
+/// The configuration whose output was published with the tool (32 layers; its script says 24).
 const PRINTED: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 \
     --max-position-embeddings 2048 --micro-batch-size 4 --global-batch-size 512 --vocab-size 50257 --bf16 --swiglu \
     --use-flash-attn --use-distributed-optimizer";
@@ -45,7 +45,7 @@ impl Case {
         *row.expect("a line of the comparison")
     }
 
-    /// Both figures of a line, and that its difference is put down to `departure`.
+    /// Checks both figures of a line, and that its difference is attributed to `departure`.
     #[track_caller]
     fn check(&self, section: &str, label: &str, departure: u8, tool: Figure, ours: Figure) {
         let row = self.row(section, label);
@@ -81,7 +81,7 @@ fn where_the_tool_is_right_the_figures_are_one() {
         assert_eq!(row.reasons().count(), 0);
     }
     let dense = case.ours.memory.layers.children.iter().find(|node| node.times == 32).expect("layers");
-    // 10·s·b·h + 4·s·b·f elements; ours has the norms' statistics and the attention's log-sum-exp besides.
+    // 10·s·b·h + 4·s·b·f elements; ours also has the norms' statistics and the attention's log-sum-exp.
     assert_eq!(case.tool.layer_activations, Bytes::mib(1320));
     assert!(dense.whole.activation_bytes.less(case.tool.layer_activations) < Bytes::mib(2));
 }
@@ -89,14 +89,14 @@ fn where_the_tool_is_right_the_figures_are_one() {
 #[test]
 fn parameters_1_to_7() {
     let case = Case::printed();
-    // 1: 2h(n + 1) too few in the whole model.
+    // 1: 2h(n + 1) missing in the full model.
     let (tool, ours) = (case.tool.full.count.get(), case.ours.parameters.total.get());
     assert_eq!((tool, ours, ours - tool), (6_642_245_632, 6_642_515_968, 2 * 4096 * 33));
     // 2: h - 3h/t + 2f(1 - 1/t) per layer too many on a rank: 8,832 in each of 16 layers.
     let tool = case.tool.per_gpu.count.get();
     assert_eq!((tool, case.stage_count(0)), (1_718_898_688, 1_718_757_376));
     assert_eq!(tool - case.stage_count(0), 16 * 8_832);
-    // 3: the last stage has no position table, and has the final norm.
+    // 3: the last stage has no position table, but has the final norm.
     assert_eq!(case.stage_count(1), 1_710_376_960);
     assert_eq!(tool - case.stage_count(1), 16 * 8_832 + 2048 * 4096 - 2 * 4096);
     // 4: rows of the position table.
@@ -104,7 +104,7 @@ fn parameters_1_to_7() {
         Case::new(&PRINTED.replace("--max-position-embeddings 2048", "--max-position-embeddings 4096"), 8);
     let (tool, ours) = (long.tool.full.count.get(), long.ours.parameters.total.get());
     assert_eq!(ours - tool, 2 * 4096 * 33 + 2048 * 4096);
-    // 5: 30 layers over 4 stages: the tool would drop two; the plan is refused.
+    // 5: 30 layers over 4 stages: the tool would drop two; we reject the plan.
     let flags = PRINTED.replace("--num-layers 32", "--num-layers 30");
     let refused = plan_from_flags(&format!("{flags} --pipeline-model-parallel-size 4"), 8, 8, "H800-SXM");
     let refused = refused.expect_err("30 layers over 4 stages");
@@ -112,7 +112,7 @@ fn parameters_1_to_7() {
         refused.iter().any(|reason| reason.message.contains("30") && reason.hint.is_some()),
         "{refused:?}"
     );
-    // 6: the MLP's width as the script says.
+    // 6: the MLP width given in the script.
     let wide = Case::new(&format!("{PRINTED} --ffn-hidden-size 11008"), 8);
     assert_eq!(wide.plan.model().ffn_hidden_size, 11_008);
     assert_eq!(wide.tool.full.count, case_at_one().tool.full.count);
@@ -152,15 +152,15 @@ fn memory_8_to_15() {
     assert_eq!(case.ours.memory.ranks[1].at, "loss");
     let (tool, whole) = (case.tool.per_gpu, case_at_one().tool.per_gpu);
     assert_eq!(tool.total, tool.parameters + tool.gradients + tool.optimizer + tool.activations);
-    // 10: without a pipeline five times s·b·V/t elements are on no line of the tool's.
+    // 10: without a pipeline, five times s·b·V/t elements are missing from the tool's lines.
     let lines = whole.parameters + whole.gradients + whole.optimizer + whole.activations;
     assert_eq!(whole.total.less(lines).get(), 5 * 2048 * 4 * 50_304 * 2);
-    // 11: a mask of one byte; the tool makes it two in fp32.
+    // 11: a one-byte mask; in fp32 the tool counts two bytes.
     let fp32 = Case::new(&PRINTED.replace("--bf16", ""), 8);
     let ours = layer_bytes(&fp32.ours);
     let masks = 2 * 2048 * 4 * 4096;
     assert!(fp32.tool.layer_activations.get() >= ours - Bytes::mib(2).get() + masks, "{ours}");
-    // 12, 13, 14: parents are the sums of their children in every tree of ours, whole and sharded.
+    // 12, 13, 14: parents are the sums of their children in all of our trees, unsharded and sharded.
     let node = case.ours.memory.layers.children.iter().find(|node| node.times == 32).expect("layers");
     let children: u64 =
         node.children.iter().map(|child| child.whole.activation_bytes.get() * child.times).sum();
@@ -168,7 +168,7 @@ fn memory_8_to_15() {
         node.children.iter().map(|child| child.sharded.activation_bytes.get() * child.times).sum();
     assert_eq!((node.whole.activation_bytes.get(), node.sharded.activation_bytes.get()), (children, sharded));
     assert!(node.sharded.activation_bytes < case.tool.layer_activations, "the tool shows 1320 MB for both");
-    // 15: what the device shows beside torch's count.
+    // 15: what the device reports in addition to torch's count.
     let worst = case.ours.memory.worst;
     assert!(worst.peak_reserved.less(worst.peak_allocated) > Bytes::gib(1));
 }
@@ -181,12 +181,12 @@ fn layer_bytes(report: &Report) -> u64 {
 #[test]
 fn communication_16_to_21() {
     let case = Case::printed();
-    // 16: 4 m per GPU on 16 GPUs, where 8 pipelines pass 2(p-1)m messages of 64 MiB each.
+    // 16: 4 m per GPU on 16 GPUs, while 8 pipelines pass 2(p-1)m messages of 64 MiB each.
     case.check("Pipeline", "messages", 16, Figure::Count(2048), Figure::Count(512));
     case.check("Pipeline", "bytes", 16, gib(128), gib(32));
-    // 17: two operations of one GPU; 16 GPUs take part in two each.
+    // 17: two operations per GPU; 16 GPUs take part in two each.
     case.check("Data", "operations", 17, Figure::Count(2), Figure::Count(32));
-    // 18: weights travel in two bytes.
+    // 18: weights are sent in two bytes.
     let parameters = case.stage_count(0);
     case.check(
         "Data",
@@ -195,14 +195,14 @@ fn communication_16_to_21() {
         Figure::Bytes(Bytes::new(4 * case.tool.per_gpu.count.get())),
         Figure::Bytes(Bytes::new(2 * parameters)),
     );
-    // 19: 64 large all-reduces per micro-batch; 65 on either end, and three small ones behind the last.
+    // 19: 64 large all-reduces per micro-batch; 65 at either end, and three small ones after the last.
     case.check("Tensor", "messages", 19, Figure::Count(32_768), Figure::Count((65 + 68) * 32 * 8));
     // 20: the tied embedding's gradient, V/t·h in fp32, once a step.
     let tied =
         case.ours.traffic.dimension(shardscope::estimate::traffic::Parallelism::Embedding).expect("tied");
     assert_eq!((tied.per_gpu().calls, tied.per_gpu().bytes), (1, Bytes::new(25_216 * 4096 * 4)));
     case.check("All communication", "messages", 20, Figure::Count(34_818), Figure::Count(34_632));
-    // 21: a ring sends 2(t-1)/t of an all-reduced message: one of two bytes, seven fourths of eight.
+    // 21: a ring sends 2(t-1)/t of an all-reduced message: 1 for two ranks, 7/4 for eight.
     let eight = Case::new(&format!("{PRINTED} --tensor-model-parallel-size 8"), 8);
     for (case, times, over) in [(&case, 1, 1), (&eight, 7, 4)] {
         let tensor =
@@ -218,7 +218,7 @@ fn resolved(text: &str) -> Option<Plan> {
 
 #[test]
 fn interface_22_to_25() {
-    // 22: flags the tool drops change our figures, not its own.
+    // 22: flags ignored by the tool change our figures, but not its own.
     let plain = Case::printed();
     let sharded = Case::new(&format!("{PRINTED} {CUT} --sequence-parallel"), 16);
     assert_eq!(plain.tool, sharded.tool);
@@ -229,14 +229,14 @@ fn interface_22_to_25() {
     let dashed = launch("--nproc-per-node").expect("a plan");
     assert_eq!(dashed.layout().world_size, 16);
     assert_eq!(Some(dashed), launch("--nproc_per_node"));
-    // 24: none of the tool's mandatory flags is mandatory.
+    // 24: none of the tool's required flags is required.
     let bare = PRINTED
         .replace("--use-flash-attn", "")
         .replace("--use-distributed-optimizer", "")
         .replace("--swiglu", "")
         .replace("--global-batch-size 512", "");
     assert_eq!(Case::new(&bare, 8).plan.recipe().num_micro_batches, 1);
-    // 25: a batch that does not divide, and more parallelism than GPUs, are refused with what would work.
+    // 25: a batch that does not divide, and more parallelism than GPUs, are rejected with values that would work.
     let odd = PRINTED.replace("--global-batch-size 512", "--global-batch-size 100");
     for (flags, gpus) in
         [(format!("{odd} {CUT}"), 16), (format!("{PRINTED} --tensor-model-parallel-size 16"), 8)]
@@ -246,7 +246,7 @@ fn interface_22_to_25() {
     }
 }
 
-/// The published measurements are met within this share.
+/// The published measurements are met within this relative error.
 const TOLERANCE: f64 = 0.01;
 
 #[test]

@@ -6,7 +6,7 @@ use shardscope::operators::{Operator, Symbols};
 use shardscope::plan::*;
 use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
 
-/// The four parts of a plan, to be changed before they are checked.
+/// The four parts of a plan, which can be changed before they are checked.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) model: Model,
@@ -27,7 +27,7 @@ impl Draft {
 
     pub(crate) fn plan(&self) -> Plan {
         let Self { mut model, mut cluster, layout, recipe } = self.clone();
-        // What a draft leaves unsaid follows from what it says.
+        // Values that a draft does not set follow from those that it sets.
         model.max_position_embeddings = model.max_position_embeddings.max(model.seq_length);
         cluster.gpus_per_node = cluster.gpus_per_node.min(layout.world_size);
         cluster.num_nodes = layout.world_size / cluster.gpus_per_node.max(1);
@@ -35,7 +35,7 @@ impl Draft {
     }
 }
 
-/// The sizes of a recorded case, by the letters that all recordings of saved tensors have.
+/// The sizes of a recorded case, by the letters used in all recordings of saved tensors.
 pub(crate) fn recorded_shape(model: &mut Model, case: &Value) {
     model.num_layers = int(case, "layers");
     model.hidden_size = int(case, "h");
@@ -140,7 +140,7 @@ fn layout() -> Layout {
     }
 }
 
-/// Eight dense layers, TP 8 on four nodes of H100s, as settings with those of `set` changed or added.
+/// Eight dense layers, TP 8 on four nodes of H100s, as settings, with those in `set` changed or added.
 pub(crate) fn settled(set: &[(&str, &str)]) -> Plan {
     let common = [
         ("accelerator", "H100-SXM"),
@@ -160,7 +160,7 @@ pub(crate) fn settled(set: &[(&str, &str)]) -> Plan {
     resolve(&[], &settings).plan.expect("a plan")
 }
 
-/// `layers` over `pipeline` ranks, all ends in place.
+/// `layers` over `pipeline` ranks, including all ends.
 pub(crate) fn even_stages(layers: u64, pipeline: u64, mtp: u64) -> StageMap {
     let each = layers / pipeline.max(1);
     let ranges: Vec<Vec<[u64; 2]>> =
@@ -208,6 +208,7 @@ fn recipe() -> Recipe {
             precision_aware: false,
             shares_weights: false,
             whole_embedding: false,
+            low_rank: None,
             main_params: NumberFormat::Fp32,
             exp_avg: NumberFormat::Fp32,
             exp_avg_sq: NumberFormat::Fp32,
@@ -270,13 +271,31 @@ fn recipe() -> Recipe {
     }
 }
 
-/// A whole number of the case.
+/// A draft with the shape of a recorded run, given by the names in its Hugging Face configuration.
+pub(crate) fn configured(case: &Value) -> Draft {
+    let mut draft = draft();
+    let model = &mut draft.model;
+    model.num_layers = int(case, "num_hidden_layers");
+    model.hidden_size = int(case, "hidden_size");
+    model.ffn_hidden_size = int(case, "intermediate_size");
+    model.num_attention_heads = int(case, "num_attention_heads");
+    model.num_query_groups = int(case, "num_key_value_heads");
+    model.kv_channels = model.hidden_size / model.num_attention_heads;
+    model.padded_vocab_size = int(case, "vocab_size");
+    if case["tied"] == true {
+        model.embeddings = Embeddings::Tied;
+    }
+    draft.layout.stages = even_stages(model.num_layers, 1, 0);
+    draft
+}
+
+/// An integer of the case.
 #[track_caller]
 pub(crate) fn int(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("{key} is no whole number: {}", value[key]))
 }
 
-/// A yes or no of the case.
+/// A boolean of the case.
 #[track_caller]
 pub(crate) fn flag(value: &Value, key: &str) -> bool {
     value[key].as_bool().unwrap_or_else(|| panic!("{key} is no boolean: {}", value[key]))

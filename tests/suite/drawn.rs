@@ -8,7 +8,7 @@ use proptest::prelude::ProptestConfig;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-/// The same inputs on every run.
+/// The same inputs in every run.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -18,13 +18,14 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// How many plans to draw: `normal` unless `SHARDSCOPE_PLANS` says otherwise.
+/// The number of plans to draw: `normal` unless `SHARDSCOPE_PLANS` says otherwise.
 pub(crate) fn wanted(normal: u64) -> u64 {
     std::env::var("SHARDSCOPE_PLANS").ok().and_then(|plans| plans.parse().ok()).unwrap_or(normal)
 }
 
-/// What `work` makes of each of `parts`, on all processors: parts are taken as they come, so that none waits for a long one.
-/// What is drawn must follow from the part alone, so that it is the same on every machine. A panic is the caller's.
+/// The results of `work` for each of `parts`, computed on all processors: parts are taken dynamically, so that none
+/// waits for a long one. Random values must only depend on the part, so that they are the same on every machine. A
+/// panic is passed to the caller.
 pub(crate) fn on_all_processors<T: Send>(parts: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let one = || {
@@ -40,21 +41,21 @@ pub(crate) fn on_all_processors<T: Send>(parts: u64, work: impl Fn(u64) -> T + S
     })
 }
 
-/// What is done to a text to break it.
+/// A way to break a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {
-    /// The rest is cut off.
+    /// The rest is removed.
     Cut,
-    /// A character is taken out.
+    /// One character is removed.
     Drop,
-    /// This is put in.
+    /// This is inserted.
     Insert(&'static str),
-    /// The half before is there twice.
+    /// The part before is duplicated.
     Repeat,
 }
 
 impl Damage {
-    /// Does it to `text` at a place drawn at random.
+    /// Applies it to `text` at a random position.
     pub(crate) fn apply(self, text: &mut String, place: Index) {
         let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         let index = place.index(starts.len());

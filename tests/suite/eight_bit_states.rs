@@ -1,5 +1,5 @@
-//! States of bitsandbytes' optimizers in 8 and in 32 bits, against recorded runs of transformers' Trainer, equal to the byte; vectors, whose states
-//! are in fp32 for being small, aside.
+//! States of bitsandbytes' optimizers in 8 and in 32 bits, compared with recorded runs of transformers' Trainer, equal
+//! to the byte; except for vectors, whose states are in fp32 because they are small.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -8,17 +8,17 @@ use shardscope::launch::{Request, read};
 use shardscope::plan::*;
 use shardscope::source::Source;
 
-use super::drafts::{Draft, draft, even_stages, int};
+use super::drafts::{Draft, configured};
 
 const RECORDED: &str = include_str!("../data/activations/eight_bit_states.jsonl");
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 64;
 /// Parameters of fewer elements have states in fp32 (`bitsandbytes/optim/optimizer.py`, `min_8bit_size`).
 const SMALL: u64 = 4096;
-/// Elements of a block, which has an fp32 constant.
+/// Elements per block, each with an fp32 constant.
 const BLOCK: u64 = 256;
 
-/// A program of the Trainer's.
+/// A program that uses the Trainer.
 const PROGRAM: &str = r#"
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
 model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B", torch_dtype=torch.bfloat16)
@@ -38,19 +38,7 @@ fn optimizer(name: &str) -> Optimizer {
 }
 
 fn drafted(case: &Value) -> Draft {
-    let mut draft = draft();
-    let model = &mut draft.model;
-    model.num_layers = int(case, "num_hidden_layers");
-    model.hidden_size = int(case, "hidden_size");
-    model.ffn_hidden_size = int(case, "intermediate_size");
-    model.num_attention_heads = int(case, "num_attention_heads");
-    model.num_query_groups = int(case, "num_key_value_heads");
-    model.kv_channels = model.hidden_size / model.num_attention_heads;
-    model.padded_vocab_size = int(case, "vocab_size");
-    if case["tied"] == true {
-        model.embeddings = Embeddings::Tied;
-    }
-    draft.layout.stages = even_stages(model.num_layers, 1, 0);
+    let mut draft = configured(case);
     let recipe = &mut draft.recipe;
     recipe.software = Software::HfTransformers;
     recipe.dp_sharding = DpSharding::Replicated;
@@ -65,6 +53,7 @@ fn drafted(case: &Value) -> Draft {
                 dropout: false,
                 dtype: NumberFormat::Fp32,
                 modules: LoraModules::ALL,
+                drops_result: false,
                 library: AdapterLibrary::Peft,
                 kernels: AdapterKernels::default(),
             }),
@@ -106,13 +95,13 @@ fn recorded_states_are_met_to_the_byte() {
     assert_eq!(compared, 15);
 }
 
-/// What of a program of the Trainer's makes another optimizer.
+/// A program of the Trainer with another optimizer.
 #[test]
 fn the_override_is_read_where_the_trainer_makes_the_optimizer() {
     for name in ["adamw_bnb_8bit", "paged_adamw_8bit", "rmsprop_bnb_8bit", "ademamix_8bit"] {
         assert!(optimizer(name).whole_embedding, "{name}");
     }
-    // torchao's, and states that are whole anyhow.
+    // torchao's optimizer, and states that are in full precision anyway.
     for name in ["adamw_torch_8bit", "adamw_torch", "lion_32bit", "ademamix"] {
         assert!(!optimizer(name).whole_embedding, "{name}");
     }

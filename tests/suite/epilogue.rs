@@ -1,5 +1,6 @@
-//! What a step takes once, after its micro-batches: optimizer, gradients, weights and tied embeddings, each worked out by hand
-//! from bytes and rates. The accelerator reaches all of its figures here and starts at once, so that nothing is rounded away.
+//! What a step does once, after its micro-batches: optimizer, gradients, weights and tied embeddings, each computed by
+//! hand from bytes and rates. Here the accelerator reaches all of its peak rates and has no start-up latency, so that
+//! nothing is rounded away.
 
 use shardscope::estimate::compute::{Calibration, calibration};
 use shardscope::estimate::sent_to_host;
@@ -9,11 +10,11 @@ use shardscope::units::{BytesPerSecond, Seconds};
 
 use super::drafts::{Draft, draft, even_stages, stage_map};
 
-/// Bytes a second of the memory, of the fast link, and of the network.
+/// Bytes per second of the memory, of the fast link, and of the network.
 const MEMORY: f64 = 3.35e12;
 const FAST: f64 = 4.5e11;
 const NETWORK: f64 = 5e10;
-/// Of a host that updates states.
+/// The rate of a host that updates states.
 const HOST: f64 = 25e9;
 
 /// Parameters of the draft: two layers 256 wide with a gated MLP of 512, embedding and output layer of 512 tokens.
@@ -21,7 +22,7 @@ const LAYER: u64 = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256;
 pub(crate) const ENDS: u64 = 2 * 512 * 256 + 256;
 pub(crate) const ALL: u64 = 2 * LAYER + ENDS;
 
-/// An accelerator whose constants are all whole, and nothing of it in the way.
+/// An accelerator that reaches its full rates (fractions of 1) and has no overheads.
 pub(crate) fn whole(plan: &Plan) -> Calibration {
     Calibration {
         memory: 1.0,
@@ -64,8 +65,8 @@ pub(crate) fn replicas(ranks: u64) -> Draft {
 
 #[test]
 fn the_optimizer_reads_and_writes_what_it_keeps_of_its_shard() {
-    // Norm, clipping and update read fp32 gradients or write them: 4 passes. Masters and moments are read and written, masters
-    // read once more and weights written. All gradients are zeroed.
+    // Norm, clipping and update read or write fp32 gradients: 4 passes. Masters and moments are read and written,
+    // masters are read once more and weights written. All gradients are zeroed.
     let kinds = [
         (OptimizerKind::Adam, 4 + 4),
         (OptimizerKind::Sgd, 0),
@@ -73,6 +74,7 @@ fn the_optimizer_reads_and_writes_what_it_keeps_of_its_shard() {
         (OptimizerKind::Muon, 4),
         (OptimizerKind::Lion, 4),
         (OptimizerKind::SumOfSquares, 4),
+        (OptimizerKind::Adagrad, 4),
         (OptimizerKind::Adafactor, 4),
         (OptimizerKind::AdEmaMix, 4 + 4 + 4),
         (OptimizerKind::Soap, 4 + 4 + 4),
@@ -106,7 +108,7 @@ fn a_part_of_the_states_or_all_of_them_are_updated_by_the_host() {
     same(part(&timed(&draft), "optimizer"), touched / HOST);
 }
 
-/// A ring moves (n-1)/n of a message through every rank to gather or scatter it, and twice that to add it up.
+/// A ring moves (n-1)/n of a message through every rank to gather or scatter it, and twice that to reduce it.
 #[test]
 fn gradients_go_round_once_or_twice_and_weights_once() {
     for (ranks, rate) in [(4, FAST), (8, FAST), (16, 8.0 * NETWORK), (32, 8.0 * NETWORK)] {
@@ -123,18 +125,18 @@ fn gradients_go_round_once_or_twice_and_weights_once() {
     assert_eq!(part(&timed(&replicas(1)), "data"), 0.0);
 }
 
-/// Two groups of eight that share states: each scatters within its node and adds its shards up with the other's.
+/// Two groups of eight that share states: each scatters within its node and all-reduces its shards with the other's.
 #[test]
 fn groups_of_replicas_add_up_their_shards() {
     let mut draft = replicas(16);
     draft.layout.distributed_optimizer_instances = 2;
     let inside = 7.0 / 8.0 * (ALL * (4 + 2)) as f64 / FAST;
-    // Every rank to the one at its place in the other node, by its own network card.
+    // Every rank to the one with the same index in the other node, each with its own network card.
     let across = 2.0 * 0.5 * (ALL / 8 * 4) as f64 / NETWORK;
     same(part(&timed(&draft), "data"), inside + across);
 }
 
-/// Between stages in two nodes: a sum of two, whatever lies between them.
+/// Between stages in two nodes: an all-reduce over two ranks, whatever lies between them.
 #[test]
 fn a_tied_embedding_is_added_up_between_the_ends() {
     let tied = |stages: u64, embeddings| {
@@ -156,7 +158,7 @@ fn a_tied_embedding_is_added_up_between_the_ends() {
     assert_eq!(tied(2, Embeddings::Untied), 0.0);
 }
 
-/// A model of a quarter of a billion parameters, whose last bucket of 40 million is a part of it.
+/// A model of 250 million parameters, whose last bucket of 40 million is only a part.
 fn large(ranks: u64) -> (Draft, f64) {
     let mut draft = replicas(ranks);
     draft.model.hidden_size = 2048;
@@ -166,7 +168,8 @@ fn large(ranks: u64) -> (Draft, f64) {
     (draft, all as f64)
 }
 
-/// What overlaps hides behind the passes of the last micro-batch, but for the last bucket, which is full when they are over.
+/// Overlapping communication is hidden behind the last micro-batch's passes, except for the last bucket, which is only
+/// full at their end.
 #[test]
 fn gradients_hide_behind_backward_but_for_the_last_bucket() {
     for (ranks, bucket) in [(4, 40e6), (48, 48e6)] {
@@ -184,7 +187,7 @@ fn gradients_hide_behind_backward_but_for_the_last_bucket() {
         let left = |all: f64, window: f64| (all * (1.0 - last) - window).max(0.0) + all * last;
         same(part(&time, "data"), left(reduce, behind) + left(gather, ahead));
     }
-    // A tenth of what is hidden comes back as arithmetic that takes longer.
+    // A tenth of the hidden time reappears as slower arithmetic.
     let (mut draft, all) = large(2);
     draft.recipe.overlap.grad_reduce = true;
     let plan = draft.plan();
@@ -196,7 +199,7 @@ fn gradients_hide_behind_backward_but_for_the_last_bucket() {
     same(part(&time, "data"), reduce - hidden + 0.125 * hidden + gather);
 }
 
-/// Two stages, the second with three times the layers of the first: it has the passes of both to hide in.
+/// Two stages, the second with three times as many layers as the first: it has the passes of both to hide behind.
 #[test]
 fn later_stages_hide_behind_those_before_them() {
     let (mut draft, _) = large(4);
@@ -225,7 +228,7 @@ fn later_stages_hide_behind_those_before_them() {
     same(part(&time, "data"), reduced + gathered);
 }
 
-/// Weights of fp8 go round as such, where they are held as such.
+/// fp8 weights are gathered as fp8 if they are held as fp8.
 #[test]
 fn weights_in_fp8_are_gathered_in_half_the_bytes() {
     let gathered = |param_gather| {
@@ -240,7 +243,7 @@ fn weights_in_fp8_are_gathered_in_half_the_bytes() {
     same(gathered(true), ring * (4.0 + 1.0));
 }
 
-/// What is not there is not sent: no second start for experts of a dense model.
+/// Empty messages are not sent: no second start-up latency for experts of a dense model.
 #[test]
 fn a_message_of_nothing_starts_no_ring() {
     let mut draft = replicas(16);
@@ -264,7 +267,7 @@ pub(crate) fn routed(num_experts: u64, ffn_hidden_size: u64) -> Experts {
     }
 }
 
-/// Two ranks share four experts of each layer: dense weights have four replicas, experts two.
+/// Two ranks share four experts in each layer: dense weights have four replicas, experts two.
 #[test]
 fn experts_have_shards_of_their_own() {
     let mut draft = replicas(4);
@@ -280,7 +283,7 @@ fn experts_have_shards_of_their_own() {
     same(part(&time, "data"), ring * (4.0 + 2.0));
 }
 
-/// Every saved tensor goes to the host and back on the stream that computes: 31 GB/s each way.
+/// Every saved tensor is copied to the host and back on the compute stream: 31 GB/s in each direction.
 #[test]
 fn saved_tensors_that_wait_on_the_host_are_copied_twice() {
     let mut draft = draft();
@@ -290,7 +293,7 @@ fn saved_tensors_that_wait_on_the_host_are_copied_twice() {
     draft.recipe.global_batch_size = 3;
     let lowest = timed(&draft).lower_bound;
     draft.recipe.offload.saved_tensors = true;
-    // The bound has them hidden.
+    // In the lower bound they are hidden.
     assert_eq!(timed(&draft).lower_bound, lowest);
     let sent = sent_to_host(&draft.plan()).get();
     assert!(sent > 0);

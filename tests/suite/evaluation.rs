@@ -1,4 +1,5 @@
-//! What an evaluation between steps holds, against recorded runs of transformers, and what becomes of it where it is the peak.
+//! What an evaluation between steps holds, compared with recorded runs of transformers, and its effect on the plan if
+//! it is the peak.
 
 use shardscope::advice::advised;
 use shardscope::estimate::{RankMemory, memory};
@@ -37,7 +38,7 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-/// Bytes of an evaluation's own tensors; none where the peak is elsewhere.
+/// Bytes of an evaluation's own tensors; none if the peak is elsewhere.
 fn held(rank: &RankMemory) -> Option<Bytes> {
     let allocated = rank.breakdown.child("peak_allocated")?;
     Some(allocated.child("temporaries")?.child("evaluation")?.value())
@@ -57,7 +58,7 @@ fn an_evaluation_holds_what_was_recorded() {
             ("evaluation_batch_size", batch),
             ("seq_length", sequence),
             ("vocab_size", vocabulary),
-            // Of as many sequences as training takes, an evaluation is the peak where training's loss is fused.
+            // With the same number of sequences as in training, evaluation is the peak if training's loss is fused.
             ("liger_kernel", if *batch == "1" { "true" } else { "false" }),
         ]);
         let [rank] = memory(&plan).ranks.try_into().expect("one rank");
@@ -68,7 +69,7 @@ fn an_evaluation_holds_what_was_recorded() {
     assert_eq!(runs, 9);
 }
 
-/// Where the loss makes no logits but in tiles, the layers hold most (`tests/record/evaluation_in_tiles.py`).
+/// If the loss only computes logits in tiles, the peak is in the layers (`tests/record/evaluation_in_tiles.py`).
 #[test]
 fn an_evaluation_in_tiles_holds_what_was_recorded() {
     let mut runs = 0;
@@ -87,7 +88,7 @@ fn an_evaluation_in_tiles_holds_what_was_recorded() {
             ("hidden_size", width),
             ("ffn_hidden_size", ffn),
             ("loss_kind", "fused_tiles"),
-            // Gradients are gone when an evaluation runs; where fewer train, it is the peak.
+            // Gradients are freed before evaluation; if fewer weights train, it is the peak.
             ("train_type", "full"),
         ]);
         let x = Symbols::new(&plan);
@@ -100,7 +101,7 @@ fn an_evaluation_in_tiles_holds_what_was_recorded() {
     assert_eq!(runs, 8);
 }
 
-/// Gradients are gone when an evaluation runs, and the parts of the peak add up without them.
+/// Gradients are freed before evaluation, and the parts of the peak add up without them.
 #[test]
 fn an_evaluation_stands_beside_states_without_gradients() {
     let run = |batch: &str| {
@@ -114,7 +115,7 @@ fn an_evaluation_stands_beside_states_without_gradients() {
     let [rank] = memory(&run("4")).ranks.try_into().expect("one rank");
     assert_eq!(rank.totals.gradients, Bytes::ZERO);
     assert_eq!(rank.breakdown.value(), rank.totals.peak_reserved);
-    // A batch as large as training's leaves the peak where it was without any.
+    // A batch as large as training's leaves the peak where it is without evaluation.
     let of = |batch: &str| memory(&run(batch)).ranks.into_iter().next().map(|rank| (rank.at, rank.totals));
     let [rank] = memory(&run("1")).ranks.try_into().expect("one rank");
     assert_ne!(rank.at, "evaluation");

@@ -1,5 +1,5 @@
-//! Figures worked out by hand from what the frameworks do, to the byte: each catches a change that every other test once let
-//! pass.
+//! Figures computed by hand from what the frameworks do, to the byte: each detects a change that once passed every
+//! other test.
 
 use shardscope::estimate::time::{exact_step_seconds, time};
 use shardscope::estimate::traffic::{Parallelism, Traffic, traffic};
@@ -15,7 +15,7 @@ use super::sweeping::sweep;
 
 #[track_caller]
 fn plan(flags: &str, set: &[(&str, &str)]) -> Plan {
-    // All on one node.
+    // All in one node.
     let world = set.iter().find(|(name, _)| *name == "world_size").map_or("1", |(_, value)| *value);
     let set: Vec<_> = [("accelerator", "H100-SXM"), ("gpus_per_node", world)]
         .iter()
@@ -26,7 +26,7 @@ fn plan(flags: &str, set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
 }
 
-/// The value of the leaf called `label`, wherever it stands.
+/// The value of the leaf called `label`, at any depth.
 fn leaf(node: &Breakdown<Bytes>, label: &str) -> Option<u64> {
     if node.label() == label {
         return Some(node.value().get());
@@ -51,8 +51,9 @@ const GPT: &str = "--num-layers 12 --hidden-size 2048 --num-attention-heads 16 -
 /// Its parameters: layers, word and position tables, final norm.
 const GPT_PARAMETERS: u64 = 12 * (12 * 2048 * 2048 + 13 * 2048) + (51_200 + 1_024) * 2048 + 2 * 2048;
 
-/// DualPipe runs half of the micro-batches through each of a rank's two chunks: the pieces of a step are the time that the
-/// slowest rank is at work, by the reference that takes every event in turn, and all pieces are the step.
+/// DualPipe runs half of the micro-batches through each of a rank's two chunks: the parts of a step are the busy time
+/// of the slowest rank, according to the reference that processes every event in turn, and all parts together are the
+/// step.
 #[test]
 fn dualpipes_pieces_are_the_time_at_work() {
     let mut draft = draft();
@@ -78,7 +79,7 @@ fn dualpipes_pieces_are_the_time_at_work() {
     let at_work = |stage: &Vec<(f64, f64)>| stage.iter().map(|(start, end)| end - start).sum::<f64>();
     let busiest = times.iter().map(at_work).fold(0.0, f64::max);
     let part = |name: &str| time.breakdown.child(name).expect("a part").value().get();
-    // No other communication, no recomputation, no waiting for the host: what is left is arithmetic.
+    // No other communication, no recomputation, no waiting for the host: only arithmetic remains.
     let (compute, none) = (part("compute"), ["recompute", "tensor", "context", "expert"].map(part));
     assert_eq!(none, [0.0; 4]);
     assert!((compute / busiest - 1.0).abs() < 1e-9, "{compute} in pieces, {busiest} at work");
@@ -97,8 +98,9 @@ fn calls(traffic: &Traffic, of: Parallelism, name: &str) -> u64 {
         .sum()
 }
 
-/// Full recomputation runs the forward all-reduces of a layer once more, of its own kind alone: of eight layers, every other
-/// one with experts, four have an `fc2` whose output tensor ranks add up (once forward, once again) and all have a `proj`.
+/// Full recomputation repeats the forward all-reduces of a layer, only those of its own kind: of eight layers, every
+/// other one with experts, four have an `fc2` whose output is reduced over tensor ranks (once in forward, once in
+/// recomputation) and all have a `proj`.
 #[test]
 fn recomputation_repeats_each_kind_of_layer_by_its_own_number() {
     let moe = "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 512 --moe-layer-freq ([0,1]*4) --moe-grouped-gemm \
@@ -121,7 +123,7 @@ fn recomputation_repeats_each_kind_of_layer_by_its_own_number() {
     assert_eq!(of(block), [4 + 2, 8 + 3]);
 }
 
-/// DeepSpeed sends its gradients in buckets of 500 million elements and what is left over: every element once.
+/// DeepSpeed sends its gradients in buckets of 500 million elements and a remainder: every element once.
 #[test]
 fn deepspeeds_buckets_hold_every_gradient() {
     for zero in ["0", "1"] {
@@ -146,18 +148,18 @@ fn deepspeeds_buckets_hold_every_gradient() {
 fn two_layers_are_gathered_at_once() {
     let sharded = [("software", "torchtitan"), ("world_size", "8"), ("zero_stage", "3")];
     let layer = 4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024;
-    // The loss over few words is small: the peak lies in a layer.
+    // The loss over a small vocabulary is small: the peak is in a layer.
     let in_layers = plan(LLAMA, &[&sharded[..], &[("vocab_size", "1024")]].concat());
     assert_eq!(leaves(&in_layers, "gathered weights of two layers"), [Some(2 * layer * 2)]);
     assert_eq!(leaves(&in_layers, "gradients of a layer"), [Some(layer * 2)]);
     assert_eq!(leaves(&in_layers, "gradients being reduced"), [Some(layer * 4)]);
-    // Else it lies at the loss, where only the last layer is whole and none has gradients yet.
+    // Otherwise it is at the loss, where only the last layer is gathered and none has gradients yet.
     let at_loss = plan(LLAMA, &sharded);
     assert_eq!(leaves(&at_loss, "gathered weights of the layer"), [Some(layer * 2)]);
     assert_eq!(leaves(&at_loss, "gradients of a layer"), [None]);
 }
 
-/// What FSDP reduces is as wide as the format it reduces in: bf16 where accelerate says nothing, fp32 of verl.
+/// FSDP's gradients have the width of its reduction format: bf16 by default in accelerate, fp32 in verl.
 #[test]
 fn gradients_are_as_wide_as_they_are_reduced() {
     let layer = 4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024;
@@ -178,8 +180,9 @@ fn gradients_are_as_wide_as_they_are_reduced() {
     }
 }
 
-/// nanotron's Llama rotates queries in place: where heads have keys of their own, the reordered projection lives as long as
-/// the queries do (`3·s·b·h`), beside the copies of keys and values that flash-attn reads. With groups, each has its own.
+/// nanotron's Llama rotates queries in place: if each head has its own keys, the reordered projection lives as long as
+/// the queries do (`3·s·b·h`), in addition to the copies of keys and values that flash-attn reads. With groups, each
+/// has its own tensor.
 #[test]
 fn queries_of_nanotron_hold_the_projection() {
     let nanotron = [("software", "nanotron"), ("world_size", "1")];
@@ -193,7 +196,7 @@ fn queries_of_nanotron_hold_the_projection() {
     assert_eq!([leaves(&grouped, "query"), leaves(&grouped, "key")], [[Some(STREAM)], [Some(STREAM / 4)]]);
 }
 
-/// Its loss reads fp32 logits, which the model returns alone: those of 16 bits are gone by then.
+/// Its loss reads fp32 logits, the only ones that the model returns: the 16-bit ones are freed by then.
 #[test]
 fn logits_of_nanotron_are_in_fp32_alone() {
     let at_loss = plan(
@@ -206,7 +209,7 @@ fn logits_of_nanotron_are_in_fp32_alone() {
     assert_eq!(leaves(&at_loss, "logits"), [None]);
 }
 
-/// torchao quantizes a linear layer's input again in backward and keeps it in 16 bits; Transformer Engine keeps its 8 bits.
+/// torchao quantizes a linear layer's input again in backward and keeps it in 16 bits; Transformer Engine keeps 8 bits.
 #[test]
 fn inputs_under_fp8_are_as_wide_as_the_software_keeps_them() {
     for (software, width) in [("torchtitan", 2), ("megatron_core_te", 1)] {
@@ -217,7 +220,8 @@ fn inputs_under_fp8_are_as_wide_as_the_software_keeps_them() {
     }
 }
 
-/// Transformer Engine holds a weight along rows and along columns, with a scale of one byte for 32 elements (mxfp8) or 16 (nvfp4).
+/// Transformer Engine holds a weight in row and in column layout, with a one-byte scale per 32 elements (mxfp8) or 16
+/// (nvfp4).
 #[test]
 fn copies_of_weights_have_their_scales() {
     let linear = 8 * (4 * 1024 * 1024 + 3 * 1024 * 4096);
@@ -233,7 +237,8 @@ fn copies_of_weights_have_their_scales() {
     }
 }
 
-/// Eight layers recomputed three at a time are three runs, the last of two: one input more is kept than of four at a time.
+/// Eight layers recomputed in groups of three form three groups, the last with two: one more input is kept than with
+/// groups of four.
 #[test]
 fn a_last_short_run_keeps_its_input() {
     let kept = |layers: u64| {
@@ -247,7 +252,7 @@ fn a_last_short_run_keeps_its_input() {
     assert_eq!(kept(1) - kept(8), 7 * STREAM);
 }
 
-/// `--distribute-saved-activations` gathers the input of each of the three runs before it is recomputed.
+/// `--distribute-saved-activations` gathers the input of each of the three groups before it is recomputed.
 #[test]
 fn a_last_short_run_is_gathered_too() {
     let distributed = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 3 \
@@ -256,8 +261,8 @@ fn a_last_short_run_is_gathered_too() {
     assert_eq!(calls(&traffic(&plan), Parallelism::Tensor, "checkpoint"), 3);
 }
 
-/// A stage that sends gradients on still holds the one before while the next micro-batch runs; the first stage sends none,
-/// and with one micro-batch there is none before.
+/// A stage that sends gradients still holds the previous one while the next micro-batch runs; the first stage sends
+/// none, and with one micro-batch there is no previous one.
 #[test]
 fn only_stages_that_send_gradients_hold_the_one_before() {
     let of = |batch: u64| {
@@ -268,8 +273,8 @@ fn only_stages_that_send_gradients_hold_the_one_before() {
     assert_eq!(of(2), [None; 4]);
 }
 
-/// DeepSpeed's bf16 optimizer reduces a flat fp32 copy of a bucket, where there is anyone to reduce with; the blocks of the
-/// first weights stay cached.
+/// DeepSpeed's bf16 optimizer reduces a flat fp32 copy of a bucket, if there are other ranks to reduce with; the blocks
+/// of the first weights stay cached.
 #[test]
 fn deepspeed_reduces_a_flat_copy_in_fp32() {
     let of = |world: &str, label: &str| {
@@ -281,7 +286,7 @@ fn deepspeed_reduces_a_flat_copy_in_fp32() {
     assert_eq!(of("2", "blocks of the first weights"), Some(2 * GPT_PARAMETERS));
 }
 
-/// `getChosenWorkspaceSize` of PyTorch: 32 MiB from Hopper on, elsewhere `:4096:2:16:8`, each for two handles.
+/// `getChosenWorkspaceSize` of PyTorch: 32 MiB from Hopper on, otherwise `:4096:2:16:8`, each for two handles.
 #[test]
 fn workspaces_are_pytorchs() {
     let workspaces = |accelerator: &str| {

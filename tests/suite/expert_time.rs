@@ -1,4 +1,4 @@
-//! What mixtures of experts and reductions take, figure by figure.
+//! The time of mixtures of experts and of reductions, figure by figure.
 
 use shardscope::estimate::compute::Device;
 use shardscope::estimate::time::time;
@@ -27,35 +27,36 @@ fn bytes(plan: &Plan, name: &str) -> Option<[u64; 2]> {
 fn a_fused_permutation_reads_tokens_once_and_sorts_only_several_experts() {
     let row = 1024 * 2;
     for (more, rows) in [
-        // A copy each way: tokens read, copies written; copies read, their sum written.
+        // One copy in each direction: tokens read, copies written; copies read, their sum written.
         ("--moe-permute-fusion", 2 * (512 + 1024)),
-        // Four ranks of two experts: received copies are sorted, and back.
+        // Four ranks with two experts each: received copies are sorted, and sorted back.
         (
             "--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall --moe-permute-fusion",
             2 * (512 + 1024) + 4 * 1024,
         ),
-        // Eight ranks of an expert: nothing to sort.
+        // Eight ranks with one expert each: nothing to sort.
         (
             "--expert-model-parallel-size 8 --moe-token-dispatcher-type alltoall --moe-permute-fusion",
             2 * (512 + 1024),
         ),
-        // Each token comes once to each of the two ranks that want it.
+        // Each token is sent once to each of the two ranks that need it.
         (
             "--expert-model-parallel-size 4 --moe-token-dispatcher-type flex --moe-permute-fusion",
             2 * (1024 + 1024),
         ),
-        // All tokens of four ranks, of which the experts here take their part.
+        // All tokens of four ranks, from which the experts here take their share.
         (
             "--expert-model-parallel-size 4 --moe-token-dispatcher-type allgather --moe-permute-fusion",
             2 * (2048 + 1024),
         ),
-        // Two ranks of four experts, each cut in two: a rank of half the tokens sorts the copies of both halves.
+        // Two ranks with four experts each, each expert split in two: a rank with half of the tokens sorts the copies
+        // of both halves.
         (
             "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 2 --expert-tensor-parallel-size 2 \
              --moe-token-dispatcher-type alltoall --moe-permute-fusion",
             2 * (256 + 512) + 8 * 512,
         ),
-        // Unfused: gathered and scattered copy by copy, through a tensor in between.
+        // Unfused: gathered and scattered copy by copy, through an intermediate tensor.
         ("--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall", 4 * 4 * 1024),
     ] {
         let plan = plan(&format!("{EXPERTS} {more}"), 8);
@@ -63,7 +64,8 @@ fn a_fused_permutation_reads_tokens_once_and_sorts_only_several_experts() {
     }
 }
 
-/// `experts.py:_apply_bias`: 24 bytes of fp32 and two accesses of the output forward, 32 and four backward, each element.
+/// `experts.py:_apply_bias`: 24 bytes of fp32 and two accesses to the output in forward, 32 and four in backward, per
+/// element.
 #[test]
 fn biases_of_experts_outputs_are_kernels_of_their_own() {
     let of = |more: &str| {
@@ -76,7 +78,7 @@ fn biases_of_experts_outputs_are_kernels_of_their_own() {
     assert_eq!(of("--disable-bias-linear"), None);
 }
 
-/// Of the experts of a rank: half a kernel each and two forward, six quarters each and two backward.
+/// Per expert of a rank: half a kernel each and two in forward, six quarters each and two in backward.
 #[test]
 fn biases_of_experts_outputs_cost_the_host_operations_for_each_expert() {
     let flags = MODEL.replace(" --disable-bias-linear", "");
@@ -92,7 +94,7 @@ fn biases_of_experts_outputs_cost_the_host_operations_for_each_expert() {
             _ => None,
         });
         assert_eq!(launches, Some(expected), "{more}");
-        // Whatever the ranks, they have as many copies of tokens each.
+        // For any number of ranks, each has the same number of token copies.
         assert_eq!(
             bytes(&plan, "experts.output_bias"),
             Some([512 * 2 * 1024 * 28, 512 * 2 * 1024 * 40]),
@@ -101,7 +103,7 @@ fn biases_of_experts_outputs_cost_the_host_operations_for_each_expert() {
     }
 }
 
-/// Tokens of an expert are not read back where their number is its capacity.
+/// The number of an expert's tokens is not read back if it equals its capacity.
 #[test]
 fn padded_experts_do_not_wait_for_the_host() {
     let settings = |more: &[(&str, &str)]| {
@@ -139,7 +141,7 @@ fn padded_experts_do_not_wait_for_the_host() {
     assert!(host(&padded) < host(&dropless), "{} {}", host(&padded), host(&dropless));
 }
 
-/// Seconds of a ring over 16 H100 in two nodes for a message of so many bytes, `times` around.
+/// Seconds of a ring over 16 H100 in two nodes for a message of `bytes`, `times` around.
 fn ring(plan: &Plan, bytes: f64, times: f64, hops: f64) -> f64 {
     let device = Device::new(plan.cluster(), plan.recipe());
     let bandwidth = device.fast.get().min(8.0 * device.network.get());
@@ -151,7 +153,7 @@ fn data(plan: &Plan) -> f64 {
     time(plan).breakdown.child("data").expect("a part").value().get()
 }
 
-/// Replicas of a dense model have no experts' gradients to add up, and take no time for it.
+/// Replicas of a dense model have no expert gradients to reduce, and spend no time on it.
 #[test]
 fn a_group_with_nothing_to_send_takes_no_time() {
     let plan = plan("--global-batch-size 16", 16);
@@ -161,7 +163,7 @@ fn a_group_with_nothing_to_send_takes_no_time() {
     assert!((data(&plan) / expected - 1.0).abs() < 1e-12, "{} {expected}", data(&plan));
 }
 
-/// ZeRO-2 scatters gradients after each of four micro-batches, ZeRO-1 once, both as often as their messages say.
+/// ZeRO-2 scatters gradients after each of four micro-batches, ZeRO-1 once, both as often as their messages state.
 #[test]
 fn zero_2_reduces_after_every_micro_batch() {
     let with = |stage: &str| {

@@ -1,4 +1,4 @@
-//! What is written out says the same as what it was written from.
+//! Exported files say the same as the plan from which they were written.
 
 use shardscope::bash::Environment;
 use shardscope::export::{bridge_command, deepspeed_json, edit, megatron_command};
@@ -16,7 +16,7 @@ fn value(resolution: &Resolution, field: Field) -> String {
     resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
 }
 
-/// Settings with values to draw from; the first of each is what is usual.
+/// Settings with values to draw from; the first of each is the usual one.
 const DRAWN: &[(Field, &[&str])] = &[
     (Field::NumLayers, &["24", "8", "48"]),
     (Field::HiddenSize, &["2048", "1024"]),
@@ -69,7 +69,7 @@ const DRAWN: &[(Field, &[&str])] = &[
     (Field::AttentionBackend, &["", "unfused", "fused"]),
 ];
 
-/// Plans drawn at random, until there are `count` that hold together.
+/// Random plans, until `count` of them are consistent.
 fn plans(software: &[&str], count: usize, seed: u64) -> Vec<Resolution> {
     let mut random = Random::new(seed);
     let mut plans = Vec::new();
@@ -87,7 +87,7 @@ fn plans(software: &[&str], count: usize, seed: u64) -> Vec<Resolution> {
         }
         if software == ["megatron_deepspeed"] {
             settings.push(("zero_stage".to_owned(), (1 + random.below(3)).to_string()));
-            // A command of it with experts is DeepSpeed's, which are not modelled.
+            // Its commands with experts are DeepSpeed's, which are not modelled.
             settings.retain(|(name, _)| !name.contains("moe") && !name.contains("expert"));
         }
         settings

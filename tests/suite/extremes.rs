@@ -1,4 +1,4 @@
-//! Settings at and beyond their bounds: refused with a sentence, or estimated without an overflow.
+//! Settings at and beyond their limits: rejected with a message, or estimated without an overflow.
 
 use shardscope::estimate::{flops, memory, parameters};
 use shardscope::launch::{Argument, megatron, resolve};
@@ -20,7 +20,7 @@ const BASES: [&str; 3] = [
      --multi-latent-attention --kv-lora-rank 64 --num-experts 16 --mtp-num-layers 1 --position-embedding-type rope",
 ];
 
-/// Values of a setting at and beyond its bounds.
+/// Values of a setting at and beyond its limits.
 fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
     let one_of = |words: &[&'static str]| select(words.to_vec()).prop_map(str::to_owned).boxed();
     let values = match field.kind() {
@@ -42,7 +42,7 @@ fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
     Union::new([values])
 }
 
-/// A world, and some settings at their bounds.
+/// A world size, and some settings at their limits.
 fn overrides() -> impl Strategy<Value = Vec<(String, String)>> {
     let world = (0..8_u32).prop_map(|power| ("world_size".to_owned(), (1_u64 << power).to_string()));
     let setting = select(Field::ALL).prop_flat_map(|field| (Just(field.name().to_owned()), extreme(field)));
@@ -52,7 +52,7 @@ fn overrides() -> impl Strategy<Value = Vec<(String, String)>> {
     })
 }
 
-/// Whether the settings make a plan; what is none is refused with a sentence, what is one is estimated.
+/// Whether the settings give a plan; otherwise they are rejected with a message, and a plan is estimated.
 fn is_plan(base: &str, overrides: &[(String, String)]) -> bool {
     let resolution = resolve(&[megatron::read(&Argument::split(base))], overrides);
     match &resolution.plan {

@@ -1,4 +1,4 @@
-//! What no machine can do, law by law: how many times what is possible, from figures set by hand.
+//! What no machine can do, law by law: by what factor a figure exceeds the possible, from figures set by hand.
 
 use shardscope::estimate::time::{Time, time};
 use shardscope::estimate::traffic::{Traffic, traffic};
@@ -8,7 +8,7 @@ use shardscope::units::{Bytes, BytesPerSecond, Flops, Seconds};
 
 use super::drafts::{Draft, settled};
 
-/// A plan with pipeline stages, its time set to half a second that breaks nothing.
+/// A plan with pipeline stages, with its time set to half a second, which violates nothing.
 fn halfway() -> (Plan, Time, Memory, Traffic) {
     let plan = settled(&[("pipeline_model_parallel_size", "2"), ("global_batch_size", "16")]);
     let mut of = time(&plan);
@@ -34,16 +34,17 @@ fn broken(law: Law, times: f64, step: f64) -> Option<Fault> {
 #[test]
 fn flops_are_held_against_what_the_peak_does_in_the_step() {
     let (_, mut of, _, _) = halfway();
-    // 192 FLOPs at 2.5 times the peak: it does 76.8 in that time, and 96 are left of the causal half.
+    // 192 FLOPs at 2.5 times the peak: it does 76.8 in that time, and 96 remain for the causal half.
     of.mfu = 2.5;
     assert_eq!(time_fault(&of), broken(Law::ModelFlops, 96.0 / (192.0 / 2.5), 0.5));
-    // At 1.5 times it does 128. Of 320 recomputed ones 96 · 4 / 3 lie above the diagonal: 192 are left.
+    // At 1.5 times it does 128. Of 320 recomputed ones 96 · 4 / 3 lie above the diagonal: 192 remain.
     of.mfu = 1.5;
     assert_eq!(time_fault(&of), broken(Law::HardwareFlops, 1.5, 0.5));
-    // At 1 it does 192, which is what is left.
+    // At 1 it does 192, which is what remains.
     of.mfu = 1.0;
     assert_eq!(time_fault(&of), None);
-    // Without a diagonal, exactly the peak, and beyond it by less and by more than sums in another order may be.
+    // Without a diagonal: exactly the peak, and above it by less and by more than a different summation order can
+    // explain.
     of.flops = counts(64.0, 64.0, 64.0);
     assert_eq!(time_fault(&of), None);
     of.mfu = 1.0 + 5e-10;
@@ -61,7 +62,7 @@ fn a_step_is_not_below_its_bound() {
     let (_, mut of, _, _) = halfway();
     of.lower_bound = Seconds::new(0.75);
     assert_eq!(time_fault(&of), broken(Law::LowerBound, 1.5 / (1.0 + 1e-9), 0.5));
-    // One per cent below it is a fault of a step that was run whole, and none of one that was continued.
+    // One per cent below it is a fault for a fully simulated step, but not for an extrapolated one.
     of.lower_bound = Seconds::new(0.505);
     assert_eq!(time_fault(&of).map(|fault| fault.law), Some(Law::LowerBound));
     of.schedule.simulated -= 1;
@@ -77,7 +78,7 @@ fn what_stays_in_memory_is_read_once_a_step() {
     let last = memory.ranks.len() - 1;
     memory.ranks[last].totals.between_steps = Bytes::new(3_350_000_000_000);
     assert_eq!(fault(&plan, &of, &memory, &traffic), broken(Law::MemoryBandwidth, 2.0, 0.5));
-    // The time alone knows nothing of it.
+    // The time alone cannot detect it.
     assert_eq!(time_fault(&of), None);
     // A fault of the time comes first.
     let slow = Time { mfu: 1.5, ..of };
@@ -90,7 +91,7 @@ fn both_links_of_the_busiest_stage_carry_what_it_sends_and_half_of_it_where_swit
     let most = traffic.stages().iter().map(|stage| stage.wire.get()).max().unwrap_or(0);
     assert!(most > 0);
     let mut draft = Draft::new(&plan);
-    // Together a quarter of it a second, an eighth in the step, twice as much where it is added up on the way.
+    // A quarter of it per second in total, an eighth in the step, twice as much if it is reduced in the network.
     let accelerator = &mut draft.cluster.accelerator;
     accelerator.fast_link.bandwidth = BytesPerSecond::new(most as f64 * 3.0 / 16.0);
     accelerator.network.bandwidth = BytesPerSecond::new(most as f64 / 16.0);

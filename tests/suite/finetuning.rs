@@ -1,4 +1,4 @@
-//! Adapters, frozen parts and quantized weights: bytes, arithmetic and advice against figures worked out by hand.
+//! Adapters, frozen parts and quantized weights: bytes, arithmetic and advice compared with figures computed by hand.
 
 use shardscope::advice::advised;
 use shardscope::estimate::{flops, memory, parameters};
@@ -62,7 +62,7 @@ fn adapters_are_counted_by_their_shapes() {
     assert_eq!(counted.total, parameters(&plan(&[])).total, "the model is the same");
     assert_eq!(counted.ranks[0].count.get(), counted.total.get() + ADAPTERS);
     let totals = memory(&plan(&QV)).ranks[0].totals;
-    // PEFT's fp32 adapters over 16-bit weights: 4 bytes each of weight and gradient, 8 of AdamW.
+    // PEFT's fp32 adapters over 16-bit weights: 4 bytes each for weight and gradient, 8 for AdamW.
     assert_eq!(totals.parameters.get(), 2 * counted.total.get() + 4 * ADAPTERS);
     assert_eq!(totals.gradients.get(), 4 * ADAPTERS);
     assert_eq!(totals.optimizer.get(), 8 * ADAPTERS);
@@ -77,15 +77,15 @@ fn four_bit_weights_have_their_constants() {
         let rank = memory(&plan(&all)).ranks.swap_remove(0);
         (rank.frozen.get(), rank.trained.get())
     };
-    // Half a byte each and an fp32 constant for each block of 64.
+    // Half a byte each and an fp32 constant per block of 64.
     let plain = [("base_quantization", "nf4"), ("train_type", "qlora")];
     assert_eq!(held(&plain), (linear / 2 + linear / 64 * 4 + 2 * rest, 4 * ADAPTERS));
-    // Constants in 8 bits, with an fp32 constant for 256 of them and one mean for each of the four weights of a layer.
+    // Constants in 8 bits, with an fp32 constant per 256 of them and one mean for each of the four weights of a layer.
     let double = [plain[0], plain[1], ("double_quantization", "true")];
     let twice = linear / 64 + (linear / 64).div_ceil(256) * 4 + LAYERS * 4 * 4;
     let (frozen, _) = held(&double);
     assert!(frozen.abs_diff(linear / 2 + twice + 2 * rest) <= LAYERS * 4 * 4, "{frozen}");
-    // Embedding, output layer and norms in fp32 where kbit training is prepared for.
+    // Embedding, output layer and norms in fp32 if the model is prepared for kbit training.
     let upcast = [plain[0], plain[1], ("upcast_non_quantized", "true")];
     assert_eq!(held(&upcast).0, linear / 2 + linear / 64 * 4 + 4 * rest);
     let eight = [("base_quantization", "int8"), ("train_type", "qlora")];
@@ -93,7 +93,8 @@ fn four_bit_weights_have_their_constants() {
     assert_eq!(held(&eight).0, linear + 4 * rows + 2 * rest);
 }
 
-/// transformers' Trainer asks bitsandbytes for fp32 states of embeddings; torchtune, whose optimizer it is too, does not.
+/// transformers' Trainer asks bitsandbytes for fp32 states of embeddings; torchtune, which uses the same optimizer,
+/// does not.
 #[test]
 fn moments_of_embeddings_stay_in_fp32_under_8_bit_adam() {
     let all = parameters(&plan(&[])).total.get();
@@ -106,7 +107,7 @@ fn moments_of_embeddings_stay_in_fp32_under_8_bit_adam() {
     assert_eq!(optimizer(&[("software", "torchtune"), eight]), 2 * all + 8 * all.div_ceil(256));
 }
 
-/// The Trainer lets go of gradients behind the step, also where micro-batches are added up.
+/// The Trainer frees gradients after the step, even if micro-batches are accumulated.
 #[test]
 fn between_steps_a_trainer_holds_no_gradients() {
     let totals = memory(&plan(&QV)).ranks[0].totals;
@@ -146,12 +147,12 @@ fn frozen_weights_have_no_gradient_products() {
     let adapters = 3.0 * 2.0 * (TOKENS * ADAPTERS) as f64;
     let expected = full + batches * (adapters - frozen);
     assert!((tuned / expected - 1.0).abs() < 1e-12, "{tuned} FLOPs, {expected} by hand");
-    // Layers in front of the first that trains go forward alone.
+    // Layers before the first one that trains only run forward.
     let last = flops(&plan(&[("train_type", "freeze"), ("trained_layers", "2")])).model.get();
     assert!(last < 0.6 * full, "{last} of {full}");
 }
 
-/// Layers in front of the first that trains have no backward pass, and so nothing that is done again in it.
+/// Layers before the first one that trains have no backward pass, so nothing is recomputed in them.
 #[test]
 fn frozen_layers_are_not_recomputed() {
     let freeze = [("train_type", "freeze"), ("trained_layers", "2")];
@@ -161,7 +162,7 @@ fn frozen_layers_are_not_recomputed() {
         let counts = flops(&plan(set));
         counts.hardware.get() - counts.model.get()
     };
-    // Products with weights, and scores and values, attention whole, of four micro-batches.
+    // Products with weights, and scores and values, full attention, for four micro-batches.
     let layer = 4 * (2 * TOKENS * LINEAR + 2 * 2 * TOKENS * 2048 * WIDTH);
     assert_eq!(more(&full), (8 * layer) as f64);
     assert_eq!(more(&[freeze[0], freeze[1], full[0], full[1], full[2]]), (2 * layer) as f64);
@@ -211,7 +212,7 @@ fn no_advice_cuts_what_the_software_does_not_cut() {
 fn an_optimizer_that_is_not_known_is_asked_for() {
     let unknown = resolved(&[("optimizer", "galore")]);
     assert!(unknown.plan.is_none());
-    assert!(unknown.questions.iter().any(|question| question.name == "optimizer"));
+    assert!(unknown.questions.iter().any(|question| question.name() == "optimizer"));
     let bytes = |optimizer| {
         let totals = memory(&plan(&[("optimizer", optimizer)])).ranks[0].totals;
         totals.optimizer.get() as f64 / parameters(&plan(&[])).total.get() as f64
@@ -243,7 +244,7 @@ fn a_stage_of_one_layer_gathers_one_layer() {
     assert_eq!(2 * peak("1"), peak("2"));
 }
 
-/// Every way to train with every attention, loss, sharding and checkpointing.
+/// Every training method with every attention, loss, sharding and checkpointing.
 fn all_ways() -> Vec<Vec<(&'static str, &'static str)>> {
     let choices: [&[&[(&str, &str)]]; 8] = [
         &[
@@ -270,7 +271,7 @@ fn all_ways() -> Vec<Vec<(&'static str, &'static str)>> {
             &[("zero_stage", "2"), ("data_parallel_engine", "deepspeed")],
             &[("data_parallel_engine", "fsdp2")],
         ],
-        &[&[], &[("num_experts", "8"), ("moe_router_topk", "2")]],
+        &[&[], &[EXPERTS, ("moe_router_topk", "2")]],
         &[&[("optimizer", "adam")], &[("optimizer", "adamw_8bit"), ("num_micro_batches", "1")]],
     ];
     let mut all = vec![vec![("gpus_per_node", "4")]];
@@ -278,7 +279,28 @@ fn all_ways() -> Vec<Vec<(&'static str, &'static str)>> {
         let before = std::mem::take(&mut all);
         all.extend(before.iter().flat_map(|set| choice.iter().map(move |more| [set, *more].concat())));
     }
+    // Liger has experts of its own, which stop.
+    all.retain(|set| !(set.contains(&("liger_kernel", "true")) && set.contains(&EXPERTS)));
     all
+}
+
+const EXPERTS: (&str, &str) = ("num_experts", "8");
+
+/// `liger_kernel/transformers/monkey_patch.py` replaces experts too: by one function that keeps the products of gate and up
+/// alone (0.8), or by modules with its gate (before).
+#[test]
+fn experts_under_liger_stop() {
+    for liger in [("liger_kernel", "true"), ("liger_parts", "gates")] {
+        let stopped = |more: &[(&str, &str)]| {
+            let resolution = resolved(&[&[("gpus_per_node", "4"), liger], more].concat());
+            let names: Vec<String> = resolution.not_modelled.iter().map(|item| item.name.clone()).collect();
+            (resolution.plan.is_none(), names)
+        };
+        assert_eq!(stopped(&[EXPERTS, ("moe_router_topk", "2")]), (true, vec![liger.0.to_owned()]));
+        assert_eq!(stopped(&[]), (false, vec![]));
+    }
+    let parts = [("gpus_per_node", "4"), ("liger_parts", "norms"), EXPERTS, ("moe_router_topk", "2")];
+    assert!(resolved(&parts).plan.is_some());
 }
 
 #[test]
@@ -304,7 +326,7 @@ fn sums_hold_whatever_trains() {
         assert!(flops(&plan).model.get() > 0.0, "{set:?}");
         plans += 1;
     }
-    assert!(plans > 1400, "{plans} plans");
+    assert!(plans > 1150, "{plans} plans");
 }
 
 #[test]
@@ -318,22 +340,22 @@ fn what_keeps_less_peaks_lower() {
             peak(&set)
         };
         let now = peak(&set);
-        // Checkpoints are made of frozen layers too, which keep nothing else.
+        // Frozen layers are checkpointed too, which otherwise keep nothing.
         if !set.contains(&("train_type", "freeze")) {
             assert!(with(("gradient_checkpointing", "true")) <= now, "{set:?}");
         }
-        // The first layer that trains behind frozen ones has an input without a gradient: torch's norm keeps its result
-        // alone there, Liger's a statistic for every token beside it.
+        // The first trained layer after frozen ones has an input without a gradient: torch's norm only keeps its result
+        // there, Liger's also one statistic per token.
         let statistics = if set.contains(&("train_type", "freeze")) { FLOAT * TOKENS } else { 0 };
-        if !set.contains(&("training_objective", "dpo")) {
+        if !set.contains(&("training_objective", "dpo")) && !set.contains(&EXPERTS) {
             assert!(with(("liger_kernel", "true")) <= now + Bytes::new(statistics), "{set:?}");
         }
         assert!(with(("micro_batch_size", "1")) <= now, "{set:?}");
     }
 }
 
-/// ZeRO-3 gathers a module's weights for as long as it runs (`partitioned_param_coordinator.py:fetch_sub_module`): those of
-/// the output layer while the loss is made.
+/// ZeRO-3 gathers a module's weights while it runs (`partitioned_param_coordinator.py:fetch_sub_module`): those of the
+/// output layer while the loss is computed.
 #[test]
 fn zero_3_gathers_the_output_layer_at_the_loss() {
     let set = [("gpus_per_node", "4"), ("data_parallel_engine", "deepspeed"), ("zero_stage", "3")];

@@ -1,4 +1,4 @@
-//! FLOPs by every convention: Megatron-LM's own count case by case, the papers' closed forms.
+//! FLOPs by every convention: Megatron-LM's own count case by case, and the papers' closed forms.
 
 use super::drafts::{cases, draft, even_stages};
 use super::parameters::drafted;
@@ -15,7 +15,7 @@ fn megatrons_own_count_is_equal_in_every_case() {
         let expected = case["flops"].as_f64().unwrap();
         let plan = plans.iter().find(|plan| plan["id"] == case["id"]).expect("a plan for the case");
         let counted = flops(&drafted(plan).plan()).megatron.get();
-        // Both are sums of products of integers in doubles: equal up to the order of the sum.
+        // Both are sums of products of integers in doubles: equal up to the order of summation.
         assert!((counted / expected - 1.0).abs() < 1e-14, "{}: {counted} for {expected}", case["id"]);
     }
 }
@@ -69,14 +69,14 @@ fn selective_recomputation_repeats_the_attention_core_alone() {
     assert_eq!(counts.narayanan, None);
 }
 
-/// Multiply-adds of a token in the attention block of the draft, 256 wide over 64 tokens: four projections, the causal half of
-/// scores and values.
+/// Multiply-adds per token in the draft's attention block, 256 wide over 64 tokens: four projections, the causal half
+/// of scores and values.
 const ATTENTION: u64 = 4 * 256 * 256 + 64 * 256;
 /// In its gated MLP, and in its output layer.
 const MLP: u64 = 3 * 256 * 512;
 const LOGITS: u64 = 256 * 512;
 
-/// What Megatron counts of a step of one sequence of 64 tokens: six operations to a multiply-add.
+/// Megatron's count for a step of one sequence of 64 tokens: six operations per multiply-add.
 fn step(multiply_adds: u64) -> f64 {
     (6 * 64 * multiply_adds) as f64
 }
@@ -103,21 +103,22 @@ fn a_linear_mixer_counts_as_in_megatrons_hybrids() {
     };
     let (keys, values, heads, h) = (2 * 16, 4 * 32, 4, 256);
     let rest = ATTENTION + 2 * MLP + LOGITS;
-    // In: gate and values, B and C, a step for every head. 7 operations to a channel and state, of two a multiply-add. Out.
+    // Input projection: gate and values, B and C, and one time step per head. 7 operations per channel and state, two
+    // of which make a multiply-add. Output projection.
     let mamba = h * (2 * values + 2 * keys + heads) + 7 * values * 16 / 2 + values * h;
     assert_eq!(of(LinearKind::Mamba2), step(rest + mamba));
-    // Two numbers for every value head, the convolution over queries, keys and values, and four products of the state.
+    // Two numbers per value head, the convolution over queries, keys and values, and four products with the state.
     let projected = h * (2 * keys + 2 * values + 2 * heads);
     let gated = projected + 4 * (2 * keys + values) + heads * 32 * 32 * 4 + h * values;
     for kind in [LinearKind::GatedDeltaNet, LinearKind::KimiDelta] {
         assert_eq!(of(kind), step(rest + gated), "{kind:?}");
     }
-    // Queries, keys, values and the way out, and a convolution over the values alone.
+    // Queries, keys, values and output projection, and a convolution over the values only.
     let short = h * (2 * keys + values) + h * values + 4 * values;
     assert_eq!(of(LinearKind::ShortConvolution), step(rest + short));
 }
 
-/// `moe_layer_flops`: experts in a narrower space, which a token is projected into and out of.
+/// `moe_layer_flops`: experts in a narrower space, with a projection of tokens into and out of it.
 #[test]
 fn experts_in_a_narrower_space_count_as_in_megatron() {
     let of = |latent_size| {
@@ -139,7 +140,7 @@ fn experts_in_a_narrower_space_count_as_in_megatron() {
     assert_eq!(of(Some(32)), step(rest + 2 * 3 * 32 * 128 + 2 * 256 * 32));
 }
 
-/// The closed form is of plain GPTs alone: each of what it takes for granted, given up by itself.
+/// The closed form only applies to plain GPTs: each of its assumptions is violated separately.
 #[test]
 fn narayanans_form_wants_all_that_it_assumes() {
     let given_up: [fn(&mut Model); 7] = [
@@ -185,7 +186,7 @@ fn narayanans_form_wants_all_that_it_assumes() {
     assert_eq!(flops(&plain.plan()).narayanan, None);
 }
 
-/// Forward operations of one layer of the draft, attention whole, and of its parts.
+/// Forward operations of one layer of the draft, with full attention, and of its parts.
 #[test]
 fn what_is_done_again_is_counted_layer_by_layer_and_module_by_module() {
     let more = |layers: u64, recompute: Recompute, software: Software| {

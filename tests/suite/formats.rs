@@ -1,4 +1,4 @@
-//! Settings files of every framework against what they say.
+//! Settings files of every framework compared with their contents.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -60,7 +60,7 @@ fn model_configurations_hold_their_published_parameters() {
     assert_eq!(counted, 19);
 }
 
-/// The texts of a case and the lines that say what must come of them.
+/// The texts of a case and the lines with the expected result.
 fn case(folder: &std::path::Path) -> (Vec<(String, String)>, String) {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -72,7 +72,7 @@ fn case(folder: &std::path::Path) -> (Vec<(String, String)>, String) {
     (files, expected.into_iter().next().expect("an expected file").1)
 }
 
-/// One folder a case.
+/// One folder per case.
 pub(crate) fn folders() -> Vec<std::path::PathBuf> {
     let root = format!("{}/tests/data/formats/cases", env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -93,7 +93,7 @@ pub(crate) fn resolution(folder: &std::path::Path) -> (Source, Resolution) {
 #[test]
 fn every_format_says_what_it_says() {
     let folders = folders();
-    assert_eq!(folders.len(), 84);
+    assert!(folders.len() >= 87, "{} cases", folders.len());
     let faults: Vec<String> = folders.iter().flat_map(|folder| faults(folder)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -119,9 +119,9 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
             .map(|said| format!("{}: {}", said.code, said.message))
             .collect::<Vec<_>>()
     };
-    // What is set answers its question, so it is the files alone that ask.
+    // Setting a value answers its question, so only the files ask.
     let asked = || -> Vec<String> {
-        resolved(source, &[]).questions.into_iter().map(|question| question.name.to_string()).collect()
+        resolved(source, &[]).questions.into_iter().map(|question| question.name().to_string()).collect()
     };
     match line.split_once(' ') {
         None if line == "plan" => resolution.plan.is_none().then(|| format!("{:?}", told())),
@@ -143,7 +143,7 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
     }
 }
 
-/// What settings files are made of, and what no setting may be.
+/// Fragments of settings files, and values that no setting may have.
 const PIECES: [&str; 17] = [
     "\n",
     " ",

@@ -1,12 +1,12 @@
-//! Works out a formula's expression, so that tests can hold it against the number it explains.
+//! Evaluates a formula's expression, so that tests can compare it with the number it explains.
 
-/// The value of `expression`, whole-numbered symbols looked up by `value`.
+/// The value of `expression`, with integer symbols looked up by `value`.
 #[track_caller]
 pub(crate) fn evaluate(expression: &str, value: &dyn Fn(&str) -> Option<u64>) -> f64 {
     evaluate_real(expression, &|name| value(name).map(|value| value as f64))
 }
 
-/// The value of `expression`, symbols looked up by `value`.
+/// The value of `expression`, with symbols looked up by `value`.
 #[track_caller]
 pub(crate) fn evaluate_real(expression: &str, value: &dyn Fn(&str) -> Option<f64>) -> f64 {
     let mut reader = Reader { rest: expression, value };

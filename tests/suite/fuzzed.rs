@@ -1,5 +1,6 @@
-//! What must hold of any bytes, on stable: the functions of the fuzz targets (`fuzz/`), run on their seeds, on what once failed,
-//! and on seeds broken at random. `SHARDSCOPE_FUZZED=100000` asks for more than a normal run has.
+//! Properties that must hold for any bytes, on stable: the functions of the fuzz targets (`fuzz/`), run on their seeds,
+//! on inputs that once failed, and on randomly broken seeds. `SHARDSCOPE_FUZZED=100000` requests more than a normal
+//! run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,15 +18,15 @@ mod seeds;
 
 use bodies::{BODIES, Body};
 
-/// Broken inputs of each target in a normal run.
+/// Broken inputs per target in a normal run.
 const BROKEN: usize = 60;
-/// Longer seeds are broken in a part of this length, so that many are tried. Unit: byte.
+/// Longer seeds are broken in a section of this length, so that many can be tried. Unit: byte.
 const PART: usize = 3_000;
-/// An input that takes longer without optimisation stops the engine, for a reader. Where the machine has other work the thread's
-/// processor time counts, as far as the system tells it.
+/// An input that takes longer without optimisation counts as a hang. If the machine is busy, the thread's processor
+/// time is used, if the system reports it.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What means something in one of the formats.
+/// Tokens with a meaning in one of the formats.
 const SIGNS: [&[u8]; 24] = [
     b"\0",
     b"\"",
@@ -57,7 +58,7 @@ const SIGNS: [&[u8]; 24] = [
 fn broken(seed: &[u8], random: &mut Random) -> Vec<u8> {
     let place = |random: &mut Random, length: usize| random.below(length as u64 + 1) as usize;
     let from = if seed.len() > PART { place(random, seed.len() - PART) } else { 0 };
-    // The first bytes may choose what the rest is.
+    // The first bytes may select the meaning of the rest.
     let mut bytes =
         [&seed[..from.min(2)], &seed[from.max(from.min(2))..(from + PART).min(seed.len())]].concat();
     for _ in 0..=random.below(6) {
@@ -78,13 +79,13 @@ fn broken(seed: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// The time that the thread of this folder of `/proc` has had on a processor.
+/// The processor time of the thread with this folder in `/proc`.
 fn worked(task: &Path) -> Option<Duration> {
     let text = std::fs::read_to_string(Path::new("/proc").join(task).join("schedstat")).ok()?;
     text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Runs `body` on every input in a thread of its own, so that one which never ends is told by name.
+/// Runs `body` on every input in a separate thread, so that one that never ends is reported by name.
 #[track_caller]
 fn hold(target: &str, body: Body, inputs: Vec<Vec<u8>>, limit: Duration) {
     let (said, heard) = mpsc::channel();
@@ -112,7 +113,7 @@ fn hold(target: &str, body: Body, inputs: Vec<Vec<u8>>, limit: Duration) {
     assert!(thread.join().is_ok(), "{target} fails on {}", last.escape_ascii());
 }
 
-/// A limit that is soon reached.
+/// A limit that is reached quickly.
 const SOON: Duration = Duration::from_millis(200);
 
 #[test]
@@ -146,7 +147,7 @@ fn check(target: &str) {
     hold(target, body, drawn, LONGEST);
 }
 
-/// One test for each target, so that they run beside each other.
+/// One test per target, so that they run in parallel.
 macro_rules! targets {
     ($($target:ident),*) => {
         $(#[test] fn $target() { check(stringify!($target)); })*
@@ -167,8 +168,8 @@ macro_rules! targets {
 
 targets!(shell, settings, texts, links, kept, logs, measured, asked, patches, exports, plans);
 
-/// The fuzz targets are a workspace of their own, whose lock file no other build looks at; `tools/fuzz` builds with `--locked`, which ends
-/// where a crate has another dependency since.
+/// The fuzz targets are a separate workspace, whose lock file no other build checks; `cargo xtask fuzz` builds with
+/// `--locked`, which fails if a crate has since got another dependency.
 #[test]
 fn the_lock_file_of_the_targets_knows_every_dependency() {
     let lock = std::fs::read_to_string("fuzz/Cargo.lock").expect("a lock file");
@@ -182,7 +183,7 @@ fn the_lock_file_of_the_targets_knows_every_dependency() {
             name => format!("crates/{name}"),
         };
         let locked = package.split_once("dependencies = [").map_or("", |(_, list)| list);
-        // A name that there are several versions of has its own behind it.
+        // A name with several versions is followed by its version.
         let locked: BTreeSet<&str> = locked
             .lines()
             .filter_map(|line| line.trim().strip_prefix('"')?.split(['"', ' ']).next())

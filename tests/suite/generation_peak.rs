@@ -1,4 +1,4 @@
-//! Rollouts by the model that trains: what `generate` holds, against recorded runs of transformers and PEFT.
+//! Rollouts by the model in training: what `generate` holds, compared with recorded runs of transformers and PEFT.
 
 use shardscope::estimate::{PhaseKind, RlMemory, memory};
 use shardscope::launch::resolve;
@@ -49,7 +49,7 @@ fn rl(plan: &Plan) -> RlMemory {
     memory(plan).rl.expect("phases")
 }
 
-/// Bytes of the phase beside what the trainer leaves, and whether it is fullest at a pass over the prompts.
+/// Bytes of the phase in addition to what the trainer leaves, and whether its peak is at a pass over the prompts.
 fn generating(rl: &RlMemory) -> (u64, bool) {
     let phase = rl.phases.iter().find(|phase| phase.kind == PhaseKind::Rollout).expect("rollouts");
     let value = |label: &str| phase.breakdown.child(label).map_or(0, |part| part.value().get());
@@ -58,8 +58,8 @@ fn generating(rl: &RlMemory) -> (u64, bool) {
     (phase.breakdown.value().get() - left, prompts)
 }
 
-/// What is worked out of each recorded round, what was recorded, and what a round of single tokens may leave out; nothing of one that is
-/// fullest while prompts run through a layer.
+/// The computed and the recorded bytes of each round, and what a round of single tokens may omit; none for one whose
+/// peak is while prompts run through a layer.
 fn rounds() -> Vec<(&'static str, [u64; 2], Option<u64>)> {
     let mut rounds = Vec::new();
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
@@ -91,7 +91,7 @@ fn rounds() -> Vec<(&'static str, [u64; 2], Option<u64>)> {
     rounds
 }
 
-/// To the byte while prompts run through a layer.
+/// To the byte if the peak is while prompts run through a layer.
 #[test]
 fn prompts_hold_what_was_recorded() {
     let exact = rounds().into_iter().filter(|(.., most)| most.is_none());
@@ -99,8 +99,8 @@ fn prompts_hold_what_was_recorded() {
     assert!(compared >= 20, "{compared}");
 }
 
-/// When a single token runs through a layer, numbers and the activations of that token are left out: fewer than 64 bytes for each token,
-/// and for each column of the stream, of a sequence.
+/// When a single token runs through a layer, token ids and the activations of that token are not counted: fewer than 64
+/// bytes per token of a sequence, and per column of the residual stream.
 #[test]
 fn single_tokens_hold_little_less_than_was_recorded() {
     let mut compared = 0;
@@ -112,44 +112,44 @@ fn single_tokens_hold_little_less_than_was_recorded() {
     assert!(compared >= 20, "{compared}");
 }
 
-/// What a round is drawn of.
+/// The parameters of a random round.
 struct Round {
     sequences: u64,
     prompt: u64,
     response: u64,
     groups: u64,
     vocabulary: u64,
-    /// Bytes of an element of weights.
+    /// Bytes per weight element.
     width: u64,
     autocast: bool,
-    /// Adapters on all linear layers, on attention's alone, or none.
+    /// Adapters on all linear layers, only on attention, or none.
     adapters: &'static str,
     packed: bool,
     masked: bool,
-    /// Words of what is sampled by, and the bytes that it holds of each logit.
+    /// Sampling options, and the bytes that they hold per logit.
     sampled_by: (&'static str, u64),
 }
 
-/// Layers, MLP and width of a head of the recorded model.
+/// Layers, MLP and head width of the recorded model.
 const LAYERS: u64 = 3;
 const INNER: u64 = 160;
 const HEAD: u64 = 16;
 const HEADS: u64 = WIDTH / HEAD;
 
 impl Round {
-    /// Bytes of `tensors`, each a width of its elements and their shape.
+    /// Bytes of `tensors`, each given by its element width and shape.
     fn bytes(tensors: &[(u64, &[u64])]) -> u64 {
         tensors.iter().map(|(width, shape)| width * shape.iter().product::<u64>()).sum()
     }
 
-    /// A cache of so many tokens: keys and values of each layer.
+    /// A cache of this many tokens: keys and values of each layer.
     fn cached(&self, tokens: u64) -> u64 {
         let one = (self.width, &[self.sequences, self.groups, tokens, HEAD][..]);
         (0..LAYERS).map(|_| Self::bytes(&[one, one])).sum()
     }
 
-    /// Copies in 16 bits of linear weights, layer by layer, up to the module of the last one that runs; none without autocast of fp32 weights,
-    /// and none within PEFT's wrapper.
+    /// 16-bit copies of linear weights, layer by layer, up to the last module that has run; none without autocast of
+    /// fp32 weights, and none within PEFT's wrapper.
     fn copies(&self, last: &[&str]) -> u64 {
         let keys = self.groups * HEAD;
         let modules = [
@@ -171,8 +171,8 @@ impl Round {
         self.autocast && self.width == 4 && self.adapters.is_empty()
     }
 
-    /// What stands around a module while prompts run through it: embeddings, the layer's input and `more` streams, cosines and sines, numbers
-    /// of tokens and places, the mask, which sequences go on, and two numbers.
+    /// What exists around a module while prompts run through it: embeddings, the layer's input and `more` residual
+    /// streams, cosines and sines, token ids and positions, the mask, which sequences continue, and two numbers.
     fn around(&self, more: u64) -> u64 {
         let (sequences, prompt, width) = (self.sequences, self.prompt, self.width);
         let stream = (width, &[sequences, prompt, WIDTH][..]);
@@ -185,13 +185,14 @@ impl Round {
         Self::bytes(&all) + more * Self::bytes(&[stream])
     }
 
-    /// Every moment at which it may be the fullest, by name.
+    /// Every moment that may be the peak, by name.
     fn moments(&self) -> Vec<(&'static str, u64)> {
         let (sequences, prompt, width) = (self.sequences, self.prompt, self.width);
         let narrow = if self.copied() { 2 } else { width };
         let inner = [sequences, prompt, INNER];
         let stream = [sequences, prompt, WIDTH];
-        // Gate, up and their product; or one of them with its adapter's product, both in fp32 too, over an fp32 copy of their input.
+        // Gate, up and their product; or one of them with its adapter's product, both also in fp32, from an fp32 copy
+        // of their input.
         let mlp = Self::bytes(&[(narrow, &inner), (narrow, &inner), (narrow, &inner)]);
         let copy: &[(u64, &[u64])] = if width < 4 { &[(4, &stream)] } else { &[] };
         let adapted =
@@ -200,7 +201,7 @@ impl Round {
         let modules = ["q", "k", "v", "o", "gate", "up"];
         let mut moments = vec![("MLP", self.cached(prompt) + self.around(2) + mlp + self.copies(&modules))];
         let last = prompt + self.response - 1;
-        // Logits and probabilities of the token before.
+        // Logits and probabilities of the previous token.
         let logits = [sequences, self.vocabulary];
         let before = self.cached(last) + Self::bytes(&[(4, &logits), (4, &logits)]);
         let values = Self::bytes(&[(width, &[sequences, last - 1, self.groups, HEAD])]);
@@ -211,7 +212,7 @@ impl Round {
         moments.push(("logits", before + Self::bytes(&[(width, &logits), (4, &logits), (held, &logits)])));
         if self.copied() {
             let (heads, keys) = ([sequences, prompt, WIDTH], [sequences, prompt, self.groups * HEAD]);
-            // Queries, what comes out of attention; their copies in 16 bits.
+            // Queries and the output of attention, and their 16-bit copies.
             let queries = Self::bytes(&[(4, &heads), (2, &heads), (2, &heads)]);
             let keys_and_values = 2 * Self::bytes(&[(4, &keys)]);
             let repeated = if self.groups < HEADS {
@@ -260,7 +261,7 @@ impl Round {
     }
 }
 
-/// Tensor by tensor, in a listing of its own: what recorded runs bound is exact as what it is meant to be.
+/// Tensor by tensor, in a separate enumeration: recorded runs only give a bound, this is exact.
 #[test]
 fn a_round_holds_its_tensors_at_its_fullest_moment() {
     let mut fullest = std::collections::BTreeMap::new();
@@ -316,7 +317,7 @@ fn a_round_holds_its_tensors_at_its_fullest_moment() {
     assert_eq!(fullest.len(), 5, "{fullest:?}");
 }
 
-/// ZeRO-3 of DeepSpeed gathers all weights while it generates; stage 2 has them.
+/// DeepSpeed's ZeRO-3 gathers all weights for generation; with stage 2 they are not sharded.
 #[test]
 fn weights_that_deepspeed_shards_are_gathered_to_generate() {
     let of_layer = 2 * WIDTH * WIDTH + 2 * 2 * HEAD * WIDTH + 3 * INNER * WIDTH + 2 * WIDTH;

@@ -1,5 +1,5 @@
-//! The catalog's machines against the figures of their sources, collected apart: `data/published/hardware.tsv` (as the data
-//! sheets and stas00/ml-engineering's tables give them) and `nodes.tsv`.
+//! The catalog's machines compared with figures from their sources, collected independently:
+//! `data/published/hardware.tsv` (as given in data sheets and in the tables of stas00/ml-engineering) and `nodes.tsv`.
 
 use shardscope::catalog::{accelerator, accelerator_names, cluster, platform, platforms};
 use shardscope::estimate::compute::PROCESSORS;
@@ -68,7 +68,7 @@ fn every_platform_has_the_network_of_its_source() {
     assert!(platforms().all(|known| !known.source.is_empty()));
 }
 
-/// Jobs of more than one rack take 64 of the 72 accelerators of each.
+/// Jobs on more than one rack use 64 of the 72 accelerators of each.
 #[test]
 fn jobs_over_racks_take_segments_of_a_power_of_two() {
     let domain = |nodes, per_node| {
@@ -78,7 +78,7 @@ fn jobs_over_racks_take_segments_of_a_power_of_two() {
     assert_eq!((domain(16, 4), domain(18, 4), domain(32, 4), domain(512, 4)), (72, 72, 64, 64));
 }
 
-/// An accelerator that the catalog has not is the nearest one with its figures replaced.
+/// An accelerator that is not in the catalog is the closest one with its figures replaced.
 #[test]
 fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
     use shardscope::estimate::{memory, time::time};
@@ -109,8 +109,8 @@ fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
     assert!(fp8("1000") > 1.02 * fp8("2000"));
 }
 
-/// Grace is soldered beside the accelerators that a link of its own joins to it, and beside no other: an HGX B300 has Xeons,
-/// though it is the silicon of a GB300.
+/// Grace is soldered next to the accelerators that its own link connects to it, and to no others: an HGX B300 has
+/// Xeons, although it has the same silicon as a GB300.
 #[test]
 fn grace_stands_where_its_own_link_leads() {
     for name in accelerator_names() {

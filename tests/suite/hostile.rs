@@ -1,4 +1,4 @@
-//! Texts made to take long or to grow without bound.
+//! Texts designed to take long or to grow without limit.
 
 fn filled(unit: &str, size: usize) -> String {
     unit.repeat(size / unit.len() + 1)

@@ -1,9 +1,9 @@
-//! Files of every kind that is read, made to take long: deep, wide, in one line, naming each other.
+//! Files of every supported kind, designed to take long: deep, wide, on one line, referring to each other.
 
-/// A name by which it is found, the file's name, and its text.
+/// A name for the case, the file's name, and its text.
 pub(crate) type HostileFile = (String, &'static str, String);
 
-/// What makes a text a program of the field, so that its reader goes through the rest.
+/// Beginnings that make a text a program of the field, so that its reader processes the rest.
 const HEADS: [(&str, &str); 6] = [
     (
         "trainer",
@@ -133,7 +133,7 @@ const PYTHON: [&str; 94] = [
     "with a as b:\n",
 ];
 
-/// Repeated behind what makes a text a file of its kind.
+/// Repeated after a beginning that makes a text a file of its kind.
 const SETTINGS: [(&str, &str, &str); 34] = [
     ("a.yaml", "a: ", "["),
     ("a.yaml", "a: ", "{a: "),
@@ -207,7 +207,7 @@ const SETTINGS: [(&str, &str, &str); 34] = [
     ),
 ];
 
-/// Commands whose words of a kind go on and on: `#` is a number.
+/// Commands with an unlimited number of words of one kind: `#` is a number.
 const WORDS: [(&str, &str); 9] = [
     ("torchrun --nproc_per_node 8 train.py ", "model.x#=1 "),
     ("torchrun --nproc_per_node 8 -m verl.trainer.main_ppo ", "a.b#=1 "),
@@ -220,7 +220,7 @@ const WORDS: [(&str, &str); 9] = [
     ("swift sft ", "--x# a "),
 ];
 
-/// Lines that name the one before (`#-`), each other, or nothing known: `#` is their number.
+/// Lines that refer to the previous one (`#-`), to each other, or to nothing known: `#` is their number.
 const NUMBERED: [(&str, &str, &str); 25] = [
     ("a.py", "trainer", "v# = v#-\n"),
     ("a.py", "trainer", "v# = v#- + v#-\n"),

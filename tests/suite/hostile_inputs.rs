@@ -1,4 +1,5 @@
-//! Inputs that once froze the page, made here at their sizes: each is answered, or refused by a bound with a name.
+//! Inputs that once froze the page, generated here in their original sizes: each is answered, or rejected by a named
+//! limit.
 
 use shardscope::bash::Environment;
 use shardscope::launch::{MAX_DIAGNOSTICS, MAX_TEXTS, Request, Resolution, read, resolve};
@@ -9,7 +10,7 @@ use shardscope::source::Source;
 use super::bounds::processor_seconds;
 use super::hostile_files::files as hostile_files;
 
-/// What a test without optimisation may take for what takes 2 s with it.
+/// Factor by which a test without optimisation may exceed 2 s.
 const SLOWER: f64 = if cfg!(debug_assertions) { 8.0 } else { 1.0 };
 
 #[track_caller]
@@ -29,7 +30,7 @@ fn files(count: usize, text: impl Fn(usize) -> (String, String)) -> Vec<PastedTe
     (0..count).map(text).map(|(name, text)| PastedText { name, text }).collect()
 }
 
-/// What following the link says to the reader; the page is as it was where the link cannot be read.
+/// The message when following the link; the page stays unchanged if the link cannot be read.
 fn followed(link: &str) -> String {
     let state = quickly("a link", || apply(State::default(), Event::Follow(link.to_owned())));
     state.broken_link.map_or_else(String::new, |error| error.to_string())
@@ -68,7 +69,7 @@ fn resolved(source: &Source, overrides: &[(String, String)]) -> Resolution {
     quickly("a reading", || read(&Request { source, environment: &Environment::default(), overrides }))
 }
 
-/// Beside each other, not one for one: thousands of files are read as the first few, and told so.
+/// Both are limited independently: of thousands of files the first few are read, and the rest is reported.
 #[test]
 fn files_beyond_the_bound_are_counted() {
     let files: Vec<(String, String)> = (0..9_000).map(config).collect();
@@ -80,7 +81,7 @@ fn files_beyond_the_bound_are_counted() {
     assert!(resolution.diagnostics.len() <= MAX_DIAGNOSTICS + 1);
 }
 
-/// The last of what differs counts, and each difference is told once, however many texts there are.
+/// The last of several different values counts, and each difference is reported once, for any number of texts.
 #[test]
 fn many_texts_are_merged_as_two_are() {
     let of = |count: usize| {
@@ -117,7 +118,7 @@ fn settings_that_there_are_not_are_counted() {
     assert_eq!(layers.map(|setting| setting.value.written()), Some("4".to_owned()), "the last one counts");
 }
 
-/// Settings files, scripts and logs with tens of thousands of lines that nothing knows.
+/// Settings files, scripts and logs with tens of thousands of unknown lines.
 #[test]
 fn long_texts_of_nothing_known_are_answered() {
     let lines = |line: &dyn Fn(usize) -> String| (0..60_000).map(line).collect::<String>();
@@ -147,8 +148,8 @@ fn long_texts_of_nothing_known_are_answered() {
     }
 }
 
-/// Programs, notebooks, configurations and commands made to take long: of the megabytes of `cargo bench --bench read` a part, and whole
-/// ones of those that once took their square.
+/// Programs, notebooks, configurations and commands designed to take long: a part of the megabytes of
+/// `cargo bench --bench read`, and full inputs of those that once took quadratic time.
 #[test]
 fn files_made_to_take_long_are_answered() {
     const PART: usize = 1 << 15;
@@ -186,7 +187,7 @@ fn files_made_to_take_long_are_answered() {
     }
 }
 
-/// A value from a link that a shell would run is not written into the script, and one that needs quotes gets them.
+/// A value from a link that a shell would execute is not written into the script, and one that needs quotes gets them.
 #[test]
 fn values_are_written_into_scripts_as_values() {
     use shardscope::session::{UserInput, rewritten};
@@ -198,7 +199,7 @@ fn values_are_written_into_scripts_as_values() {
         let mut input = UserInput::from_text(SCRIPT);
         input.settings.push(("tokenizer_model".to_owned(), value.to_owned()));
         let text = rewritten(&input).map_or_else(String::new, |one| one.input.text.to_string());
-        // A quote inside of quotes is written '\\''.
+        // A quote inside quotes is written '\\''.
         let outside: String = text.replace("'\\''", "").split('\'').step_by(2).collect();
         assert!(!outside.contains("touch"), "{value:?}: {text}");
     }

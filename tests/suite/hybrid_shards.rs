@@ -1,5 +1,5 @@
-//! FSDP whose groups each hold all shards (HSDP): a rank holds what one of such a group alone holds, and shards are added up
-//! across the groups.
+//! FSDP whose groups each hold all shards (HSDP): a rank holds the same as a rank of a single group, and shards are
+//! all-reduced across the groups.
 
 use serde_json::Value;
 use shardscope::estimate::memory;
@@ -17,7 +17,7 @@ fn plan(nodes: &str, set: &[(&str, &str)]) -> Plan {
         ("accelerator", "H100-SXM"),
         ("num_nodes", nodes),
         ("gpus_per_node", "8"),
-        // So few tokens that the peak is in a layer, and not in the loss.
+        // So few tokens that the peak is in a layer and not in the loss.
         ("micro_batch_size", "1"),
         ("seq_length", "256"),
         ("params_dtype", "fp32"),
@@ -38,7 +38,7 @@ fn plan(nodes: &str, set: &[(&str, &str)]) -> Plan {
 /// `tests/record/hybrid_reductions.py`.
 const RECORDED: &str = include_str!("../data/activations/hybrid_reductions.jsonl");
 
-/// Bytes of shards that are added up across groups, at the moment of the peak.
+/// Bytes of shards that are all-reduced across groups, at the peak.
 fn added_up(plan: &Plan) -> Bytes {
     let rank = &memory(plan).ranks[0];
     let all =
@@ -51,7 +51,7 @@ fn shards(units: u64, elements: u64, ranks: u64, width: u64) -> u64 {
     units * elements / ranks * width
 }
 
-/// What a unit's all-reduce refers to stays until backward is over, where it is not the gradient itself.
+/// The tensor that a unit's all-reduce refers to stays until backward is over, unless it is the gradient itself.
 #[test]
 fn shards_added_up_stay_until_backward_is_over() {
     let cases = RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).expect(line));
@@ -60,7 +60,7 @@ fn shards_added_up_stay_until_backward_is_over() {
         let [layers, h, vocabulary, ranks] =
             ["layers", "h", "V", "shards"].map(|key| case[key].as_u64().expect(key));
         let width = |key: &str| if case[key] == "fp32" { 4 } else { 2 };
-        // An output layer that is a unit of its own is reduced before the layers are.
+        // An output layer that is a separate unit is reduced before the layers are.
         let head = if case["apart"] == true { vocabulary * h } else { 0 };
         for (batch, recorded) in case["micro_batches"].as_array().expect("two").iter().enumerate() {
             let is_apart = batch > 0 || width("reduce") != width("shard");
@@ -78,7 +78,8 @@ fn shards_added_up_stay_until_backward_is_over() {
     assert_eq!(moments, 48);
 }
 
-/// The engine counts the same. Where layers are recomputed each keeps less than its shard is, so that the peak is behind all of them, in the embedding.
+/// The engine counts the same. With recomputed layers each keeps less than its shard, so the peak is after all of them,
+/// in the embedding.
 #[test]
 fn the_peak_has_the_shards_of_all_layers_behind() {
     let groups = ("num_distributed_optimizer_instances", "4");
@@ -86,7 +87,7 @@ fn the_peak_has_the_shards_of_all_layers_behind() {
     let layer = 3_584 * (3_584 + 2 * 512 + 3_584) + 3_584 + 2 * 512 + 3 * 3_584 * 18_944 + 2 * 3_584;
     let several = plan("4", &[groups]);
     assert_eq!(added_up(&several).get(), shards(28, layer, 8, 4));
-    // The gradients themselves: in the same format, and of the first micro-batch.
+    // The gradients themselves: in the same format, for the first micro-batch.
     assert_eq!(added_up(&plan("4", &[groups, ("num_micro_batches", "1")])), Bytes::ZERO);
     let narrow = [groups, ("num_micro_batches", "1"), ("reduce_dtype", "bf16")];
     assert_eq!(added_up(&plan("4", &narrow)).get(), shards(28, layer, 8, 2));

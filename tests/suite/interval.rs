@@ -1,5 +1,5 @@
-//! Intervals of the step time, the order of layouts, and what one measured step is worth: worked out again from the published
-//! runs, each against constants that its own source had no part in.
+//! Intervals of the step time, the order of layouts, and the value of one measured step: recomputed from the published
+//! runs, each with constants that were fitted without its own source.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use shardscope::estimate::time::{FAMILIES, Interval, time};
 use shardscope::launch::plan_from_flags;
 use shardscope::plan::Generation;
 
-/// The widths in the engine are those of the residuals, to a hundredth, and never narrower.
+/// The widths in the engine equal those of the residuals, to a hundredth, and are never narrower.
 #[test]
 fn widths_are_those_of_the_residuals() {
     for (spread, family) in spreads(compared()).iter().zip(FAMILIES) {
@@ -33,7 +33,7 @@ fn widths_are_those_of_the_residuals() {
     }
 }
 
-/// Widths that come from all sources but one hold on that one: between 85 and 95 % of its rows, a family together.
+/// Widths from all sources but one cover that one: between 85 and 95 % of its rows, for a family together.
 #[test]
 fn intervals_hold_on_sources_that_they_did_not_see() {
     for spread in spreads(compared()) {
@@ -47,7 +47,7 @@ fn intervals_hold_on_sources_that_they_did_not_see() {
     }
 }
 
-/// The interval holds the estimate, is wider where the part is not calibrated, and names what would narrow it.
+/// The interval contains the estimate, is wider if the part is not calibrated, and names what would narrow it.
 #[test]
 fn every_interval_names_what_would_narrow_it() {
     for row in Row::all().iter().step_by(7) {
@@ -62,7 +62,7 @@ fn every_interval_names_what_would_narrow_it() {
     }
 }
 
-/// Every source that constants were fitted on is left out once, so that its rows have a prediction without it.
+/// Every source used to fit constants is left out once, so that its rows have a prediction without it.
 #[test]
 fn every_source_is_left_out_once() {
     for one in compared() {
@@ -74,7 +74,7 @@ fn every_source_is_left_out_once() {
     }
 }
 
-/// Tables that take minutes to compute are those of the rows, the constants and the model as they stand.
+/// Tables that take minutes to compute are up to date with the rows, the constants and the model.
 #[test]
 fn computed_tables_are_current() {
     let now = digest(compared());
@@ -89,7 +89,7 @@ fn computed_tables_are_current() {
     }
 }
 
-/// Runs that the catalog calls measured are those of the rows.
+/// Runs that the catalog lists as measured are those of the rows.
 #[test]
 fn measured_accelerators_have_rows() {
     for name in MEASURED {
@@ -98,7 +98,8 @@ fn measured_accelerators_have_rows() {
     }
 }
 
-/// Layouts of one model, batch, machine and release are put in the order in which they were measured: what is reached now must stay.
+/// Layouts with the same model, batch, machine and release are ranked in the order in which they were measured: the
+/// agreement reached must not drop.
 #[test]
 fn layouts_are_put_in_order() {
     for (seen, right, picked) in [(Seen::Fitted, 0.93, 0.88), (Seen::Unseen, 0.92, 0.87)] {
@@ -116,7 +117,7 @@ fn layouts_are_put_in_order() {
     }
 }
 
-/// Sets called barely known are those with fitted rows of one or two sources, or none.
+/// Sets listed as barely known have fitted rows from one or two sources, or none.
 #[test]
 fn barely_known_sets_have_few_sources() {
     for on in CALIBRATED_ON {
@@ -134,7 +135,7 @@ fn barely_known_sets_have_few_sources() {
     }
 }
 
-/// The generation whose constants those of `generation` are pooled with or follow from.
+/// The generation whose constants are shared with `generation` or from which its constants are derived.
 fn silicon(generation: Generation) -> Generation {
     match generation {
         Generation::A100Of40 => Generation::A100,
@@ -144,7 +145,7 @@ fn silicon(generation: Generation) -> Generation {
     }
 }
 
-/// A part that nothing was measured on has a family that says so, whoever makes it; its ends are further apart than any other's.
+/// A part without any measurements has a family that says so, whoever makes it; its interval is wider than any other.
 #[test]
 fn parts_never_measured_have_a_family_of_their_own() {
     let of = |name: &str| {

@@ -1,4 +1,5 @@
-//! Layers after GPT-J's in GPT-NeoX: `x + attention(norm1(x)) + mlp(norm2(x))`, reduced once (`megatron/model/transformer.py`).
+//! Layers like GPT-J's in GPT-NeoX: `x + attention(norm1(x)) + mlp(norm2(x))`, reduced once
+//! (`megatron/model/transformer.py`).
 
 use shardscope::estimate::kept_by_chunk;
 use shardscope::estimate::traffic::{Parallelism, traffic};
@@ -28,9 +29,9 @@ fn plan(joined: bool) -> Plan {
 fn both_halves_of_a_layer_keep_one_input_and_are_reduced_once() {
     let [apart, joined] = [false, true].map(plan);
     let kept = |plan: &Plan| kept_by_chunk(plan, &plan.layout().stages.stages[0].chunks[0]).get();
-    // The second norm reads what the first one keeps: one residual stream of 2 bytes less for each layer.
+    // The second norm reads what the first one keeps: one 2-byte residual stream less per layer.
     assert_eq!(kept(&apart) - kept(&joined), LAYERS * TOKENS * WIDTH * 2);
     let calls = |plan: &Plan| traffic(plan).dimension(Parallelism::Tensor).expect("it sends").per_gpu().calls;
-    // One all-reduce of the forward pass less, in each layer and each of the two micro-batches.
+    // One forward all-reduce less, in each layer and each of the two micro-batches.
     assert_eq!(calls(&apart) - calls(&joined), LAYERS * 2);
 }

@@ -1,5 +1,6 @@
-//! What Megatron core's layers keep where their weights are frozen and Megatron-Bridge's adapters stand beside them, against
-//! recorded runs of both: equal to the byte in the first layer, in the others and outside of them; parameters per rank too.
+//! What Megatron core's layers keep if their weights are frozen and they have Megatron-Bridge's adapters, compared with
+//! recorded runs of both: equal to the byte in the first layer, in the others and outside of them; also the parameters
+//! per rank.
 
 use serde_json::Value;
 use shardscope::estimate::parameters;
@@ -56,6 +57,7 @@ fn tuning(case: &Value) -> Tuning {
             dropout: case["lora"]["dropout"].as_f64() > Some(0.0),
             dtype: NumberFormat::Bf16,
             modules,
+            drops_result: false,
             library: AdapterLibrary::MegatronBridge,
             kernels: AdapterKernels::default(),
         }),
@@ -66,7 +68,7 @@ fn tuning(case: &Value) -> Tuning {
     }
 }
 
-/// Bytes that `operators` keep, each formula worked out as well.
+/// Bytes that `operators` keep, with each formula evaluated as well.
 fn kept(x: &Symbols<'_>, operators: &[Operator]) -> u64 {
     let mut bytes = 0;
     for operator in operators {
@@ -94,7 +96,7 @@ fn frozen_layers_and_adapters_keep_what_was_recorded() {
         let kind = plan.model().layer_kind(0);
         let operators = layer_operators(&x, kind);
         let bytes = |place: &str| recorded["bytes"][place].as_u64().unwrap_or(0);
-        // One causal mask for all layers, which the first of them is seen to keep; ours has one each.
+        // One causal mask for all layers, recorded in the first of them; ours counts one for each.
         let mask = int(case, "s") * int(case, "s");
         let masked = |x: &Symbols<'_>| {
             let saved = Operator::SelfAttention.saved(x);

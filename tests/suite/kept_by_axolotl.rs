@@ -1,5 +1,5 @@
-//! What transformers' layers keep where axolotl's functions for LoRA stand in the place of PEFT's modules, against recorded calls
-//! of them: equal to the byte in every layer and outside of them.
+//! What transformers' layers keep if axolotl's LoRA functions replace PEFT's modules, compared with recorded calls of
+//! them: equal to the byte in every layer and outside of them.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols, layer_operators};
@@ -9,7 +9,7 @@ use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/axolotl.jsonl");
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 8;
 
 fn drafted(case: &Value) -> Draft {
@@ -43,6 +43,7 @@ fn drafted(case: &Value) -> Draft {
             dropout: case["lora_dropout"].as_f64() > Some(0.0),
             dtype: if flag(case, "adapter_fp32") { NumberFormat::Fp32 } else { NumberFormat::Bf16 },
             modules: LoraModules::ALL,
+            drops_result: false,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::named(&words).expect("known kernels"),
         }),

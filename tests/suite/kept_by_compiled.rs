@@ -1,4 +1,4 @@
-//! What layers keep that are compiled as a whole, against torchtitan's and lingua's own: equal to the byte.
+//! What layers compiled as a whole keep, compared with torchtitan's and lingua's own: equal to the byte.
 
 use serde_json::Value;
 use shardscope::operators::{Symbols, layer_operators};
@@ -39,7 +39,7 @@ fn recorded_layers_are_met_to_the_byte() {
                 let value = evaluate(saved.formula.expression, &|name| x.value(name));
                 assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
             }
-            // No point of backward gives back more than there is.
+            // No point of backward frees more than there is.
             for operator in &operators {
                 let own = kept(&x, &[*operator]);
                 assert!(
@@ -50,7 +50,8 @@ fn recorded_layers_are_met_to_the_byte() {
             kept(&x, &operators)
         };
         assert_eq!(of(&draft), int(&case, "kept"), "{}", case["package"]);
-        // Op by op more is kept: the activated half, and the attention's output once more as it is transposed.
+        // Without compilation more is kept: the activated half, and the attention's output a second time when it is
+        // transposed.
         draft.recipe.fusions.compiled_layers = false;
         assert_ne!(of(&draft), int(&case, "kept"));
         compared += 1;

@@ -1,5 +1,5 @@
-//! One of several tensor-parallel ranks under PyTorch's DTensor against recorded runs of Automodel's plans on transformers' models:
-//! what it keeps, holds and sends.
+//! One of several tensor-parallel ranks under PyTorch's DTensor compared with recorded runs of Automodel's plans on
+//! transformers' models: what it keeps, holds and sends.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn a_rank_holds_what_was_recorded() {
         let trained = int(&case, "trained_params");
         assert_eq!(parameters(&plan).ranks[0].trained.get(), trained, "{}", case["id"]);
         let x = Symbols::new(&plan);
-        // The word embedding's gradient alone is of every rank's rows when backward leaves it.
+        // When backward ends, only the word embedding's gradient has the rows of every rank.
         let moments = Operator::Embedding.transients(&x);
         let words = moments.iter().flat_map(|moment| &moment.tensors);
         let words: u64 = words
@@ -114,8 +114,8 @@ fn a_rank_holds_what_was_recorded() {
     }
 }
 
-/// Messages of all layers and of what stands around them, by pass, kind and bytes; a layer that is computed again repeats those of
-/// its forward pass that say so.
+/// Messages of all layers and of the modules around them, by pass, kind and bytes; a recomputed layer repeats those of
+/// its forward pass that are marked for it.
 fn sent(plan: &Plan, asked: Pass) -> BTreeMap<String, u64> {
     let x = Symbols::new(plan);
     let again = plan.recipe().recompute != Recompute::None;
@@ -149,8 +149,8 @@ fn a_rank_sends_what_was_recorded() {
     }
 }
 
-/// Between micro-batches the gradients that FSDP2 has not reduced wait, the word embedding's whole on each tensor rank
-/// (`torch.distributed.fsdp`, where `FSDPParam.unsharded_accumulated_grad` is `Replicate()` over them).
+/// Between micro-batches the gradients that FSDP2 has not reduced are held, the word embedding's unsharded on each
+/// tensor rank (`torch.distributed.fsdp`, where `FSDPParam.unsharded_accumulated_grad` is `Replicate()` over them).
 #[test]
 fn the_word_embedding_waits_whole() {
     let case = cases().next().expect("a case");

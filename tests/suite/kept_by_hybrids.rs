@@ -1,5 +1,6 @@
-//! What models of transformers keep for backward, type by type and layer by layer, recorded by `tests/record/hybrid_layers.py` (versions stand in the first line of its output). A pasted
-//! configuration goes the whole way to the kept bytes.
+//! What models of transformers keep for backward, type by type and layer by layer, recorded by
+//! `tests/record/hybrid_layers.py` (versions are in the first line of its output). A pasted configuration is taken all
+//! the way to the kept bytes.
 
 use serde_json::Value;
 use shardscope::operators::{Symbols, layer_operators};
@@ -17,7 +18,7 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap();
         let mut config = case["config"].clone();
-        // Behind a colon stands what differs from the type's defaults.
+        // The text after a colon describes the difference from the type's defaults.
         config["model_type"] = case["type"].as_str().unwrap().split(':').next().unwrap().into();
         let set = [
             ("software", "hf_transformers".to_owned()),
@@ -51,14 +52,15 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
             continue;
         };
         let x = Symbols::new(&plan);
-        // The input of the first layer requires no gradient where adapters alone train: layers behind it are as one another.
+        // If only adapters train, the first layer's input requires no gradient: all later layers are equal to each
+        // other.
         let first = u64::from(!adapts.is_empty());
         for index in first..plan.model().num_layers {
             let kind = plan.model().layer_kind(index);
             let kept = layer_operators(&x, kind).into_iter().flat_map(|operator| operator.saved(&x));
             let mut kept: u64 = kept.map(|saved| saved.bytes.get()).sum();
-            // Cosines and sines belong to whichever layer alone rotates so; the engine counts them once for all. Positions
-            // in three dimensions (Qwen3.5) come with the batch.
+            // Cosines and sines belong to the only layer that rotates in this way; the engine counts them once for all.
+            // Three-dimensional positions (Qwen3.5) come with the batch.
             let tokens = if id.starts_with("qwen3_5") { x.n } else { x.s };
             let type_unrotated = ["exaone", "cohere2", "cwm"].iter().any(|name| id.starts_with(name));
             let unrotated = case["config"]["no_rope_layers"].is_array() || type_unrotated;
@@ -69,18 +71,18 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
                 let width = if plan.model().arrangement.fp32_rotation { 4 } else { x.width };
                 kept += 2 * tokens * x.rotated * width;
             }
-            // The CPU's autocast, which was recorded, does not take the third power in fp32.
+            // The recording used the CPU's autocast, which does not compute the third power in fp32.
             let gelu = plan.model().arrangement.activation_steps == ActivationSteps::NewGelu;
             if gelu && !plan.model().activation.is_gated() && plan.recipe().autocasts() {
                 kept -= 6 * x.n * x.f;
             }
-            // In fp32 its gate is a view of the fused projection's whole output, held for it: not counted.
+            // In fp32 its gate is a view of the fused projection's full output, which is held for it: not counted.
             let whole = case["dtype"] == "fp32" && case["autocast"].is_null();
             if id.starts_with("qwen3_next") && whole && kind.mixer.is_linear() {
                 kept += 4 * x.n * (2 * x.linear.keys() + x.linear.values());
             }
-            // On a CPU the moments of a LayerNorm of 16 bits have 16 bits; on a GPU, 32.
-            // (Under autocast both take them in fp32, but for Nemotron's.)
+            // On a CPU the statistics of a 16-bit LayerNorm have 16 bits; on a GPU, 32. (Under autocast both use fp32,
+            // except for Nemotron's.)
             let narrow = case["autocast"].is_null() || id.starts_with("nemotron");
             if plan.model().normalization == Normalization::LayerNorm && case["dtype"] == "bf16" && narrow {
                 let norms = if plan.model().arrangement.single_norm { 1 } else { 2 };
@@ -92,17 +94,17 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
             }
             layers += 1;
         }
-        // What was counted with adapters has these in it.
+        // The number recorded with adapters includes them.
         if !adapts.is_empty() {
             continue;
         }
         let mut counted = shardscope::estimate::parameters(&plan).total.get();
-        // Biases of the MLP alone are not counted.
+        // The MLP's biases alone are not counted.
         if id.starts_with("gptj") {
             counted += plan.model().num_layers * (x.f + x.h);
         }
         let mut recorded = case["parameters"].as_u64().unwrap();
-        // What is added to the experts' scores is a frozen parameter here, and a buffer elsewhere.
+        // The correction of the experts' scores is a frozen parameter here, and a buffer elsewhere.
         if plan.model().arrangement.router == Router::Fp32Held {
             recorded -= plan.model().moe_layers() * x.moe.experts;
         }

@@ -1,5 +1,5 @@
-//! What litgpt's own modules keep for backward, and what its weights, gradients and AdamW's moments take, against recorded runs:
-//! equal to the byte.
+//! What litgpt's own modules keep for backward, and the size of its weights, gradients and AdamW's moments, compared
+//! with recorded runs: equal to the byte.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -13,9 +13,9 @@ use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/litgpt.jsonl");
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 8;
-/// Tokens of the recorded window.
+/// Tokens in the recorded window.
 const WINDOW: u64 = 100;
 
 fn cases() -> impl Iterator<Item = Value> {
@@ -78,6 +78,7 @@ fn drafted(case: &Value) -> Draft {
             dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
             dtype: recipe.params_dtype,
             modules,
+            drops_result: false,
             library: AdapterLibrary::Litgpt,
             kernels: AdapterKernels::default(),
         }),
@@ -112,7 +113,7 @@ fn recorded_layers_are_met_to_the_byte() {
         }
         check("shared", 0);
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
-        // A known gap: the number that Gemma's embedding is multiplied by, a tensor of the weights' type where the embedding trains.
+        // A known gap: the factor of Gemma's embedding, a tensor in the weights' dtype if the embedding trains.
         let scale = if case["arch"] == "gemma" && full { x.width } else { 0 };
         check("outside", outside + scale);
         formulas(&case, &x, &operators);
@@ -121,7 +122,7 @@ fn recorded_layers_are_met_to_the_byte() {
     assert!(compared > 2399, "{compared}");
 }
 
-/// A public configuration's settings, worked out by hand: Llama 3 8B with adapters of rank 32 on one GPU.
+/// The settings of a public configuration, computed by hand: Llama 3 8B with adapters of rank 32 on one GPU.
 const EXAMPLE: &str = "
 checkpoint_dir: checkpoints/meta-llama/Meta-Llama-3-8B
 precision: bf16-true
@@ -155,8 +156,9 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     assert_eq!(totals.parameters.get(), 2 * (base + adapters));
     assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * adapters, 4 * adapters));
     let (n, h, f) = (512, 4096, 14_336);
-    // Each of two norms: its input and statistics in fp32, and its weight. The adapters: input behind dropout and mask, two middles
-    // of the rank, results of 4096 and 1024 columns and their places. Queries, repeated keys and values, output, 32 sums.
+    // Each of two norms: its input and statistics in fp32, and its weight. The adapters: input after dropout and mask,
+    // two intermediates of the rank's width, results of 4096 and 1024 columns and their indices. Queries, repeated keys
+    // and values, output, 32 sums.
     let norm = 4 * n * h + 4 * n + 4 * h;
     let joined = n * h * 3 + 2 * n * 32 * 2 + (n * 2 + 8) * (4096 + 1024);
     let attention = 4 * n * h * 2 + 4 * n * 32;
@@ -164,17 +166,18 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     let x = Symbols::new(&plan);
     let operators = layer_operators(&x, plan.model().layer_kind(0));
     assert_eq!(kept(&x, &operators), layer);
-    // When the joined projection runs backward the kernel's tensors are gone; all that its adapters keep is still there.
+    // When the joined projection runs backward the kernel's tensors are freed; everything that its adapters keep is
+    // still held.
     let points = Operator::SelfAttention.transients(&x);
     let projection =
         points.iter().find(|point| point.name.contains("q_proj")).expect("the projection's point");
     assert_eq!(projection.returned.get(), attention);
-    // Nothing in front of the first layer requires a gradient: neither its norm nor the mask is kept.
+    // Nothing before the first layer requires a gradient: neither its norm nor the mask is kept.
     assert_eq!(kept(&x.in_first_trained_layer(), &operators), layer - norm - n * h);
 }
 
-/// Peaks that litgpt published of one A10G (Lightning-AI/litgpt@26857050fe3f:config_hub/finetune/README.md): checkpoint,
-/// sequences of 512 tokens, whether every linear layer has adapters, GB allocated. Ranks are 32, Gemma's 8.
+/// Peaks that litgpt published for one A10G (Lightning-AI/litgpt@26857050fe3f:config_hub/finetune/README.md):
+/// checkpoint, sequences of 512 tokens, whether every linear layer has adapters, GB allocated. Ranks are 32, Gemma's 8.
 const PUBLISHED: [(&str, u64, bool, f64); 8] = [
     ("google/gemma-2b", 2, true, 12.62),
     ("mistralai/Mistral-7B-v0.1", 2, false, 20.66),
@@ -209,7 +212,8 @@ fn published_peaks_of_adapters_are_met_within_a_hundredth() {
     }
 }
 
-/// Peaks of one A10G over weights in 4 bits (the same table): checkpoint, sequences, GB allocated. Ranks are 32, on queries and values.
+/// Peaks for one A10G over 4-bit weights (the same table): checkpoint, sequences, GB allocated. Ranks are 32, on
+/// queries and values.
 const PUBLISHED_IN_4_BITS: [(&str, u64, f64); 5] = [
     ("meta-llama/Llama-2-7b-hf", 2, 13.68),
     ("meta-llama/Meta-Llama-3-8B", 2, 17.41),
@@ -218,10 +222,11 @@ const PUBLISHED_IN_4_BITS: [(&str, u64, f64); 5] = [
     ("unsloth/Mistral-7B-v0.2", 2, 14.29),
 ];
 
-/// They are of bitsandbytes 0.42, whose product kept its input outside of what autograd gives back (`MatMul4Bit.forward`, `ctx.tensors`; since
-/// release 0.43.2 it keeps the weight alone), so that the last micro-batch's were there until its loss was named anew. In front of
-/// the output layer stand so both inputs of every quantized layer, the last logits, those that are made, and the head in fp16 and in
-/// bf16. Everything else is counted as it is today.
+/// They were measured with bitsandbytes 0.42, whose product kept its input outside of what autograd frees
+/// (`MatMul4Bit.forward`, `ctx.tensors`; since release 0.43.2 it only keeps the weight), so that those of the last
+/// micro-batch were held until its loss variable was reassigned. Before the output layer there are therefore both
+/// inputs of every quantized layer, the last logits, those being computed, and the head in fp16 and in bf16. Everything
+/// else is counted as today.
 #[test]
 fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
     for (checkpoint, micro, published) in PUBLISHED_IN_4_BITS {
@@ -238,7 +243,7 @@ fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
         let x = Symbols::new(&plan);
         let totals = memory(&plan).ranks[0].totals;
         let chunk = &plan.layout().stages.stages[0].chunks[0];
-        // Paged moments are no memory of PyTorch's.
+        // Paged moments are not part of PyTorch's memory.
         let states = totals.parameters.get() + totals.gradients.get();
         let layers = kept_by_chunk(&plan, chunk).get() - kept(&x, &[Operator::OutputLayer]);
         let inputs = 2 * x.n * plan.model().num_layers * (x.f + 3 * x.h) * 2;
@@ -254,7 +259,7 @@ fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
             .expect("a point")
             .tensors
             .iter()
-            .filter(|tensor| tensor.name == "output layer's weight in full")
+            .filter(|tensor| tensor.name == "output layer's dequantized weight")
             .map(|tensor| tensor.bytes.get())
             .collect();
         assert_eq!(full, [2 * x.v * x.h; 2]);

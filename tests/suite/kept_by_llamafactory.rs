@@ -1,5 +1,5 @@
-//! Preference losses of LLaMA-Factory, which cast the logits to fp32: what they keep against recorded calls of its function
-//! (`tests/record/llamafactory_preferences.py`), and the passes of the reference.
+//! LLaMA-Factory's preference losses, which cast the logits to fp32: what they keep compared with recorded calls of its
+//! function (`tests/record/llamafactory_preferences.py`), and the reference's passes.
 
 use serde_json::Value;
 use shardscope::estimate::memory;
@@ -74,7 +74,7 @@ fn recorded_preference_losses_are_met_to_the_byte() {
             .map(|name| saved.iter().find(|saved| saved.name == *name).expect("kept").bytes.get())
             .collect();
         assert_eq!(ours, sizes, "{line}");
-        // KTO's loss of single samples keeps half of what DPO's of pairs does; both are below what any figure tells.
+        // KTO's loss on single samples keeps half of what DPO's on pairs does; both are too small to affect any figure.
         let of_loss: u64 =
             case["kept"]["loss"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
         let margins = saved.iter().find(|saved| saved.name == "margins").expect("kept").bytes.get();
@@ -91,7 +91,8 @@ fn at_loss(plan: &Plan, name: &str) -> Option<Bytes> {
     loss.tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.bytes)
 }
 
-/// While the reference runs, the policy's logits are alive in fp32, and beside them the reference's and their log-softmax.
+/// While the reference runs, the policy's logits are alive in fp32, together with the reference's and their
+/// log-softmax.
 #[test]
 fn the_references_logits_stand_beside_the_policys() {
     let both = 2 * 4 * 2048 * 32_000 * 2;
@@ -100,10 +101,10 @@ fn the_references_logits_stand_beside_the_policys() {
     assert_eq!(at_loss(&dpo, "the reference's fp32 logits and log-softmax"), Some(Bytes::new(both)));
     let simpo = plan(&[("training_objective", "dpo"), ("reference_model", "none")]);
     assert_eq!(at_loss(&simpo, "the reference's fp32 logits and log-softmax"), None);
-    // Single samples are half as many.
+    // There are half as many single samples.
     let kto = plan(&[("training_objective", "kto")]);
     assert_eq!(at_loss(&kto, "fp32 logits"), Some(Bytes::new(both / 4)));
-    // TRL takes them in the logits' own format, a sequence at a time, and holds them as well; others let go of them.
+    // TRL processes them in the logits' own format, one sequence at a time, and also holds them; others free them.
     let trl = plan(&[("training_objective", "dpo"), ("preference_logits", "own")]);
     assert_eq!(at_loss(&trl, "fp32 logits"), None);
     assert_eq!(at_loss(&trl, "the reference's logits"), Some(Bytes::new(both / 4)));
@@ -119,7 +120,7 @@ fn peak(plan: &Plan) -> Bytes {
     memory(plan).ranks[0].breakdown.child("peak_allocated").map(Breakdown::value).expect("a peak")
 }
 
-/// A reference runs forward once over every pair; KTO's pairs of passes are four, of which one is trained.
+/// A reference runs forward once over every pair; KTO has four such passes, of which one is trained.
 #[test]
 fn the_passes_of_the_reference_take_their_time() {
     let time = |set: &[(&str, &str)]| step_seconds(&plan(set)).get();
@@ -137,7 +138,7 @@ fn the_passes_of_the_reference_take_their_time() {
     assert!((three / forward - 3.0).abs() < 1e-9, "{three} and {forward}");
 }
 
-/// LLaMA-Factory's files say which loss: pairs and single samples with a reference, ORPO and SimPO without.
+/// LLaMA-Factory's files state the loss: pairs and single samples with a reference, ORPO and SimPO without.
 #[test]
 fn llamafactorys_stages_are_read() {
     let of = |more: &str| {
@@ -166,7 +167,7 @@ fn llamafactorys_stages_are_read() {
         assert_eq!(value(Field::ReferenceModel), reference, "{more}");
         assert_eq!(value(Field::PreferenceLogits), "fp32", "{more}");
     }
-    // KTO of other trainers has no formula.
+    // KTO in other trainers has no formula.
     let other = resolve(
         &[],
         &[("training_objective".to_owned(), "kto".to_owned()), ("num_layers".to_owned(), "2".to_owned())],
@@ -174,7 +175,7 @@ fn llamafactorys_stages_are_read() {
     assert!(other.not_modelled.iter().any(|item| item.name == "training_objective"));
 }
 
-/// Liger's model makes logits like any other where it is given no labels, so that its fused loss is not that of preferences.
+/// Without labels Liger's model computes logits like any other, so its fused loss is not used for preferences.
 #[test]
 fn ligers_fused_loss_is_that_of_labels_alone() {
     let plain = plan(&[("training_objective", "dpo")]);
@@ -183,7 +184,8 @@ fn ligers_fused_loss_is_that_of_labels_alone() {
     assert!(at_loss(&liger, "fp32 logits").is_some());
 }
 
-/// axolotl names Liger's kernels one by one: norms keep their input in its own type, gates their two halves, each by itself.
+/// axolotl names Liger's kernels one by one: norms keep their input in its own type, gates their two halves,
+/// independently of each other.
 #[test]
 fn ligers_kernels_count_one_by_one() {
     let kept = |set: &[(&str, &str)]| {

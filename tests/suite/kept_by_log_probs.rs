@@ -1,8 +1,8 @@
-//! Log-probabilities of given tokens, as NeMo-RL and SkyRL take them, against recorded calls of their functions.
+//! Log-probabilities of given tokens as computed by NeMo-RL and SkyRL, compared with recorded calls of their functions.
 
 use serde_json::Value;
 use shardscope::launch::resolve;
-use shardscope::operators::{Operator, Symbols};
+use shardscope::operators::{Operator, Saved, Symbols, Transient};
 use shardscope::plan::Plan;
 
 use super::drafts::int;
@@ -10,6 +10,7 @@ use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/nemo_rl_log_probs.jsonl");
 const AREAL: &str = include_str!("../data/activations/areal_log_probs.jsonl");
+const PADDED: &str = include_str!("../data/activations/verl_padded.jsonl");
 const ENTROPY: &str = include_str!("../data/activations/verl_entropy.jsonl");
 
 fn plan(set: &[(&str, &str)]) -> Plan {
@@ -33,7 +34,7 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-/// Under Megatron where ranks share the vocabulary; else modules of transformers under NeMo-RL's DTensor.
+/// Under Megatron if ranks shard the vocabulary; otherwise modules of transformers under NeMo-RL's DTensor.
 fn of(case: &Value) -> Plan {
     let [batch, tokens, vocabulary] = ["batch", "tokens", "vocabulary"].map(|name| int(case, name));
     let (length, batch, vocabulary) =
@@ -89,14 +90,14 @@ fn recorded_log_probabilities_are_kept_to_the_byte() {
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
         let kept: u64 = of_loss.iter().map(|saved| saved.bytes.get()).sum();
-        // The plain log-softmax reads its tokens out of the input's ids, which are there anyhow: the record leaves them out.
+        // The plain log-softmax reads its tokens from the input's ids, which exist anyway: the recording omits them.
         assert_eq!(kept, int(&case, "kept"), "{line}: {of_loss:?}");
         compared += 1;
     }
     assert_eq!(compared, 11);
 }
 
-/// What stands beside is held to a fiftieth: masks and indices of the tokens are not counted there.
+/// Temporary tensors are compared to within a fiftieth: masks and indices of the tokens are not counted there.
 #[test]
 fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
     for line in RECORDED.lines().skip(1) {
@@ -114,7 +115,7 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
         let backward = most(&["backward of the loss", "sum of a pack's gradients"]);
         let told = |name: &str| case[name].as_f64().expect("a number");
         let (told_forward, told_backward) = (told("most in forward"), told("most in backward above kept"));
-        // Of a pack what is counted is the most of any number of sequences.
+        // For a pack, the count is the maximum over any number of sequences.
         if int(&case, "sequences of a pack") > 1 {
             assert!(
                 forward >= told_forward - 0.04 && backward >= told_backward - 0.13,
@@ -127,7 +128,8 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
     }
 }
 
-/// SkyRL takes the entropy of its logits beside the loss, 1,024 rows at a time: log-softmax, exponential and product in fp32.
+/// SkyRL computes the entropy of its logits in addition to the loss, 1,024 rows at a time: log-softmax, exponential and
+/// product in fp32.
 #[test]
 fn skyrl_takes_an_entropy_of_a_chunk_beside_logits_that_it_overwrites() {
     let transient = |framework: &str, length: &str| {
@@ -150,7 +152,7 @@ fn skyrl_takes_an_entropy_of_a_chunk_beside_logits_that_it_overwrites() {
     assert_eq!(transient("skyrl", "512"), 12 * 512 * 4096);
 }
 
-/// verl's entropy, compiled: what it keeps beside the logits to the byte, and tensors as large as these.
+/// verl's entropy, compiled: what it keeps in addition to the logits, to the byte, and tensors as large as these.
 #[test]
 fn verls_entropy_is_held_as_it_was_recorded() {
     let case: Value = serde_json::from_str(ENTROPY.lines().nth(1).expect("a line")).expect("JSON");
@@ -179,16 +181,71 @@ fn verls_entropy_is_held_as_it_was_recorded() {
         let transients = Operator::OutputLayer.transients(x);
         transients.iter().find(|one| one.name == name).map_or(0, |one| one.bytes().get())
     };
-    assert_eq!(case["allocated in forward"], serde_json::json!(["float32"]));
-    assert_eq!(moment(&with, "loss"), 4 * sizes[0] * sizes[1]);
-    // One of the entropy's, and one of the log-probabilities', which no longer takes the logits' place.
+    // Exponentials are recomputed where they are read: inductor only writes them out on CPUs.
+    assert_eq!(case["allocated in forward"], serde_json::json!([]));
+    assert_eq!(moment(&with, "loss"), 0);
+    // One for the entropy, and one for the log-probabilities, which no longer overwrites the logits.
     assert_eq!(case["allocated in backward"], serde_json::json!(["bfloat16"]));
     assert_eq!(moment(&with, "backward of the loss"), 2 * 2 * sizes[0] * sizes[1]);
-    assert_eq!(moment(&without, "backward of the loss"), 0);
+    // Without it that gradient overwrites the logits, and is divided by the temperature into another tensor.
+    assert_eq!(moment(&without, "backward of the loss"), 2 * sizes[0] * sizes[1]);
 }
 
-/// AReaL's log-probabilities, 1,024 rows at a time: what is kept to the byte; the gradients at once but for what a last call's rows have
-/// let go of, and the loss itself (`tests/record/areal_log_probs.py`).
+/// verl's logits of padded samples, restricted to the responses' positions: tensors as large as these, kept and at the
+/// peaks. Packed samples form a single row, without prompts.
+#[test]
+fn verls_padded_samples_are_held_as_they_were_recorded() {
+    let mut compared = 0;
+    let head: Value = serde_json::from_str(PADDED.lines().next().expect("a head")).expect("JSON");
+    let vocabulary = int(&head, "vocabulary");
+    for line in PADDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let [samples, prompt, response] = ["samples", "prompt", "response"].map(|name| int(&case, name));
+        let joined = prompt == 0;
+        let entropy = case["entropy"].to_string();
+        let plan = plan(&[
+            ("software", "hf_transformers"),
+            ("seq_length", &(prompt + response).to_string()),
+            ("micro_batch_size", &samples.to_string()),
+            ("vocab_size", &vocabulary.to_string()),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+            ("training_objective", "policy"),
+            ("rl_framework", "verl"),
+            ("rollout_gpus", "8"),
+            ("rollout_response", &response.to_string()),
+            ("packing", if joined { "true" } else { "false" }),
+            ("padding_mask", if joined { "false" } else { "true" }),
+            ("policy_entropy", &entropy),
+        ]);
+        let x = Symbols::new(&plan);
+        // Only large tensors: each position has a few additional bytes.
+        let least = 2 * samples * response * vocabulary;
+        let wide = |tensors: &[Saved]| -> u64 {
+            let of_logits = tensors.iter().filter(|saved| saved.name != "output layer's weight gradient");
+            of_logits
+                .map(|saved| saved.bytes.get())
+                .filter(|bytes| *bytes >= least && bytes % (2 * vocabulary) == 0)
+                .sum()
+        };
+        let kept = wide(&Operator::OutputLayer.saved(&x));
+        assert_eq!(kept, int(&case, "kept"), "{line}");
+        let most = |in_forward: bool| {
+            let moments = Operator::OutputLayer.transients(&x).into_iter();
+            // The freed bytes include the few bytes of each position.
+            let alive =
+                |moment: &Transient| kept.saturating_sub(moment.returned.get()) + wide(&moment.tensors);
+            let these = moments.filter(|moment| moment.in_forward == in_forward);
+            these.map(|moment| alive(&moment)).max().unwrap_or(0)
+        };
+        assert_eq!([most(true), most(false)], ["forward", "backward"].map(|name| int(&case, name)), "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 33);
+}
+
+/// AReaL's log-probabilities, 1,024 rows at a time: kept tensors to the byte; the gradients at the peak except for what
+/// the last call's rows have freed, and the loss itself (`tests/record/areal_log_probs.py`).
 #[test]
 fn areals_log_probabilities_are_held_as_they_were_recorded() {
     let mut compared = 0;
@@ -226,9 +283,9 @@ fn areals_log_probabilities_are_held_as_they_were_recorded() {
     assert_eq!(compared, 3);
 }
 
-/// prime-rl's output layer with its log-probabilities, a tile of the logits at a time: what it keeps to the byte. Beside what is counted
-/// backward had nine bytes of a row and four more, and forward its two results of each token beside the sum that is kept, and 57 bytes of
-/// a row, 53 where there is one chunk of rows alone.
+/// prime-rl's output layer with its log-probabilities, one tile of the logits at a time: kept tensors to the byte. In
+/// addition to what is counted, backward had nine bytes per row plus four, and forward had two results per token in
+/// addition to the kept sum, and 57 bytes per row, or 53 if there is only one chunk of rows.
 #[test]
 fn prime_rls_tiles_are_held_as_they_were_recorded() {
     const RECORDED: &str = include_str!("../data/activations/prime_rl_loss.jsonl");
@@ -279,8 +336,8 @@ fn prime_rls_tiles_are_held_as_they_were_recorded() {
     assert_eq!(compared, 5);
 }
 
-/// Layers of prime-rl that are compiled with their checkpoint: all that backward had at once beside the input of the layer and the
-/// gradient of its output, which were there before.
+/// prime-rl's layers compiled together with their checkpoint: everything that backward held at once in addition to the
+/// layer's input and its output's gradient, which existed before.
 #[test]
 fn prime_rls_compiled_layers_hold_what_was_recorded() {
     const RECORDED: &str = include_str!("../data/activations/prime_rl_layers.jsonl");
@@ -322,7 +379,7 @@ fn prime_rls_compiled_layers_hold_what_was_recorded() {
         }
         let gradient = int(&case, "n") * int(&case, "h") * 2;
         assert_eq!(again.bytes().get() - gradient, int(&case, "most in backward"), "{line}");
-        // It is all that stands beside the layer's input while its backward runs.
+        // Nothing else is held in addition to the layer's input while its backward runs.
         let memory = shardscope::estimate::memory(&plan);
         assert!(memory.ranks[0].at.contains("a recomputed layer"), "{}", memory.ranks[0].at);
         compared += 1;

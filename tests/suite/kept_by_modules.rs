@@ -1,5 +1,5 @@
-//! What plain PyTorch modules keep for backward against recorded runs of transformers, PEFT and TRL: equal to the byte,
-//! per layer, shared by layers, and outside of them.
+//! What plain PyTorch modules keep for backward, compared with recorded runs of transformers, PEFT and TRL: equal to
+//! the byte, per layer, shared by layers, and outside of them.
 
 use serde_json::Value;
 use shardscope::estimate::{kept_by_chunk, memory, parameters};
@@ -10,7 +10,7 @@ use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/huggingface.jsonl");
-/// The same with DoRA's adapters.
+/// The same with DoRA adapters.
 const DORA: &str = include_str!("../data/activations/dora.jsonl");
 /// The same with NeMo Automodel's adapters and loss.
 const AUTOMODEL: &str = include_str!("../data/activations/automodel.jsonl");
@@ -18,9 +18,9 @@ const AUTOMODEL: &str = include_str!("../data/activations/automodel.jsonl");
 const OWN: &str = include_str!("../data/activations/automodel_own.jsonl");
 /// Layers whose modules are checkpointed one by one.
 const MODULES: &str = include_str!("../data/activations/checkpointed_modules.jsonl");
-/// Experts and experts of a token in the recorded mixtures.
+/// Number of experts and experts per token in the recorded mixtures.
 const EXPERTS: [u64; 2] = [4, 2];
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 8;
 
 /// The recorded runs.
@@ -44,7 +44,7 @@ fn drafted(case: &Value) -> Draft {
     recipe.software = if case["own"] == true { Software::Automodel } else { Software::HfTransformers };
     recipe.dp_sharding = DpSharding::Replicated;
     recipe.micro_batch_size = int(case, "b");
-    // The second micro-batch of a step finds the gradients of the first.
+    // The second micro-batch of a step finds the gradients of the first one.
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
     recipe.params_dtype = if word(case, "dtype") == "fp32" { NumberFormat::Fp32 } else { NumberFormat::Bf16 };
@@ -143,14 +143,19 @@ fn tuning(case: &Value, dtype: NumberFormat) -> Tuning {
         lora: Some(Lora {
             rank: RANK,
             dora: case["dora"].as_bool().unwrap_or(false),
-            dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
+            dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0 && case["drops_result"] != true,
             dtype: if flag(case, "adapter_fp32") { NumberFormat::Fp32 } else { dtype },
-            modules: if train == "lora-all" { LoraModules::ALL } else { some },
+            modules: match train {
+                "lora-all" => LoraModules::ALL,
+                "lora-linear" => LoraModules::ALL.with(LinearModule::OutputLayer),
+                _ => some,
+            },
+            drops_result: case["drops_result"] == true,
             library: AdapterLibrary::Peft,
-            kernels: if word(case, "adapter") == "efficient" {
-                AdapterKernels { each: true, ..AdapterKernels::default() }
-            } else {
-                AdapterKernels::default()
+            kernels: AdapterKernels {
+                each: matches!(word(case, "adapter"), "efficient" | "joined"),
+                mlp: word(case, "adapter") == "joined",
+                ..AdapterKernels::default()
             },
         }),
         embedding: ends,
@@ -161,7 +166,7 @@ fn tuning(case: &Value, dtype: NumberFormat) -> Tuning {
     }
 }
 
-/// PEFT multiplies 16-bit adapters of parameters in fp32 on a CPU, where runs were recorded, and keeps the copies.
+/// On a CPU, where runs were recorded, PEFT casts fp32 adapter weights to 16 bits, and keeps the copies.
 fn cpu_only(x: &Symbols<'_>) -> u64 {
     let tuning = &x.recipe().tuning;
     let adapted = tuning.lora.is_some_and(|lora| lora.modules.has(LinearModule::Experts));
@@ -208,7 +213,7 @@ fn recorded_runs_are_met_to_the_byte() {
             } else {
                 kept(&x, &operators) + cpu_only(&x)
             };
-            // The one layer that uses it has kept the rotary table.
+            // The only layer that uses the rotary table has kept it.
             rotated += u64::from(index >= frozen);
             if frozen + 1 == plan.model().num_layers && index == frozen {
                 ours += rotary;
@@ -222,8 +227,8 @@ fn recorded_runs_are_met_to_the_byte() {
             all += rotary;
         }
         let ends = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
-        // Automodel's labels come shifted, without the token that pads those of one sequence, and it divides by a number
-        // where transformers keeps a tensor of one: 8 bytes each.
+        // Automodel's labels are already shifted, without the token that pads those of a single sequence, and it
+        // divides by a number where transformers keeps a one-element tensor: 8 bytes each.
         let beyond = if id.starts_with("automodel-") { 8 + 8 * u64::from(int(&case, "b") == 1) } else { 0 };
         check("outside", ends - beyond);
         let cpu = if checkpointed { 0 } else { (plan.model().num_layers - frozen) * cpu_only(&x) };
@@ -234,11 +239,11 @@ fn recorded_runs_are_met_to_the_byte() {
         runs += 1;
     }
     assert!(wrong.is_empty(), "{} of {runs} runs:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
-    assert!(runs > 723 && layers > 2104, "{runs} runs and {layers} layers compared");
+    assert!(runs > 749 && layers > 2182, "{runs} runs and {layers} layers compared");
 }
 
-/// Attention, MLP and norms checkpointed one by one hold what each is given, and what they save while they run again is what they save
-/// where nothing is checkpointed.
+/// Attention, MLP and norms that are checkpointed one by one hold their inputs, and what they save during recomputation
+/// is what they save without checkpointing.
 #[test]
 fn modules_computed_again_one_by_one_hold_their_inputs() {
     let mut layers = 0;
@@ -264,12 +269,12 @@ fn modules_computed_again_one_by_one_hold_their_inputs() {
         for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
             assert_eq!(saved.bytes.get() as f64, evaluate(saved.formula.expression, &|name| x.value(name)));
         }
-        // A module at a time: less than the whole layer at once, and more than nothing.
+        // One module at a time: less than the full layer at once, and more than nothing.
         let peak = |plan: &Plan| memory(plan).ranks[0].totals.peak_allocated;
         let mut layer = Draft::new(&whole);
         layer.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
         assert!(peak(&again) < peak(&whole) && peak(&layer.plan()) < peak(&whole));
-        // Work of the modules is done once more, the residual additions not.
+        // The modules' work is repeated, the residual additions are not.
         let work = |operator: Operator| operator.work(&x).into_iter().map(|work| work.modules().is_empty());
         for operator in [Operator::SelfAttention, Operator::Mlp] {
             assert_eq!(work(operator).filter(|alone| *alone).count(), 1);

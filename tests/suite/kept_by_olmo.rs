@@ -1,5 +1,5 @@
-//! What OLMo's own model and losses keep for backward, recorded by `tests/record/olmo_layers.py` (versions stand in the first
-//! line of its output). A configuration of OLMo goes the whole way to the kept bytes.
+//! What OLMo's own model and losses keep for backward, recorded by `tests/record/olmo_layers.py` (versions are in the
+//! first line of its output). An OLMo configuration is taken all the way to the kept bytes.
 
 use serde_json::{Value, json};
 use shardscope::estimate::time::step_seconds;
@@ -45,7 +45,7 @@ fn recorded_blocks_are_met_to_the_byte() {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap();
         let resolution = read(&case);
-        // What was recorded and has no formula stops by name.
+        // Recorded cases without a formula stop by name.
         let auxiliary = case["z"] == true && case["fused"] == false;
         let unknown = auxiliary || case["checkpoint"] == "fine_grained" || id.contains("low precision");
         assert_eq!(!resolution.not_modelled.is_empty(), unknown, "{id}: {:?}", resolution.not_modelled);
@@ -64,7 +64,7 @@ fn recorded_blocks_are_met_to_the_byte() {
         };
         let all = 0..plan.model().num_layers;
         for index in all.clone() {
-            // The input of a checkpointed block stands with what is kept outside of blocks.
+            // The input of a checkpointed block is listed with what is kept outside of blocks.
             let again = recompute.recomputes_layer(index, &all);
             let ours = if again { 0 } else { kept(&x, &operators) };
             let place = format!("layer{index}");
@@ -85,7 +85,7 @@ fn recorded_blocks_are_met_to_the_byte() {
     assert!(layers >= 270 && ends >= 69, "{layers} {ends}");
 }
 
-/// allenai/OLMo@59a53e3f68e5:configs/official-1124/OLMo2-7B-stage2-seed42.yaml, what has no influence left out.
+/// allenai/OLMo@59a53e3f68e5:configs/official-1124/OLMo2-7B-stage2-seed42.yaml, without irrelevant settings.
 const SEVEN: &str = "
 model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, weight_tying: false, alibi: false, rope: true,
   rope_theta: 500000, flash_attention: true, attention_dropout: 0.0, include_bias: false, block_type: sequential,
@@ -112,24 +112,24 @@ fn plan_of(text: &str, gpus: &str) -> Plan {
 #[test]
 fn a_public_configuration_gives_what_was_worked_out_by_hand() {
     let plan = plan_of(SEVEN, "256");
-    // allenai/OLMo-2-1124-7B has as many parameters on the Hub.
+    // allenai/OLMo-2-1124-7B has the same number of parameters on the Hub.
     let all = 7_298_617_344;
     assert_eq!(parameters(&plan).total.get(), all);
     let (n, h, f, heads, v): (u64, u64, u64, u64, u64) = (2 * 4096, 4096, 11_008, 32, 100_352);
-    // Input of the projections, norms of queries and of keys (fp32, a statistic, 16 bits), queries and keys rotated, the
-    // projection's output, the kernel's with its sums, the norm behind; input of the MLP, both halves, one activated, the product,
-    // and its norm.
+    // Input of the projections, norms of queries and of keys (fp32, a statistic, 16 bits), rotated queries and keys,
+    // the projection's output, the kernel's with its sums, the norm after it; input of the MLP, both halves, one of
+    // them activated, the product, and its norm.
     let norm = 6 * n * h + 4 * n;
     let attention = 2 * n * h + 2 * norm + 4 * n * h + 6 * n * h + 2 * n * h + 4 * n * heads + 16 + norm;
     let layer = attention + 2 * n * h + 8 * n * f + norm;
-    // Token numbers, the last norm, the output layer's input; what the loss kept is gone at the peak. Cosines and sines.
+    // Token ids, the last norm, the output layer's input; what the loss kept is freed at the peak. Cosines and sines.
     let ends = 8 * n + norm + 2 * n * h;
     let tables = 8 * 4096 * 128;
     let memory = memory(&plan);
     let totals = memory.ranks[0].totals;
     assert_eq!(totals.activations.get(), 32 * layer + ends + tables);
-    // Backward of the output layer: gradients of all logits, of its input and of its weight; that weight, one layer's and the last
-    // norm's are gathered in 16 bits. cuBLAS has a workspace for each of two threads.
+    // Backward of the output layer: gradients of all logits, of its input and of its weight; that weight, those of one
+    // layer and of the last norm are gathered in 16 bits. cuBLAS has a workspace for each of two threads.
     let weights = 4 * h * h + 3 * h * f + 4 * h;
     let workspaces = 2 * (32 << 20);
     assert_eq!(
@@ -158,7 +158,7 @@ fn layers_at_even_distances_are_those_of_other_recomputations() {
     };
     let every = |period, others| Recompute::Every { period, others };
     with("whole_layer", every(1, false));
-    // One layer of all, the first: as a block of one.
+    // Only the first of all layers: the same as a block of one.
     let block = |num_layers| Recompute::Block { num_layers, distribute: false };
     for (period, others, same) in [(32, false, block(1)), (64, false, block(1)), (1, true, Recompute::None)] {
         let mut one = super::drafts::Draft::new(&plan_of(SEVEN, "256"));
@@ -171,8 +171,8 @@ fn layers_at_even_distances_are_those_of_other_recomputations() {
     }
 }
 
-/// Jobs of allenai/OLMo on nodes of eight H100 (scripts/augusta/peteish13.sh, peteish7-anneal.sh): weights are sharded inside a node,
-/// so that a rank holds what it would on one node. They ran.
+/// Jobs of allenai/OLMo on nodes of eight H100 (scripts/augusta/peteish13.sh, peteish7-anneal.sh): weights are sharded
+/// within a node, so a rank holds the same as on a single node. They ran.
 #[test]
 fn jobs_that_ran_fit() {
     let thirteen = SEVEN
@@ -184,7 +184,7 @@ fn jobs_that_ran_fit() {
         let memory = memory(&plan_of(&job, "8"));
         assert!(memory.verdict == Verdict::Fits, "{strategy}: {:?}", memory.worst);
     }
-    // The larger one without checkpointing does not.
+    // Without checkpointing the larger one does not fit.
     let memory = memory(&plan_of(&thirteen, "256"));
     assert!(memory.verdict == Verdict::OutOfMemory, "{:?}", memory.worst);
 }

@@ -1,5 +1,5 @@
-//! What OLMo-core's own model and loss keep for backward, recorded by `tests/record/olmo_core_layers.py` (versions stand in the first
-//! line of its output). A saved configuration goes the whole way to the kept bytes.
+//! What OLMo-core's own model and loss keep for backward, recorded by `tests/record/olmo_core_layers.py` (versions are
+//! in the first line of its output). A saved configuration is taken all the way to the kept bytes.
 
 use serde_json::{Value, json};
 use shardscope::estimate::{Verdict, memory, parameters};
@@ -64,11 +64,11 @@ fn recorded_blocks_are_met_to_the_byte() {
     for line in RECORDED.lines().skip(1) {
         let mut case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap().to_owned();
-        // What was recorded and has no formula stops by name.
+        // Recorded cases without a formula stop by name.
         let compiled = case["compile"] == true;
         let unknown = id.contains("selected_ops")
             || (!compiled && (id.contains("selected_modules") || id.contains("qwen")));
-        // So does an auxiliary loss that is not compiled: without it the layers are met.
+        // So does an auxiliary loss that is not compiled: without it the layers match.
         let auxiliary = !compiled && case["z"] == true;
         let resolution = read(&case);
         assert_eq!(
@@ -118,7 +118,7 @@ fn recorded_blocks_are_met_to_the_byte() {
                 recorded("ends"),
             );
         }
-        // Each layer that is not recomputed as a whole holds on to cosines and sines of its own, and so do the others.
+        // Each layer that is not fully recomputed keeps its own cosines and sines; the engine counts the same.
         let tables = 8 * x.s * x.d * (plan.model().num_layers - recompute.whole_layers(&all));
         check("rotation", tables, recorded("rotation"));
         assert_eq!(parameters(&plan).total.get(), int(&case, "parameters"), "{id}");
@@ -130,7 +130,7 @@ fn recorded_blocks_are_met_to_the_byte() {
     assert_eq!(layers, 177);
 }
 
-/// A script after `src/scripts/train/OLMo2/OLMo2-7B.py`, of a model by name.
+/// A script based on `src/scripts/train/OLMo2/OLMo2-7B.py`, for a model by name.
 fn script(model: &str) -> String {
     format!(
         "from olmo_core.nn.transformer import TransformerConfig\n\
@@ -180,27 +180,27 @@ fn factories_have_as_many_parameters_as_the_package_says() {
     assert_eq!(count, 45);
 }
 
-/// OLMo 2 of 7 billion parameters on nodes of eight, as its script has it: what a rank holds by hand.
+/// OLMo 2 with 7 billion parameters on nodes of eight, as in its script: what a rank holds, computed by hand.
 #[test]
 fn a_script_gives_what_was_worked_out_by_hand() {
     let plan = plan_of(&script("olmo2_7B"), "64");
     assert_eq!((plan.recipe().micro_batch_size, plan.recipe().num_micro_batches), (2, 8));
-    // Copies of nodes: eight ranks share one.
+    // Copies per node: eight ranks share one.
     assert_eq!(plan.layout().dense_shards(), 8);
     let (n, h, f, heads, v, layers): (u64, u64, u64, u64, u64, u64) =
         (2 * 4096, 4096, 11_008, 32, 100_352, 32);
-    // Input, queries and keys before their norms and behind, values, output, its sums, the projection's output; the MLP's
-    // input, both halves and their product, its output; a deviation for each of four norms, the state of random numbers none.
+    // Input, queries and keys before and after their norms, values, output, its sums, the projection's output; the
+    // MLP's input, both halves and their product, its output; a deviation for each of four norms, no RNG state.
     let layer = 2 * n * h * 10 + 6 * n * f + 4 * n * heads + 4 * 4 * n;
     let ends = 8 * n + (2 * n * h + 4 * n) + 2 * n * h;
     let tables = 8 * 4096 * 128 * layers;
     let memory = memory(&plan);
     let totals = memory.ranks[0].totals;
-    // The loss: logits, largest and sum of each token, labels, their number, sums that z-loss squares with a mask.
+    // The loss: logits, maximum and sum per token, labels, their number, sums that z-loss squares with a mask.
     let loss = 2 * n * v + 8 * n + 8 * n + 8 + 5 * n;
     assert_eq!(totals.activations.get(), layers * layer + ends + loss + tables);
-    // Backward of the loss: a gradient of all logits beside them; the last layer and the unit of norm and output layer are gathered
-    // in 16 bits, the embedding is not. cuBLAS has a workspace for each of two threads.
+    // Backward of the loss: a gradient of all logits in addition to them; the last layer and the unit of norm and
+    // output layer are gathered in 16 bits, the embedding is not. cuBLAS has a workspace for each of two threads.
     let weights = 4 * h * h + 3 * h * f + 4 * h;
     let workspaces = 2 * (32 << 20);
     assert_eq!(totals.temporaries.get(), workspaces + 2 * n * v + 2 * weights + 2 * (v * h + h));
@@ -209,7 +209,8 @@ fn a_script_gives_what_was_worked_out_by_hand() {
     assert!(memory.verdict == Verdict::Fits, "{:?}", memory.worst);
 }
 
-/// `src/scripts/train/OLMo3/OLMo3-7B.py`: a sequence of 8,192 at a time on H100s, and two where all GPUs are B200s. They ran.
+/// `src/scripts/train/OLMo3/OLMo3-7B.py`: one sequence of 8,192 at a time on H100s, and two if all GPUs are B200s. They
+/// ran.
 #[test]
 fn jobs_that_ran_fit() {
     let job = script("olmo3_7B")

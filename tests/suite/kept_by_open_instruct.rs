@@ -1,5 +1,5 @@
-//! GRPO of open-instruct: what stands behind the output layer against recorded calls of its functions, and what its learners
-//! under DeepSpeed hold besides, worked out by hand from DeepSpeed's rules.
+//! GRPO of open-instruct: the tensors after the output layer compared with recorded calls of its functions, and what
+//! else its learners under DeepSpeed hold, computed by hand from DeepSpeed's rules.
 
 use serde_json::Value;
 use shardscope::estimate::time::step_seconds;
@@ -15,7 +15,7 @@ use super::drafts::int;
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/open_instruct_loss.jsonl");
-/// Elements of `reduce_bucket_size` where "auto" leaves it to DeepSpeed (`zero/config.py`).
+/// Elements of `reduce_bucket_size` if "auto" leaves it to DeepSpeed (`zero/config.py`).
 const BUCKET: u64 = 500_000_000;
 
 fn plan(set: &[(&str, &str)]) -> Plan {
@@ -81,7 +81,7 @@ fn recorded_log_probabilities_and_losses_are_met_to_the_byte() {
         };
         let kept = &case["kept"];
         assert_eq!(sum(&before), bytes(&kept["output layer"]) + bytes(&kept["log-probabilities"]), "{line}");
-        // What is written down is dapo's; cispo keeps 12 bytes a token less.
+        // The formula is for dapo; cispo keeps 12 bytes per token less.
         let less = if case["loss"] == "cispo" { 12 * (int(&case, "tokens") - 1) } else { 0 };
         assert_eq!(sum(&of_loss), bytes(&kept["policy loss"]) + less, "{line}");
         compared += 1;
@@ -115,7 +115,7 @@ fn learners_hold_deepspeeds_buffer_and_zero_3_its_flat_gradients_and_second_shar
     assert_eq!(held.ranks[0].totals.gradients, Bytes::new(2 * shard));
     assert_eq!(temporary(&held, "buffer of gradients to reduce"), Some(Bytes::new(2 * BUCKET)));
     assert_eq!(temporary(&held, "second shard of the weights"), None);
-    // ZeRO-3 adds gradients up in fp32 where it is told to, and keeps a second shard under hpZ.
+    // ZeRO-3 accumulates gradients in fp32 if told to, and keeps a second shard under hpZ.
     let third = plan(&[("zero_stage", "3"), ("grads_dtype", "fp32"), ("second_weight_shards", "8")]);
     let held = memory(&third);
     assert_eq!(held.ranks[0].totals.gradients, Bytes::new(4 * shard));
@@ -138,7 +138,7 @@ fn the_first_learner_copies_all_weights_to_send_them() {
     let whole = parameters(&plan(&[])).total.get();
     assert_eq!(update(&[]), None);
     assert_eq!(update(&[("copy_whole_model", "true")]), Some(Bytes::new(2 * whole)));
-    // Of shards the gathered weights stand beside the copy.
+    // With shards the gathered weights are held in addition to the copy.
     let gathered = update(&[("copy_whole_model", "true"), ("zero_stage", "3")]);
     assert_eq!(gathered, Some(Bytes::new(4 * whole)));
 }

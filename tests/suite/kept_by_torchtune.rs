@@ -1,5 +1,5 @@
-//! What torchtune's own modules keep for backward, and what its weights, gradients and AdamW's moments take, against recorded
-//! runs of both its last release and the source after it: equal to the byte.
+//! What torchtune's own modules keep for backward, and the size of its weights, gradients and AdamW's moments, compared
+//! with recorded runs of its last release and of the source after it: equal to the byte.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -13,7 +13,7 @@ use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
 use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/torchtune.jsonl");
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 8;
 
 fn cases() -> impl Iterator<Item = Value> {
@@ -81,6 +81,7 @@ fn drafted(case: &Value) -> Draft {
             dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
             dtype: recipe.params_dtype,
             modules,
+            drops_result: false,
             library: AdapterLibrary::Torchtune,
             kernels: AdapterKernels::default(),
         }),
@@ -111,12 +112,12 @@ fn recorded_layers_are_met_to_the_byte() {
         }
         check("shared", 0);
         let mut outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
-        // transformers pads a single sequence's labels by one; torchtune moves them in place.
+        // transformers pads a single sequence's labels by one; torchtune shifts them in place.
         if plan.recipe().loss == LossKind::Torch && x.b == 1 {
             outside -= 8;
         }
-        // A known gap: Mistral's builder hands no dropout to the adapter of its output layer, so that its input is kept without
-        // a mask.
+        // A known gap: Mistral's builder passes no dropout to the adapter of its output layer, so its input is kept
+        // without a mask.
         let arch = case["arch"].as_str().unwrap_or_default();
         let lora = plan.recipe().tuning.lora;
         if arch == "mistral"
@@ -126,7 +127,7 @@ fn recorded_layers_are_met_to_the_byte() {
             let rows = if flag(&case, "later") { x.n - x.b } else { x.n };
             outside -= rows * x.h;
         }
-        // Another: the number that Gemma's embedding is multiplied by, a tensor of its own type where the embedding trains.
+        // Another gap: the factor of Gemma's embedding, a tensor of its own type if the embedding trains.
         outside += if arch.starts_with("gemma") && full { x.width } else { 0 };
         check("outside", outside);
         formulas(&case, &x, &operators);
@@ -135,7 +136,7 @@ fn recorded_layers_are_met_to_the_byte() {
     assert!(compared > 1500 && undropped == 8, "{compared}, {undropped}");
 }
 
-/// A public configuration's settings, worked out by hand: Llama 3.1 8B with adapters of rank 8 on one GPU.
+/// The settings of a public configuration, computed by hand: Llama 3.1 8B with adapters of rank 8 on one GPU.
 const EXAMPLE: &str = "
 model:
   _component_: torchtune.models.llama3_1.lora_llama3_1_8b
@@ -166,7 +167,7 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     let base = 8_030_261_248;
-    // Rank times inputs and outputs: q and o 4096 each way, v to 1024, the MLP's three 4096 and 14336.
+    // Rank times inputs and outputs: q and o 4096 in each direction, v to 1024, the MLP's three 4096 and 14336.
     let adapters = 32 * 8 * (2 * (4096 + 4096) + (4096 + 1024) + 3 * (4096 + 14_336));
     assert_eq!(adapters, 19_660_800);
     let counted = parameters(&plan);
@@ -175,8 +176,9 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     assert_eq!(totals.parameters.get(), 2 * (base + adapters));
     assert_eq!(totals.gradients.get(), 2 * adapters);
     assert_eq!(totals.optimizer.get(), 2 * 2 * adapters);
-    // The input of each of 32 layers for 2 x 4096 tokens; of the ends the fp32 stream and statistics of the last norm, and what
-    // the loss keeps of 2 x 4095 tokens: log-softmax in fp32, two lists of int64, eight totals and a count.
+    // The input of each of 32 layers for 2 x 4096 tokens; of the ends the fp32 residual stream and statistics of the
+    // last norm, and what the loss keeps for 2 x 4095 tokens: log-softmax in fp32, two lists of int64, eight totals and
+    // a count.
     let layers = 32 * 8192 * 4096 * 2;
     let ends = 8192 * (4 * 4096 + 4) + 8190 * (4 * 128_256 + 16) + 40;
     let stage = &plan.layout().stages.stages[0].chunks[0];
@@ -186,8 +188,8 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     assert_eq!(kept_by_chunk(&plan, stage).get(), layers + ends);
 }
 
-/// What the 70B's configurations ask of FSDP2 (pytorch/torchtune@bd2a0fc7:recipes/configs/llama3_1/70B_full.yaml): ends as units of their
-/// own, which are gathered when they run, chunk by chunk, and everything that is sharded on the host.
+/// How the 70B configurations use FSDP2 (pytorch/torchtune@bd2a0fc7:recipes/configs/llama3_1/70B_full.yaml): the ends
+/// are separate units, which are gathered when they run, chunk by chunk, and all shards are on the host.
 #[test]
 fn ends_of_their_own_and_shards_on_the_host_are_read() {
     let text = |more: &str| {
@@ -222,14 +224,14 @@ fn ends_of_their_own_and_shards_on_the_host_are_read() {
     let device = memory(&plain).ranks[0].totals;
     assert!(device.parameters.get() > 0 && device.optimizer.get() > 0);
     assert_eq!((host.parameters.get(), host.gradients.get(), host.optimizer.get()), (0, 0, 0));
-    // One end alone is another cut.
+    // A single end gives a different split.
     let one = of("custom_sharded_layers: ['output']\n");
     assert!(one.not_modelled.iter().any(|item| item.is_called("custom_sharded_layers")));
 }
 
-/// What torchtune's README (pytorch/torchtune@bd2a0fc7, its table of techniques, added on 2024-11-18) gives for Llama 3.2 3B in
-/// full on one A100, two packed sequences of 4096 tokens, nothing checkpointed, compiled or in chunks: GiB active at the peak. The
-/// norm was then the one that it has again after 0.6 (1450d6126, 49f5d67c2).
+/// The value in torchtune's README (pytorch/torchtune@bd2a0fc7, its table of techniques, added on 2024-11-18) for full
+/// fine-tuning of Llama 3.2 3B on one A100, two packed sequences of 4096 tokens, without checkpointing, compilation or
+/// chunking: GiB active at the peak. The norm was then the one that it has again after 0.6 (1450d6126, 49f5d67c2).
 const PUBLISHED: f64 = 60.0;
 
 #[test]
@@ -269,7 +271,7 @@ fn recorded_states_are_met_to_the_byte() {
         let [trained, frozen] = ["trained_params", "frozen_params"].map(|key| int(&case, key));
         assert_eq!([rank.trained.get(), rank.count.get() - rank.trained.get()], [trained, frozen], "{case}");
         let totals = memory(&plan).ranks[0].totals;
-        // Table and mean of each of seven quantized tensors of a layer are left out.
+        // The table and mean of each of a layer's seven quantized tensors are not counted.
         let quantized = plan.recipe().tuning.quantization != Quantization::None;
         let tables = if quantized { 34 * 7 * plan.model().num_layers } else { 0 };
         let held = int(&case, "trained_param_bytes") + int(&case, "frozen_param_bytes") - tables;
@@ -279,7 +281,7 @@ fn recorded_states_are_met_to_the_byte() {
     }
 }
 
-/// Gemma 2's attention in torchtune is no kernel, and its cap is on what the last norm makes.
+/// Gemma 2's attention in torchtune is not a fused kernel, and its softcap is applied to the output of the last norm.
 #[test]
 fn gemma_2_is_read_with_its_own_attention_and_cap() {
     let text = "
@@ -314,8 +316,9 @@ enable_activation_checkpointing: True
 /// `tests/record/streamed_inputs.py`.
 const STREAMED: &str = include_str!("../data/activations/streamed_inputs.tsv");
 
-/// Inputs of checkpointed layers on the host: two at a time are back on the device. torchtune's README (bd2a0fc7, its table of techniques)
-/// has 23.1 and 21.8 GiB at the peak without and with it, for Llama 3.2 3B and two sequences of 4096 tokens.
+/// Inputs of checkpointed layers on the host: two at a time are back on the device. torchtune's README (bd2a0fc7, its
+/// table of techniques) has 23.1 and 21.8 GiB at the peak without and with it, for Llama 3.2 3B and two sequences of
+/// 4096 tokens.
 #[test]
 fn inputs_on_the_host_come_back_two_at_a_time() {
     for line in STREAMED.lines().filter(|line| !line.starts_with('#')) {

@@ -1,5 +1,6 @@
-//! DPO, KTO and GRPO of TRL, and SimPO's own trainer, whose losses run as they are in the recordings (`tests/record/trl_dpo.py`, `trl_kto.py`,
-//! `trl_grpo.py`, `simpo.py`): what they keep, what stands beside it in forward and backward, and which files are read as KTO.
+//! DPO, KTO and GRPO of TRL, and SimPO's own trainer, whose losses run as in the recordings (`tests/record/trl_dpo.py`,
+//! `trl_kto.py`, `trl_grpo.py`, `simpo.py`): what they keep, what else they hold in forward and backward, and which
+//! files are read as KTO.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols};
@@ -20,14 +21,15 @@ const ODDS: &str = include_str!("../data/activations/trl_odds.jsonl");
 const FUSED: &str = include_str!("../data/activations/trl_fused_head.jsonl");
 const DPO: &str = include_str!("../data/activations/trl_dpo.jsonl");
 
-/// Log-probabilities, masks and tokens of a step, bytes for each token at most.
+/// Log-probabilities, masks and tokens of a step, as an upper bound in bytes per token.
 const SMALL: u64 = 24;
 
-/// Scratch numbers of ORPO's, CPO's and SimPO's metrics. Unit: byte. Where the fullest moment of forward comes before the log-probabilities, their
-/// numbers are not there yet.
+/// Temporary numbers for the metrics of ORPO, CPO and SimPO. Unit: byte. If forward's peak comes before the
+/// log-probabilities, they do not exist yet.
 const SCRATCH: u64 = 16_384;
 
-/// Compares the training calls of a recording; `room` bytes of scratch are left out of what stands beside what is kept.
+/// Compares the training calls of a recording; `room` bytes of temporary numbers are allowed in addition to what is
+/// kept.
 #[track_caller]
 fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, room: u64, cases: usize) {
     let mut compared = 0;
@@ -55,8 +57,8 @@ fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, room: 
         let saved = Operator::OutputLayer.saved(&x);
         let ours: u64 =
             saved.iter().filter(|saved| saved.name != "lm_head input").map(|saved| saved.bytes.get()).sum();
-        // The input of the output layer is kept for its weight, which is frozen under adapters, and token numbers for the
-        // embedding, which is too; TRL picks log-probabilities by the same numbers.
+        // The output layer's input is kept for its weight, which is frozen under adapters, and token ids for the
+        // embedding, which is frozen too; TRL selects log-probabilities by the same ids.
         let ids = if logits == "own" { 0 } else { 8 * x.n };
         let wide = x.n * int(&case, "hidden") * 2 + ids;
         let kept: u64 =
@@ -69,25 +71,26 @@ fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, room: 
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
-        // What is held on the way and no longer behind it.
+        // Tensors held during the loss but not after it.
         let sum =
             |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
         let held = int(&case, "held_at_most") - int(&case, "held_after");
         let beside = sum(&loss.tensors);
         let least = if room > 0 { beside.saturating_sub(SMALL * x.n) } else { beside };
         assert!((least..beside + SMALL * x.n + room).contains(&held), "{beside} and {line}");
-        // In backward, beside what is kept and the gradients of both tables of the recording's model.
+        // In backward, in addition to what is kept and the gradients of both tables of the recorded model.
         let back = ours - back.returned.get() + sum(&back.tensors);
         let most = int(&case, "held_in_backward_at_most");
         let tables = 2 * 2 * x.v * int(&case, "hidden");
-        // A CPU adds up 16-bit numbers of one sequence in fp32 (`scatter_add_`), which the allocator's own figures show.
+        // A CPU sums 16-bit numbers of one sequence in fp32 (`scatter_add_`), which is visible in the allocator's own
+        // figures.
         let adds_up = case["kernel"] == false && case["cast"] == false;
         let scratch = if adds_up { 4 * (x.s - 1) * x.v } else { 0 };
         assert!(
             most <= back + tables + scratch + SMALL * x.n && back <= most + SMALL * x.n,
             "{back} and {line}"
         );
-        // The policy's pass without gradients is there in any case, and the reference's where it is not precomputed.
+        // The policy's pass without gradients always exists, and the reference's if it is not precomputed.
         let calls = case["calls"].as_array().expect("a list").len() as u64;
         assert_eq!(plan.recipe().tuning.objective.passes_beside() + 1, calls, "{line}");
         compared += 1;
@@ -105,7 +108,7 @@ fn recorded_orpo_cpo_and_simpo_of_trl_are_met_to_the_byte() {
     let methods = [("orpo", "orpo"), ("cpo", "cpo"), ("simpo_with_chosen", "cpo_simpo"), ("simpo", "simpo")];
     for (method, word) in methods {
         let of_method = format!("\"method\": \"{method}\"");
-        // The first line tells versions.
+        // The first line contains versions.
         let runs: Vec<&str> =
             std::iter::once("").chain(ODDS.lines().filter(|line| line.contains(&of_method))).collect();
         compare(&runs.join("\n"), ["dpo", word], "pairs", SCRATCH, 12);
@@ -153,7 +156,7 @@ fn files_and_commands_of_kto_are_read() {
     assert_eq!(value(&read, Field::TrainingObjective), "kto");
 }
 
-/// Policy losses count every token as a sampled one; the recording samples all but the first.
+/// Policy losses count every token as sampled; the recording samples all but the first.
 #[test]
 fn recorded_grpo_of_trl_is_held_at_the_fullest() {
     let mut compared = 0;
@@ -183,7 +186,7 @@ fn recorded_grpo_of_trl_is_held_at_the_fullest() {
         }
         let sum =
             |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
-        // One token of each sequence is no sampled one, and its logits are not kept; the tables of the recording's model.
+        // One token of each sequence is not sampled, and its logits are not kept; the tables of the recorded model.
         let small = SMALL * x.n + x.b * x.v * 4 + 2 * 2 * x.v * int(&case, "hidden");
         for (ours, theirs) in [
             (sum(&saved) + sum(&loss.tensors), int(&case, "held_at_most")),
@@ -201,7 +204,7 @@ fn recorded_simpo_is_met_to_the_byte() {
     compare(SIMPO, ["dpo", "whole"], "pairs", 0, 6);
 }
 
-/// Pairs of an evaluation batch larger than training's, whose loss may be the peak.
+/// Pairs in an evaluation batch larger than training's, whose loss may be the peak.
 #[test]
 fn recorded_evaluations_of_dpo_are_met() {
     let mut compared = 0;
@@ -235,7 +238,7 @@ fn recorded_evaluations_of_dpo_are_met() {
         let ours = peak.child("temporaries").and_then(|all| all.child("evaluation")).expect("evaluation");
         let held = int(&case, "held_at_most");
         let tokens = 2 * int(&case, "pairs") * int(&case, "tokens");
-        // Token numbers, embeddings, output layer and its input of the recording's model, and log-probabilities.
+        // Token ids, embeddings, output layer and its input in the recorded model, and log-probabilities.
         let hidden = int(&case, "hidden");
         let small = tokens * (SMALL + 4 * hidden) + 2 * int(&case, "vocabulary") * hidden;
         let ours = ours.value().get();
@@ -245,7 +248,7 @@ fn recorded_evaluations_of_dpo_are_met() {
     assert!(compared >= 4, "{compared}");
 }
 
-/// TRL takes the entropy of its logits also where there is no preference; under autocast Accelerate hands them on in fp32.
+/// TRL also computes the entropy of its logits without preferences; under autocast Accelerate passes them on in fp32.
 #[test]
 fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
     let of = |set: &[(&str, &str)]| {
@@ -271,7 +274,7 @@ fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
     assert_eq!(sum, 4 * v * (n + (n - 2) + 3 * 128));
     let (sum, ..) = of(&[own, ("autocast", "none")]).expect("metrics");
     assert_eq!(sum, 2 * v * (n + (n - 2) + 3 * 128));
-    // DeepSpeed's engine has no such wrapper, FSDP2 neither.
+    // DeepSpeed's engine has no such wrapper, and neither has FSDP2.
     for engine in ["deepspeed", "fsdp2"] {
         let set = [own, ("autocast", "bf16"), ("data_parallel_engine", engine)];
         assert_eq!(of(&set).expect("metrics").0, 2 * v * (n + (n - 2) + 3 * 128), "{engine}");
@@ -279,7 +282,7 @@ fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
     assert_eq!(of(&[("preference_logits", "dropped"), ("autocast", "bf16")]), None);
 }
 
-/// The output layer of TRL 1.15 and later, which makes logits a tile at a time.
+/// The output layer of TRL 1.15 and later, which computes logits one tile at a time.
 #[test]
 fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
     let mut compared = 0;
@@ -313,7 +316,7 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
         let saved = Operator::OutputLayer.saved(&x);
         let sum =
             |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
-        // What the batch brings is not counted twice: tokens are the embedding's.
+        // Tensors of the batch are not counted twice: tokens belong to the embedding.
         let kept: u64 = case["kept"]
             .as_array()
             .expect("a list")
@@ -329,7 +332,7 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
-        // Numbers of each token come and go; sums become gradients or copies are there, whichever is more.
+        // Temporary numbers per token come and go; either sums become gradients or copies exist, whichever is larger.
         let after = int(&case, "held_after");
         let beside = sum(&forward.tensors);
         let held = int(&case, "held_at_most") - after;

@@ -1,5 +1,5 @@
-//! What unsloth's autograd functions keep for backward, against recorded calls of them, equal to the byte; a notebook worked out
-//! by hand; and the lengths that unsloth published of what fits.
+//! What unsloth's autograd functions keep for backward, compared with recorded calls of them, equal to the byte; a
+//! notebook computed by hand; and the maximum lengths that unsloth published.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -14,7 +14,7 @@ use super::drafts::{Draft, draft, even_stages, int, kept, recorded_shape};
 use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/unsloth.jsonl");
-/// Rank of the recorded adapters.
+/// The recorded adapters' rank.
 const RANK: u64 = 8;
 
 fn cases() -> impl Iterator<Item = Value> {
@@ -57,6 +57,7 @@ fn drafted(case: &Value) -> Draft {
             dropout: false,
             dtype: NumberFormat::Fp32,
             modules: LoraModules::ALL,
+            drops_result: false,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),
         }),
@@ -85,7 +86,7 @@ fn recorded_functions_are_met_to_the_byte() {
     assert_eq!(recorded.equal(), 48);
 }
 
-/// A program as unsloth's notebooks have it, with Llama 3 8B: its rank and its tokens left to the test.
+/// A program as in unsloth's notebooks, with Llama 3 8B: rank and tokens are set by the test.
 const PROGRAM: &str = r#"
 from unsloth import FastLanguageModel
 from trl import SFTTrainer, SFTConfig
@@ -134,10 +135,11 @@ fn a_notebook_gives_what_was_worked_out_by_hand() {
     let adapters = 16 * 32 * (8192 + 5120 + 5120 + 8192 + 18_432 + 18_432 + 18_432);
     let counted = parameters(&plan);
     assert_eq!(counted.trained.get(), adapters);
-    // What unsloth's notebook of this model printed (unslothai/notebooks@bdda2efc7ad5, `nb/Llama3_(8B)-Alpaca.ipynb`); with the model
-    // and these in place it printed 5.594 GiB as reserved, which blocks of the allocator are part of.
+    // The value printed by unsloth's notebook for this model (unslothai/notebooks@bdda2efc7ad5,
+    // `nb/Llama3_(8B)-Alpaca.ipynb`); with the model and these loaded it printed 5.594 GiB as reserved, which includes
+    // blocks of the allocator.
     assert_eq!(adapters, 41_943_040);
-    // Half a byte of every weight of a linear layer, 8 bits for each 64 of them and 32 for each 256 of these; embedding, output
+    // Half a byte per weight of a linear layer, 8 bits per 64 of them and 32 bits per 256 of these; embedding, output
     // layer and norms in 16 bits; adapters in fp32.
     let linear: u64 = 32 * 4096 * (2 * 4096 + 2 * 1024 + 3 * 14_336);
     let quantized = linear / 2 + linear / 64 + linear / 64 / 256 * 4;
@@ -150,14 +152,14 @@ fn a_notebook_gives_what_was_worked_out_by_hand() {
     let share = ours as f64 / printed;
     assert!((0.97..1.0).contains(&share), "{share}");
     assert_eq!(totals.gradients.get(), 4 * adapters);
-    // Inputs of 31 layers are on the host.
+    // The inputs of 31 layers are on the host.
     let recipe = plan.recipe();
     assert!(
         recipe.offload.layer_inputs
             && recipe.recompute == Recompute::Uniform { num_layers: 1, distribute: false }
     );
-    // The loss takes 16 bytes a logit for its chunks, of which four have room in 4 GiB less the gradient of the input, so that the
-    // last layer's backward holds most: of layers its input is left.
+    // The loss needs 16 bytes per logit in its chunks, of which four fit into 4 GiB minus the gradient of the input, so
+    // the peak is in the last layer's backward: of other layers only the input remains.
     let x = Symbols::new(&plan);
     let (n, h) = (4096, 4096);
     let (wanted, room) = (n * 128_256 * 16, (4_u64 << 30) - 2 * n * h);
@@ -165,8 +167,9 @@ fn a_notebook_gives_what_was_worked_out_by_hand() {
     assert_eq!((x.chunk_rows(), totals.activations.get()), (n / 4, 2 * n * h));
 }
 
-/// Copies of embedding and output layer that train beside adapters, as `nb/Mistral_(7B)-Text_Completion.ipynb` has them, which
-/// printed 603,979,776 trainable parameters of Mistral 7B v0.3 with adapters of rank 128.
+/// Copies of embedding and output layer that train in addition to adapters, as in
+/// `nb/Mistral_(7B)-Text_Completion.ipynb`, which printed 603,979,776 trainable parameters for Mistral 7B v0.3 with
+/// adapters of rank 128.
 #[test]
 fn ends_that_train_are_copies_in_bf16_and_their_originals_are_away() {
     let resolved = |text: &str| {
@@ -184,22 +187,22 @@ fn ends_that_train_are_copies_in_bf16_and_their_originals_are_away() {
     assert_eq!(parameters(&plan).trained.get(), 603_979_776);
     let ends = 2 * 32_768 * 4096;
     let [with, without] = [&plan, &plain].map(|plan| memory(plan).ranks[0].totals);
-    // The same weights, which train now: gradients in bf16, and states of a byte and a 256th of two constants each, but for the
-    // embedding's, which transformers' Trainer has in fp32.
+    // The same weights, which now train: gradients in bf16, and states of a byte and two constants per 256, except for
+    // the embedding's, which transformers' Trainer keeps in fp32.
     assert_eq!(with.parameters, without.parameters);
     assert_eq!(with.gradients.get() - without.gradients.get(), 2 * ends);
     let more = with.optimizer.get() - without.optimizer.get();
     assert_eq!(more, ends / 2 * 8 + ends / 2 * 2 + ends / 2 / 256 * 8);
-    // With a learning rate of its own the embedding is in a group that unsloth makes, whose states are in 8 bits all.
+    // With a separate learning rate the embedding is in a group created by unsloth, with all states in 8 bits.
     let grouped =
         resolved(&text.replace("SFTConfig(", "UnslothTrainingArguments(embedding_learning_rate = 1e-5, "));
     let totals = memory(&grouped.plan.expect("a plan")).ranks[0].totals;
     assert_eq!(totals.optimizer.get() - without.optimizer.get(), 2 * ends + ends / 256 * 8);
 }
 
-/// `nb/Gemma2_(9B)-Alpaca.ipynb` of unslothai/notebooks in short: what its layers keep of scores, and masks of the model's whole length. What an
-/// H200's Inductor held of the same region in backward beside what it keeps (PyTorch 2.11, allocator's bytes): samples, tokens,
-/// heads, groups of keys, bytes, of 256 numbers a head.
+/// `nb/Gemma2_(9B)-Alpaca.ipynb` of unslothai/notebooks, shortened: the scores that its layers keep, and masks of the
+/// model's full length. What Inductor held for the same region on an H200 in backward in addition to what it keeps
+/// (PyTorch 2.11, allocator's bytes): samples, tokens, heads, key groups, bytes, with 256 numbers per head.
 const IN_BACKWARD: [(u64, u64, u64, u64, u64); 3] =
     [(1, 2048, 8, 4, 130_023_424), (2, 2048, 16, 8, 520_093_696), (2, 1024, 8, 4, 62_914_560)];
 
@@ -208,7 +211,8 @@ fn capped_scores_are_one_compiled_region() {
     let read = program_of("unsloth/gemma-2-9b", 2048, 2, 16);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
-    // What adapters of rank 16 on all linear layers come to: 42 layers of 3,584, 16 heads of 256 numbers, 8 of keys, and 14,336.
+    // The number for adapters of rank 16 on all linear layers: 42 layers of 3,584, 16 heads of 256 numbers, 8 for keys,
+    // and 14,336.
     let layer = 16 * (2 * (3584 + 4096) + 2 * (3584 + 2048) + 3 * (3584 + 14_336));
     assert_eq!(parameters(&plan).trained.get(), 42 * layer);
     let x = Symbols::new(&plan);
@@ -233,18 +237,20 @@ fn capped_scores_are_one_compiled_region() {
         let moments = Operator::SelfAttention.transients(&x);
         let moment =
             moments.iter().find(|moment| moment.name == "backward of the attention").expect("its backward");
-        // Without the stream's and the output's gradients; the output itself is gone with its projection.
+        // Without the gradients of the residual stream and the output; the output itself is freed together with its
+        // projection.
         let held: u64 = moment.tensors[2..].iter().map(|tensor| tensor.bytes.get()).sum();
         let wide = 2 * b * s * a * 256;
         assert_eq!(held - (moment.returned.get() - wide), measured);
     }
 }
 
-/// What unsloth's notebooks printed of other models (unslothai/notebooks@bdda2efc7ad5, `nb/Phi_3.5_Mini-Conversational.ipynb`,
-/// `Phi_3_Medium-`, `CodeGemma_(7B)-Conversational.ipynb`, adapters of rank 16): the parameters that train, and GiB reserved with the
-/// model and these in place. unsloth has Phi with a projection each for queries, keys, values, gate and up. CodeGemma was printed in
-/// April 2024, when each of its 28 layers had a cosine and a sine in fp32 for 8,192 positions of 256 numbers; one has them today. So it
-/// is with `Gemma2_(2B)-Alpaca.ipynb` and `Gemma2_(9B)-Alpaca.ipynb`.
+/// Values that unsloth's notebooks printed for other models (unslothai/notebooks@bdda2efc7ad5,
+/// `nb/Phi_3.5_Mini-Conversational.ipynb`, `Phi_3_Medium-`, `CodeGemma_(7B)-Conversational.ipynb`, adapters of rank
+/// 16): the trained parameters, and GiB reserved with the model and these loaded. In unsloth, Phi has separate
+/// projections for queries, keys, values, gate and up. CodeGemma's were printed in April 2024, when each of its 28
+/// layers had a cosine and a sine in fp32 for 8,192 positions of 256 numbers; today a single one has them. The same
+/// holds for `Gemma2_(2B)-Alpaca.ipynb` and `Gemma2_(9B)-Alpaca.ipynb`.
 const PRINTED: [(&str, u64, f64, u64); 5] = [
     ("unsloth/Phi-3.5-mini-instruct", 29_884_416, 2.285, 0),
     ("unsloth/Phi-3-medium-4k-instruct", 65_536_000, 7.504, 0),
@@ -266,8 +272,9 @@ fn adapters_of_phi_and_gemma_are_as_many_as_was_printed() {
     }
 }
 
-/// Largest lengths that unsloth published of Llama 3.1 8B, a sequence at a time with adapters of rank 32 on all linear layers over
-/// 4 bits (unsloth.ai/docs/basics/unsloth-benchmarks): GB of the GPU. The lengths are on a line, 4,719 tokens for each GB.
+/// Maximum lengths that unsloth published for Llama 3.1 8B, one sequence at a time with adapters of rank 32 on all
+/// linear layers over 4 bits (unsloth.ai/docs/basics/unsloth-benchmarks): GB of the GPU. The lengths are on a line,
+/// 4,719 tokens per GB.
 const PUBLISHED: [(f64, u64); 6] =
     [(12.0, 21_848), (16.0, 40_724), (24.0, 78_475), (40.0, 153_977), (48.0, 191_728), (80.0, 342_733)];
 
@@ -297,13 +304,38 @@ fn what_unsloth_does_in_another_way_stops_by_name() {
         assert!(!read.not_modelled.is_empty(), "{to}");
     };
     stopped("load_in_4bit = load_in_4bit,", "load_in_8bit = True,");
-    stopped("load_in_4bit = load_in_4bit,", "full_finetuning = True,");
     stopped("load_in_4bit = load_in_4bit,", "fast_inference = True,");
     stopped("unsloth/llama-3-8b-bnb-4bit", "unsloth/granite-3.1-8b-instruct");
     stopped(
         "\"down_proj\",]",
         "\"down_proj\", \"embed_tokens\", \"lm_head\"], use_gradient_checkpointing = True, other = [",
     );
-    stopped("FastLanguageModel", "FastVisionModel");
     stopped("SFTConfig(", "GRPOConfig(");
+}
+
+/// `unsloth/_gpu_init.py` also patches `torch.cuda.is_bf16_supported`, which returns true on a T4, which has no bf16.
+#[test]
+fn a_program_that_asks_for_bf16_where_there_is_any_runs_on_a_t4_in_fp16() {
+    let formats = |arguments: &str, accelerator: &str| {
+        let text = PROGRAM
+            .replace("TOKENS", "2048")
+            .replace("RANK", "16")
+            .replace("SEQUENCES", "2")
+            .replace("SFTConfig(", &format!("SFTConfig({arguments}, "));
+        let source = Source::from_files([("tune.py", text.as_str())]);
+        let set = [("accelerator".to_owned(), accelerator.to_owned())];
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
+        let stops: Vec<String> = read.not_modelled.iter().map(|item| item.name.clone()).collect();
+        let recipe = read.plan.map(|plan| (plan.recipe().params_dtype, plan.recipe().transformers.autocast));
+        (recipe, stops)
+    };
+    use NumberFormat::{Bf16, Fp16};
+    for asks in [
+        "fp16 = not is_bfloat16_supported(), bf16 = is_bfloat16_supported()",
+        "fp16 = not torch.cuda.is_bf16_supported(), bf16 = torch.cuda.is_bf16_supported()",
+    ] {
+        assert_eq!(formats(asks, "T4"), (Some((Fp16, Some(Fp16))), vec![]), "{asks}");
+        assert_eq!(formats(asks, "L4"), (Some((Bf16, Some(Bf16))), vec![]), "{asks}");
+    }
+    assert_eq!(formats("bf16 = True", "T4").1, ["bf16"]);
 }

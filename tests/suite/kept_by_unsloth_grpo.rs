@@ -1,5 +1,5 @@
-//! What the log-probabilities of unsloth's GRPO keep, against recorded runs of its own function (`tests/record/unsloth_grpo.py`), and
-//! vLLM on the weights that train.
+//! What the log-probabilities of unsloth's GRPO keep, compared with recorded runs of its own function
+//! (`tests/record/unsloth_grpo.py`), and vLLM on the trained weights.
 
 use serde_json::Value;
 use shardscope::estimate::{PhaseKind, RlMemory, memory};
@@ -85,7 +85,7 @@ fn recorded_log_probabilities_are_met_to_the_byte() {
     assert_eq!(compared, 12);
 }
 
-/// Tokens and words of a tile, what stands beside the loss, and what is kept.
+/// Tokens and vocabulary entries of a tile, what else the loss holds, and what is kept.
 fn tile(set: &[(&str, &str)]) -> [u64; 4] {
     let plan = plan(set);
     let x = Symbols::new(&plan);
@@ -98,13 +98,15 @@ fn tile(set: &[(&str, &str)]) -> [u64; 4] {
 
 #[test]
 fn what_stands_beside_sampled_tokens_is_a_tile_of_their_logits() {
-    // 600 sampled tokens of each of 4 sequences: all words of as many tokens as have the logits of 512 among 151,936.
+    // 600 sampled tokens of each of 4 sequences: the full vocabulary for as many tokens as have the logits of 512 with
+    // 151,936 entries.
     let states = 2 * 512 * (4 * 1024 + 2400);
     let kept = 2400 * 512 * 2 + 4095;
     let rows = 2048;
     let beside = rows * (32_000 + 512) * 4 + states;
     assert_eq!(tile(&[("rollout_response", "600")]), [rows, 32_000, beside, kept]);
-    // On devices of 24 GB and less, and of 4,096 tokens and more, some words of 4,096 tokens at most, of vocabularies of more than two tiles.
+    // On devices of 24 GB and less, and with 4,096 tokens and more: part of the vocabulary for at most 4,096 tokens, if
+    // it is larger than two tiles.
     assert_eq!(tile(&[("rollout_response", "600"), ("accelerator", "L4")]), [rows, 32_000, beside, kept]);
     let beside = 2400 * (16_384 + 512) * 4 + states;
     let wide = [("rollout_response", "600"), ("accelerator", "L4"), ("vocab_size", "32776")];
@@ -128,7 +130,7 @@ fn the_engine_runs_on_the_weights_that_train() {
     assert_eq!(kinds, [PhaseKind::Training, PhaseKind::Rollout]);
     let held = Bytes::mib(20_480).less(rl.engine.weights);
     assert_eq!(rl.engine.kv_cache, held);
-    // Of some 20 GiB it decodes 80 sequences at once, with graphs of 2 MiB each.
+    // With about 20 GiB it decodes 80 sequences at once, with graphs of 2 MiB each.
     assert_eq!(rl.engine.graphs, Bytes::mib(160));
     let own = |rl: &RlMemory| {
         rl.phases[0].breakdown.child("training peak of the policy").expect("its peak").value()
@@ -140,7 +142,7 @@ fn the_engine_runs_on_the_weights_that_train() {
         !labels.contains(&"engine weights") && !labels.contains(&"engine's driver context"),
         "{labels:?}"
     );
-    // Asleep it keeps its graphs alone, and unsloth gives it a share of its own choice: 0.9 of 40 GB, 0.95 times.
+    // When asleep it only keeps its graphs, and unsloth chooses its share of memory: 0.9 of 40 GB, times 0.95.
     let standby = plan(&[("rollout_memory_fraction", "0.5"), ("rollout_sleep", "true")]);
     let rollout = standby.recipe().rollout.expect("rollouts");
     assert!((rollout.fraction - 0.9 * 0.95).abs() < 1e-12);

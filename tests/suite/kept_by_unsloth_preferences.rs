@@ -1,5 +1,5 @@
-//! What DPO and ORPO under unsloth keep behind the last norm and hold in backward, against recorded runs of TRL's trainers as unsloth
-//! rewrites them (`tests/record/unsloth_preferences.py`); and its notebooks in short.
+//! What DPO and ORPO under unsloth keep after the last norm and hold in backward, compared with recorded runs of TRL's
+//! trainers as rewritten by unsloth (`tests/record/unsloth_preferences.py`); and its notebooks, shortened.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -13,7 +13,7 @@ use super::drafts::int;
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/unsloth_preferences.jsonl");
-/// The kernel's count of tokens with a label, which it keeps on the host and which 1.15's case shows.
+/// The kernel's count of tokens with a label, which it keeps on the host and which is visible in 1.15's case.
 const ON_HOST: u64 = 8;
 
 /// The loss and its gradient, fp32.
@@ -89,15 +89,16 @@ fn recorded_losses_are_met_to_the_byte() {
         let ours: u64 = saved.iter().map(|saved| saved.bytes.get()).sum();
         let kept: u64 =
             case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
-        // TRL 0.22 took the odds by a shorter expression: four numbers and which branch was taken fewer of each pair.
+        // TRL 0.22 computed the odds by a shorter expression: per pair it keeps four numbers and the chosen branch
+        // less.
         let shorter = if case["method"] == "orpo" && case["trl"] == "0.22" { 9 * x.b } else { 0 };
         let labelled = word(&case) == "labelled_states";
         let on_host = if labelled { ON_HOST } else { 0 };
         assert_eq!(ours + on_host, kept + shorter, "{line}");
-        // In backward the loss's own tensors are gone when the kernel runs; the loss and its gradient are there.
+        // In backward the loss's own tensors are freed before the kernel runs; the loss and its gradient exist.
         let moments = Operator::OutputLayer.transients(&x);
         let beside: u64 = moments[1].tensors.iter().map(|tensor| tensor.bytes.get()).sum();
-        // Of 1.15 the margins and the count, which stand outside of the kernel.
+        // For 1.15, the margins and the count, which are outside the kernel.
         let gone = if labelled { 4 * x.b + 8 } else { ours - saved[0].bytes.get() };
         let held = ours + beside + on_host + SCALARS - gone;
         assert_eq!(held, int(&case, "held_in_backward_at_most"), "{line}");
@@ -110,7 +111,7 @@ fn recorded_losses_are_met_to_the_byte() {
     assert_eq!(compared, 36);
 }
 
-/// Tokens and words of a tile, and what stands beside the loss.
+/// Tokens and vocabulary entries of a tile, and what else the loss holds.
 fn beside(set: &[(&str, &str)]) -> [u64; 3] {
     let plan = plan(set);
     let x = Symbols::new(&plan);
@@ -125,7 +126,8 @@ fn beside(set: &[(&str, &str)]) -> [u64; 3] {
 #[test]
 fn what_stands_beside_the_loss_is_a_tile_and_states() {
     let (all, scored) = (4 * 1024 * 512 * 2, 4 * 1023 * 512 * 2);
-    // 4,092 tokens of vocabularies of 32,000 words: all words of as many as have the logits of 512 among 151,936.
+    // 4,092 tokens with a vocabulary of 32,000: all entries for as many tokens as have the logits of 512 with 151,936
+    // entries.
     let tile = 2048 * (32_000 + 512) * 4;
     let both = tile + 2 * all + scored;
     assert_eq!(beside(&[("preference_logits", "states")]), [2048, 32_000, both]);
@@ -134,13 +136,13 @@ fn what_stands_beside_the_loss_is_a_tile_and_states() {
     assert_eq!(beside(&[("preference_logits", "states_orpo"), alone]), [2048, 32_000, both - all]);
     let computed = ("reference_model", "precomputed");
     assert_eq!(beside(&[("preference_logits", "states"), computed]), [2048, 32_000, both - all]);
-    // Before 0.29 each layer's input has a name, unless it is the one that is kept.
+    // Before 0.29 each layer's input is held by a variable, unless it is the one that is kept.
     assert_eq!(beside(&[("preference_logits", "all_states")]), [2048, 32_000, tile + 3 * all]);
     assert_eq!(beside(&[("preference_logits", "all_states"), computed]), [2048, 32_000, tile + all]);
     let sent = [computed, ("gradient_checkpointing", "true"), ("offload_layer_inputs", "true")];
     let set: Vec<_> = [("preference_logits", "all_states")].into_iter().chain(sent).collect();
     assert_eq!(beside(&set), [2048, 32_000, tile + 3 * all]);
-    // Larger vocabularies go by words on small devices, and from 4,096 tokens on.
+    // Larger vocabularies are split on small devices, and from 4,096 tokens on.
     let wide = [("preference_logits", "states"), ("vocab_size", "128256")];
     assert_eq!(beside(&wide)[..2], [512, 128_256]);
     let small: Vec<_> = wide
@@ -161,7 +163,7 @@ fn what_stands_beside_the_loss_is_a_tile_and_states() {
     assert_eq!(beside(&most)[..2], [4096, 32_768]);
 }
 
-/// `nb/Zephyr_(7B)-DPO.ipynb` of unslothai/notebooks in short.
+/// `nb/Zephyr_(7B)-DPO.ipynb` of unslothai/notebooks, shortened.
 const PAIRS: &str = r#"
 from unsloth import FastLanguageModel, PatchDPOTrainer
 PatchDPOTrainer()
@@ -179,7 +181,7 @@ dpo_trainer = DPOTrainer(
 dpo_trainer.train()
 "#;
 
-/// `nb/Llama3_(8B)-ORPO.ipynb` in short, likewise.
+/// `nb/Llama3_(8B)-ORPO.ipynb`, shortened in the same way.
 const ODDS: &str = r#"
 from unsloth import FastLanguageModel
 model, tokenizer = FastLanguageModel.from_pretrained(model_name = "unsloth/llama-3-8b-bnb-4bit", max_seq_length = 4096, dtype = None, load_in_4bit = True)
@@ -210,14 +212,14 @@ fn planned(text: &str) -> Plan {
 #[test]
 fn a_notebook_of_pairs_is_worked_out_by_hand() {
     let plan = planned(PAIRS);
-    // The notebook prints as many.
+    // The notebook prints the same number.
     assert_eq!(parameters(&plan).trained.get(), 167_772_160);
     let x = Symbols::new(&plan);
     assert_eq!((x.b, x.s), (4, 1024));
     assert_eq!(plan.recipe().transformers.preference_logits, PreferenceLogits::AllStates);
     let found = memory(&plan);
-    // 2,048 tokens of all words in fp32 and the sum of their gradients, the last hidden states, and inputs of 32 layers. Of the loss the
-    // gradient in fp32 is kept, a byte of each token, and four numbers of each pair.
+    // 2,048 tokens with the full vocabulary in fp32 and the sum of their gradients, the last hidden states, and inputs
+    // of 32 layers. The loss keeps the fp32 gradient, one byte per token, and four numbers per pair.
     let tile = 2048 * (32_000 + 4096) * 4;
     let states = 4096 * 4096 * 2;
     let moment =
@@ -244,7 +246,7 @@ fn releases_of_trl_and_lengths_are_told_apart() {
     let x = Symbols::new(&odds);
     assert_eq!((x.b, x.s), (4, 4096));
     assert_eq!(odds.recipe().transformers.preference_logits, PreferenceLogits::StatesOdds);
-    // Without a length of its own it is TRL's, and none is longer than the model's.
+    // Without a stated length TRL's is used, and none is longer than the model's.
     let length = |text: &str| Symbols::new(&planned(text)).s;
     assert_eq!(length(&ODDS.replace("max_length = 4096, ", "")), 1024);
     assert_eq!(length(&ODDS.replace("max_length = 4096, ", "max_length = 8192, ")), 4096);
@@ -258,7 +260,7 @@ fn releases_of_trl_and_lengths_are_told_apart() {
 
 #[test]
 fn what_was_not_recorded_stops_by_name() {
-    // By settings alone: none of unsloth's ways in other software, and no other in unsloth.
+    // From settings alone: unsloth's methods are not allowed in other software, nor others in unsloth.
     for (software, word, known) in [
         ("unsloth", "states", true),
         ("unsloth", "own", false),

@@ -1,8 +1,9 @@
-//! Single kernels on one H200, measured by this project (`tests/record/kernels_on_gpu.py`), beside what the model of a product and of
-//! a streaming kernel says. The set of Hopper was found on steps of whole runs, where the rate of products, the cost of a wave and
-//! the memory's bandwidth can hardly be told apart: the first bars state by how much each is off, and one that closes fails. What is
-//! counted kernel by kernel (transformers' modules) has constants that were read from these rows: the second bars.
-//! Products are those of an unbroken run, so that those timed in short bursts come out a little slow.
+//! Single kernels on one H200, measured by this project (`tests/record/kernels_on_gpu.py`), compared with the model of
+//! a product and of a streaming kernel. Hopper's constants were fitted to steps of full runs, where the rate of
+//! products, the cost of a wave and the memory's bandwidth can hardly be separated: the first thresholds state by how
+//! much each is off, and one that becomes accurate fails. The constants for what is counted kernel by kernel
+//! (transformers' modules) were derived from these rows: the second thresholds.
+//! Products are from an uninterrupted run, so those timed in short bursts appear slightly slow.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use shardscope::launch::resolve;
 use shardscope::operators::{Matmul, MatmulKind};
 use shardscope::units::{FlopsPerSecond, Seconds};
 
-/// What was run, its sizes, seconds.
+/// Operation, sizes, seconds.
 const KERNELS: &str = include_str!("../data/measured/kernels.tsv");
 
-/// FLOPs from which on a product keeps all multiprocessors busy for a third of a millisecond or more.
+/// FLOPs above which a product keeps all multiprocessors busy for at least a third of a millisecond.
 const LARGE: f64 = 3e11;
 
-/// What is compared, how many rows, and between which medians of the error in per cent.
+/// What is compared, the number of rows, and the range of the median error in per cent.
 const BARS: [(&str, usize, f64, f64); 5] = [
     ("copies and additions of 64 MiB and more", 12, 70.0, 85.0),
     ("fp8 products without fast accumulation", 20, -4.0, 4.0),
@@ -26,7 +27,7 @@ const BARS: [(&str, usize, f64, f64); 5] = [
     ("small products", 327, 20.0, 35.0),
 ];
 
-/// The same of constants read from these rows.
+/// The same for constants derived from these rows.
 const READ: [(&str, usize, f64, f64); 14] = [
     ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
     ("cuDNN's attention", 54, -8.0, -3.0),
@@ -76,7 +77,7 @@ fn rows() -> Vec<(&'static str, &'static str, BTreeMap<&'static str, f64>, f64)>
     KERNELS.lines().skip(1).map(row).collect()
 }
 
-/// Fails unless the medians of `errors`, in per cent by name, are those of `bars`.
+/// Fails unless the medians of `errors`, in per cent by name, are within `bars`.
 fn hold(errors: &mut BTreeMap<&str, Vec<f64>>, bars: &[(&str, usize, f64, f64)]) {
     for (name, errors) in errors.iter_mut() {
         errors.sort_by(f64::total_cmp);
@@ -92,7 +93,7 @@ fn hold(errors: &mut BTreeMap<&str, Vec<f64>>, bars: &[(&str, usize, f64, f64)])
     }
 }
 
-/// One of attention's two products, under a causal mask.
+/// One of attention's two products, with a causal mask.
 fn attention_product(kind: MatmulKind, sizes: &BTreeMap<&str, f64>) -> Matmul {
     let [batch, heads, seq, width] = ["batch", "heads", "seq", "d"].map(|name| sizes[name] as u64);
     let local = if kind == MatmulKind::Scores { [seq, seq, width] } else { [seq, width, seq] };
@@ -198,7 +199,7 @@ fn constants_read_from_kernels_are_theirs() {
         errors.entry(name).or_default().push(100.0 * (said.get() / measured - 1.0));
     }
     for (logits, measured) in losses {
-        // What `output_layer/work.rs` counts of a logit.
+        // The bytes that `output_layer/work.rs` counts per logit.
         let said = sdpa.row_sums(40.0 * logits as f64, 7).get();
         errors.entry("losses").or_default().push(100.0 * (said / measured - 1.0));
     }

@@ -1,5 +1,5 @@
-//! Kernels of plain PyTorch's modules and the bytes that they move, against what PyTorch dispatched
-//! (`tests/record/kernels_of_a_layer.py`): equal. And the host's time for such layers against an H200's host.
+//! The kernels of plain PyTorch's modules and the bytes that they move, compared with what PyTorch dispatched
+//! (`tests/record/kernels_of_a_layer.py`): equal. And the host's time for such layers compared with an H200's host.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use shardscope::operators::{
 use shardscope::plan::Plan;
 use shardscope::units::Bytes;
 
-/// Case, pass, kernels that are no products, bytes.
+/// Case, pass, kernels other than products, bytes.
 const RECORDED: &str = include_str!("../data/measured/kernels_of_a_layer.tsv");
 
-/// Model, kernels and saved tensors of a forward pass; seconds of one, of both passes, and of both with checkpoints.
+/// Model, kernels and saved tensors of a forward pass; seconds for it, for both passes, and for both with checkpoints.
 const CHECKPOINTED: &str = include_str!("../data/measured/checkpoint_hooks.tsv");
 
 /// Model, seconds of a forward and a backward pass, kernels.
@@ -50,7 +50,7 @@ fn plan(own: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
 }
 
-/// The streaming kernels of `operators` that `counts`: launches and bytes, forward and backward.
+/// The streaming kernels of `operators` selected by `counts`: launches and bytes, forward and backward.
 fn kernels(plan: &Plan, operators: &[Operator], counts: fn(&Kernel) -> bool) -> [(u64, u64); 2] {
     let mut sums = [(0, Bytes::ZERO); 2];
     for work in work_of(&Symbols::new(plan), operators) {
@@ -100,7 +100,7 @@ fn a_layer_has_the_kernels_that_pytorch_dispatched() {
         ("module_variants", "gelu_new residual_dropout"),
         ("bf16", "false"),
     ];
-    // Its norms are kernels of their own, which a CPU runs otherwise.
+    // Its norms are separate kernels, which a CPU runs differently.
     let without_norms = |more: &[(&str, &str)]| {
         let plan = plan(&[&[("num_attention_heads", "4")], &gpt2[..], more].concat());
         let operators = layer_operators(&Symbols::new(&plan), plan.model().layer_kind(1));
@@ -126,7 +126,7 @@ fn a_layer_has_the_kernels_that_pytorch_dispatched() {
     assert_eq!(adapted("true"), of("dora"));
 }
 
-/// What a compiler joins is none of these, and Megatron's modules are counted as its fused kernels.
+/// Kernels fused by a compiler are not among these, and Megatron's modules are counted with its own fused kernels.
 #[test]
 fn other_software_has_kernels_of_its_own() {
     let of = |own: &[(&str, &str)]| {
@@ -143,8 +143,8 @@ fn other_software_has_kernels_of_its_own() {
     assert_eq!(of(&[]), [(8, bytes(36)), (16, bytes(92))]);
 }
 
-/// What non-reentrant checkpoints cost the host: hooks for each tensor that a layer saves, taken per kernel of its forward pass. The constant
-/// is the middle of what was measured.
+/// The host's cost of non-reentrant checkpoints: hooks for each tensor that a layer saves, per kernel of its forward
+/// pass. The constant is the median of the measurements.
 #[test]
 fn checkpoints_cost_the_host_what_was_measured() {
     let mut each: Vec<f64> = Vec::new();
@@ -162,8 +162,8 @@ fn checkpoints_cost_the_host_what_was_measured() {
     assert!((0.9..1.1).contains(&(said / each[6])), "{said} {each:?}");
 }
 
-/// Layers so small that the device waits for the host, which is a virtual machine's and not the quickest: within three tenths of
-/// the middle of what was measured.
+/// Layers so small that the device waits for the host, which is that of a virtual machine and not the fastest: within
+/// 30 % of the median of the measurements.
 #[test]
 fn the_host_takes_what_it_took() {
     let mut measured: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

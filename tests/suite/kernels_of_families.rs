@@ -1,5 +1,6 @@
-//! Kernels of a layer of families other than Llama in plain PyTorch's modules, and the bytes that they move, against what PyTorch
-//! dispatched (`tests/record/kernels_of_families.py`): a pasted configuration goes the whole way, and figures are equal.
+//! The kernels of a layer of families other than Llama in plain PyTorch's modules, and the bytes that they move,
+//! compared with what PyTorch dispatched (`tests/record/kernels_of_families.py`): a pasted configuration goes through
+//! all stages, and the figures are equal.
 
 use serde_json::Value;
 use shardscope::operators::{Symbols, Work, layer_operators, work_of};
@@ -8,11 +9,12 @@ use shardscope::source::Source;
 
 use crate::formats::resolved;
 
-/// Versions; then a line for each layer: its configuration and, forward and backward, kernels and bytes.
+/// Versions; then one line per layer: its configuration and, forward and backward, kernels and bytes.
 const RECORDED: &str = include_str!("../data/measured/kernels_of_families.jsonl");
 
-/// What is not counted yet, by the beginning of its name: DeepSeek's latent attention (a CPU has no fused kernel for it), layers without
-/// rotation, and what some families hand on between types under autocast of fp32 weights. One that closes fails.
+/// Cases that are not counted yet, by name prefix: DeepSeek's latent attention (a CPU has no fused kernel for it),
+/// layers without rotation, and conversions between types in some families under autocast of fp32 weights. One that
+/// becomes correct fails.
 const OPEN: [&str; 10] = [
     "bloom fp32",
     "deepseek_v2",
@@ -61,7 +63,7 @@ fn layers_of_families_have_the_kernels_that_pytorch_dispatched() {
         let mut said = String::new();
         for work in work_of(&x, &layer_operators(&x, kind)) {
             let Work::Kernel(kernel) = work else { continue };
-            // A norm that is a kernel of its own is another on a CPU.
+            // A norm with its own kernel uses a different one on a CPU.
             if kernel.name.ends_with("layernorm") && kernel.launches_forward == 1 {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Steps that only the host bounds: Megatron-LM's functional tests train models of 12 layers, 512 wide, whose arithmetic takes
-//! a few milliseconds. What the host spends on a kernel, and how processors compare, is read from them.
+//! Steps that are only limited by the host: Megatron-LM's functional tests train models of 12 layers, 512 wide, whose
+//! arithmetic takes a few milliseconds. They determine what the host spends per kernel, and how processors compare.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use shardscope::estimate::time::time;
 /// Seconds of a step by run; the launches are those of `memory.jsonl`.
 const STEPS: &str = include_str!("../data/measured/launch_bound.tsv");
 
-/// Machine and kind of model, the least and the most that the median error may be.
+/// Machine and kind of model, minimum and maximum of the median error.
 const BARS: [(&str, f64, f64); 6] = [
     ("A100-SXM-80GB dense", -0.2, 0.2),
     ("A100-SXM-80GB moe", -0.3, 0.3),

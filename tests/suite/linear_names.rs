@@ -1,4 +1,4 @@
-//! Adapters on all linear layers, by PEFT's own word and by the names that trainers list.
+//! Adapters on all linear layers, by PEFT's own keyword and by the names that trainers list.
 
 use serde_json::json;
 use shardscope::estimate::parameters;
@@ -6,8 +6,9 @@ use shardscope::source::Source;
 
 use crate::formats::resolved;
 
-/// Trained parameters that PEFT 0.21.2 makes over transformers 5.23.0 and torch 2.15.0 of small models with random weights:
-/// `LoraConfig(r=4, target_modules=…)` with `"all-linear"`, and with the names that LLaMA-Factory's `find_all_linear_modules` gives.
+/// Trained parameters of PEFT 0.21.2 with transformers 5.23.0 and torch 2.15.0 for small models with random weights:
+/// `LoraConfig(r=4, target_modules=…)` with `"all-linear"`, and with the names returned by LLaMA-Factory's
+/// `find_all_linear_modules`.
 #[test]
 fn experts_have_no_names_that_a_trainer_could_list() {
     let small = json!({
@@ -23,7 +24,7 @@ fn experts_have_no_names_that_a_trainer_could_list() {
             3_584,
         ),
         (json!({"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}), 25_632, 3_584),
-        // Shared experts have names, by which PEFT takes experts too; the router has none.
+        // Shared experts have names, by which PEFT also selects experts; the router has none.
         (
             json!({"model_type": "deepseek_v3", "moe_intermediate_size": 48, "n_routed_experts": 4, "n_shared_experts": 1,
                 "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "q_lora_rank": 16,

@@ -1,13 +1,13 @@
-//! LLaVA: a projector that trains behind a frozen tower of CLIP, against recorded runs, and its scripts against figures worked
-//! out by hand.
+//! LLaVA: a projector that trains after a frozen CLIP tower, compared with recorded runs, and its scripts compared with
+//! figures computed by hand.
 
 use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, SectionKind, Symbols};
 use shardscope::plan::{
     AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules,
-    NumberFormat, Plan, Projector, Recompute, Software, TowerGradients, TowerLiger, Transformers, Tuning,
-    VisionTower,
+    NumberFormat, Plan, Projector, Recompute, Software, TowerGradients, TowerLiger, TowerModules,
+    Transformers, Tuning, VisionTower,
 };
 use shardscope::source::Source;
 
@@ -18,7 +18,7 @@ use super::formula::evaluate;
 /// What a small LLaVA keeps (`tests/record/llava.py`).
 const RECORDED: &str = include_str!("../data/activations/llava.tsv");
 
-/// The recorded model: what trains, layers of its projector, whether layers are checkpointed, samples.
+/// The recorded model: what trains, the projector's layers, whether layers are checkpointed, samples.
 fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
     let mut draft = draft();
     let model = &mut draft.model;
@@ -41,7 +41,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         kept: None,
         recomputed: true,
         image_patches: None,
-        whole: false,
+        modules: TowerModules::Own,
         in_engine_alone: false,
     });
     draft.layout.stages = even_stages(3, 1, 0);
@@ -69,6 +69,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
             dropout: true,
             dtype: NumberFormat::Bf16,
             modules: LoraModules::ALL,
+            drops_result: false,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),
         });
@@ -90,7 +91,7 @@ fn what_a_small_llava_keeps_is_met_to_the_byte() {
         let ours = kept(&x, &[Operator::Projector]);
         let all = kept_by_chunk(&plan, &plan.layout().stages.stages[0].chunks[0]).get();
         let trains = parameters(&plan).trained.get();
-        // The rotary table is alive for the layers that are computed again, but no saved tensor: checkpointing has it as an
+        // The rotary table is alive for the recomputed layers, but not a saved tensor: checkpointing holds it as an
         // argument.
         let table = checkpointed * 2 * x.s * x.rotated * x.width;
         if [ours, all - ours, trains] != [projector, decoder + table, trained] {
@@ -105,7 +106,8 @@ fn what_a_small_llava_keeps_is_met_to_the_byte() {
     assert!(wrong.is_empty() && runs == 24, "of {runs}:\n{}", wrong.join("\n"));
 }
 
-/// LLaVA-1.5's `scripts/v1_5/finetune.sh` and, with other words, its other scripts (haotian-liu/LLaVA at c121f0432da2).
+/// LLaVA-1.5's `scripts/v1_5/finetune.sh` and, with other options, its other scripts (haotian-liu/LLaVA at
+/// c121f0432da2).
 const TUNING: &str = "deepspeed llava/train/train_mem.py --deepspeed ./scripts/zero3.json \
     --model_name_or_path lmsys/vicuna-13b-v1.5 --version v1 --data_path ./playground/data/llava_v1_5_mix665k.json \
     --image_folder ./playground/data --vision_tower openai/clip-vit-large-patch14-336 \
@@ -128,7 +130,8 @@ fn plan(more: &str, stage: &str) -> Plan {
         .unwrap_or_else(|| panic!("no plan: {:?} {:?}", resolution.diagnostics, resolution.not_modelled))
 }
 
-/// Parameters of Vicuna-13B, of CLIP's tower at 336 pixels, and of the projector between them: 1,024 · 5,120 + 5,120 and
+/// Parameters of Vicuna-13B, of CLIP's tower at 336 pixels, and of the projector between them: 1,024 · 5,120 + 5,120
+/// and
 /// 5,120 · 5,120 + 5,120.
 const DECODER: u64 = 13_015_864_320;
 const TOWER: u64 = 303_507_456;
@@ -144,11 +147,11 @@ fn its_scripts_are_counted_as_by_hand() {
     let trained = DECODER + PROJECTOR;
     assert_eq!(totals.gradients.get(), (2 * trained).div_ceil(8));
     assert_eq!(totals.optimizer.get(), 12 * trained / 8);
-    // 16 samples of 2,048 tokens: 40 inputs of layers, and the projector's.
+    // 16 samples of 2,048 tokens: 40 layer inputs, and the projector's.
     let x = Symbols::new(&tuned);
     assert_eq!(kept(&x, &[Operator::Projector]), 16 * 576 * (1024 + 2 * 5120) * 2);
     assert_eq!(kept(&x, &[Operator::Embedding]), 16 * (2048 - 576) * 8);
-    // Pre-training: of 13 billion the projector alone has a gradient.
+    // Pre-training: of 13 billion parameters only the projector's have a gradient.
     let words = "--tune_mm_mlp_adapter True";
     let first = plan(words, "2");
     assert_eq!(parameters(&first).trained.get(), PROJECTOR);
@@ -158,7 +161,7 @@ fn its_scripts_are_counted_as_by_hand() {
     assert!(
         kept_by_chunk(&first, &first.layout().stages.stages[0].chunks[0]).get() > 40 * 16 * 2048 * 5120 * 2
     );
-    // Adapters beside every linear layer of the decoder: 40 · 128 · (8 · 5,120 + 3 · (5,120 + 13,824)).
+    // Adapters on every linear layer of the decoder: 40 · 128 · (8 · 5,120 + 3 · (5,120 + 13,824)).
     let lora = plan("--lora_enable True --lora_r 128 --lora_alpha 256 --mm_projector_lr 2e-5", "3");
     let adapters = 40 * 128 * (8 * 5120 + 3 * (5120 + 13_824));
     assert_eq!(parameters(&lora).trained.get(), adapters + PROJECTOR);
@@ -166,7 +169,7 @@ fn its_scripts_are_counted_as_by_hand() {
     assert_eq!(parameters(&quantized).trained.get(), adapters / 2 + PROJECTOR);
 }
 
-/// The tower runs under no_grad before the decoder does, and the most that it has alive lies below the peak.
+/// The tower runs under no_grad before the decoder, and its own peak is below the overall peak.
 #[test]
 fn the_tower_passes_by_below_the_peak() {
     let towers = RECORDED.lines().skip_while(|line| !line.starts_with("tower\t")).skip(1);

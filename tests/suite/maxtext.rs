@@ -1,6 +1,6 @@
-//! What XLA's TPU compiler counts of MaxText's train step, compiled ahead of time for topologies of TPUs
-//! (`tests/record/maxtext_steps.py`; versions stand in the first line of its output): its arguments are the parameters and Adam's
-//! two moments in fp32, each shard rounded up to its tiles, beside the batch and counters.
+//! What XLA's TPU compiler counts for MaxText's train step, compiled ahead of time for TPU topologies
+//! (`tests/record/maxtext_steps.py`; versions are in the first line of its output): its arguments are the parameters
+//! and Adam's two moments in fp32, each shard rounded up to its tiles, plus the batch and counters.
 
 use serde_json::Value;
 use shardscope::catalog::accelerator;
@@ -28,14 +28,14 @@ fn word<'case>(case: &'case Value, name: &str) -> Option<&'case str> {
     words(case).into_iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Chips of a topology: v4 and v5p are named by their cores, two on a chip (`accelerator_to_spec_map.py`).
+/// Chips in a topology: v4 and v5p are named by their cores, two per chip (`accelerator_to_spec_map.py`).
 fn chips(topology: &str) -> u64 {
     let (kind, count) = topology.split_once('-').expect("a kind and a number");
     let count: u64 = count.parse().expect("a number");
     if matches!(kind, "v4" | "v5p") { count / 2 } else { count }
 }
 
-/// The command of a case, gone on with although what XLA keeps is not modelled.
+/// The command of a case, continued although what XLA keeps is not modelled.
 fn read(case: &Value) -> Resolution {
     let words = words(case).join(" ");
     let text = format!(
@@ -45,12 +45,12 @@ fn read(case: &Value) -> Resolution {
     resolved(&Source::from_files([("compile.sh", text.as_str())]), &without)
 }
 
-/// A tensor on one device as the compiler writes it: `f32[256,32]{0,1:T(8,128)}`.
+/// A tensor on one device in the compiler's notation: `f32[256,32]{0,1:T(8,128)}`.
 struct Tensor {
     /// Its first dimension.
     first: u64,
     elements: u64,
-    /// With the tiles that its least significant dimensions are rounded up to. Unit: byte.
+    /// Including the tiles to which its least significant dimensions are rounded up. Unit: byte.
     bytes: u64,
 }
 
@@ -102,7 +102,7 @@ fn arguments_are_parameters_and_two_moments_in_fp32() {
         let [weights, batch, counters] = ["weights", "batch", "counters"].map(|part| listed(&case[part]));
         let counted = 3 * bytes(&weights) + bytes(&batch) + bytes(&counters);
         assert_eq!(counted, case["bytes"].as_u64().expect("bytes"), "{name}");
-        // Matrices are spread over the axis that shards; whole copies lie along the axis of data.
+        // Matrices are sharded over the sharding axis; full copies are placed along the data axis.
         let copies: u64 =
             word(&case, "ici_data_parallelism").map_or(1, |copies| copies.parse().expect("a number"));
         let shards = chips(word(&case, "compile_topology").expect("a topology")) / copies;
@@ -112,8 +112,8 @@ fn arguments_are_parameters_and_two_moments_in_fp32() {
         let held: u64 = named
             .zip(&weights)
             .map(|(name, tensor)| {
-                // Scales and biases lie whole on each device (`logical_axis_rules` of base.yml: norm), but for norms of models whose
-                // own file spreads them.
+                // Scales and biases are unsharded on each device (`logical_axis_rules` of base.yml: norm), except for
+                // norms of models whose own file shards them.
                 let vector = name.ends_with("scale") || name.ends_with("bias");
                 let norm = name.contains("layer_norm") || name.contains("decoder_norm");
                 let spread = !vector || norm && tensor.first * shards == plan.model().hidden_size;
@@ -130,7 +130,7 @@ fn arguments_are_parameters_and_two_moments_in_fp32() {
     assert_eq!(compared, 23);
 }
 
-/// The compiler refuses a program by what a device has for it, which it writes in GiB with two places.
+/// The compiler rejects a program based on the memory that a device has for it, printed in GiB with two decimals.
 #[test]
 fn the_compiler_leaves_programs_what_a_device_has_beside_its_runtime() {
     let mut compared = 0;
@@ -147,15 +147,16 @@ fn the_compiler_leaves_programs_what_a_device_has_beside_its_runtime() {
     assert_eq!(compared, 4);
 }
 
-/// Steps whose peak is not met within [`MET`], by how many percent: XLA makes the gradient of these logits where it is used, and not
-/// beside them.
+/// Steps whose peak is not within [`MET`], with the difference in per cent: XLA computes the gradient of these logits
+/// where it is used, instead of holding it in addition to them.
 const GAPS: [(&str, i64); 1] =
     [("model_name=qwen3-0.6b compile_topology=v5e-4 per_device_batch_size=4 max_target_length=2048", 28)];
 
-/// Share within which the peaks are met, in percent.
+/// Tolerance of the peaks, in per cent.
 const MET: i64 = 4;
 
-/// The peak of XLA's buffers is what the compiler makes of orders and reuse; a formula from causes does not meet it to the byte.
+/// The peak of XLA's buffers depends on the compiler's ordering and reuse; a causal formula does not match it to the
+/// byte.
 #[test]
 fn peaks_of_compiled_steps_are_met() {
     let (mut compared, mut wrong) = (0, Vec::new());
@@ -168,7 +169,7 @@ fn peaks_of_compiled_steps_are_met() {
         let totals = memory_totals(&plan)[0];
         let off = (totals.peak_allocated.get() as f64 / peak as f64 - 1.0) * 100.0;
         let gap = GAPS.iter().find(|(step, _)| *step == name).map_or(0, |(_, percent)| *percent);
-        // One that is met is not a gap any longer.
+        // One that is within the tolerance is no longer a gap.
         let met = if gap == 0 { off.abs() < MET as f64 } else { off.round() as i64 == gap };
         if !met {
             wrong.push(format!(
@@ -202,8 +203,9 @@ fn a_whole_step_takes_all_arguments_but_one_of_its_batch() {
     assert_eq!(compared, 2);
 }
 
-/// Whole tensors that are gathered, summed up and exchanged in a step, in elements: as the compiled program has them, scales of norms and scalars left out.
-/// What is summed up may be cut as it is (`reduce-scatter`) or behind, which is XLA's choice.
+/// Full tensors that are gathered, reduced and exchanged in a step, in elements: as in the compiled program, without
+/// norm scales and scalars. A reduction may be split as it runs (`reduce-scatter`) or afterwards, which is XLA's
+/// choice.
 fn exchanged(case: &Value, layers: u64) -> [u64; 3] {
     let mut sums = [0; 3];
     for row in case["exchanges"].as_array().expect("a list") {
@@ -233,12 +235,12 @@ fn devices_send_each_other_what_the_partitioner_makes_them() {
         let plan = read(&case).plan.expect("a plan");
         let mut sums = [0; 3];
         for operation in traffic(&plan).dimensions.iter().flat_map(|dimension| &dimension.operations) {
-            // Scales of norms lie whole on each device of one program, and are gathered in the other.
+            // Norm scales are unsharded on each device in one program, and are gathered in the other.
             let scales = match operation.place {
                 Place::AheadOf(SectionKind::Layer(_), _) => 2 * plan.model().hidden_size,
                 Place::AheadOf(SectionKind::FinalNorm, _) => plan.model().hidden_size,
                 Place::AheadOf(..) => 0,
-                // The loss and the gradients' norm: a number each.
+                // The loss and the gradients' norm: one number each.
                 _ => continue,
             };
             assert_eq!(operation.dtype, "bf16");

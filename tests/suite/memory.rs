@@ -1,4 +1,4 @@
-//! Peak memory against measurement, family by family.
+//! Peak memory compared with measurements, family by family.
 
 use super::formula::evaluate_real;
 use shardscope::estimate::{Memory, memory, memory_totals};
@@ -7,7 +7,7 @@ use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
 use shardscope::units::{Bytes, Quantity};
 
-/// The four measured rows of the analysis tool's issue: tensor, pipeline, micro-batch, GiB
+/// The four measured rows in the analysis tool's issue: tensor, pipeline, micro-batch, GiB
 /// (`torch.cuda.max_memory_allocated`, 8 H800).
 const SEED_ROWS: [(u64, u64, u64, f64); 4] =
     [(1, 1, 2, 69.1), (2, 1, 4, 55.7), (1, 2, 2, 49.8), (8, 1, 4, 28.8)];
@@ -59,7 +59,7 @@ fn totals_and_trees_tell_the_same() {
     }
 }
 
-/// Every explained leaf's formula works out to its value, and leaves without a reason are few.
+/// The formula of every explained leaf gives its value, and few leaves have no explanation.
 fn explained(node: &Breakdown<Bytes>, seen: &mut [usize; 2]) {
     if let Some(why) = node.why() {
         let value =
@@ -87,8 +87,8 @@ fn every_leaf_explains_itself() {
     assert!(seen[0] > 200 && seen[1] < 10, "{seen:?}");
 }
 
-/// DualPipe (DeepSeek-V3, section 3.2.1): rank r holds stage r and stage p - 1 - r, two copies of the model in
-/// each pipeline; what is counted of the whole model is counted once.
+/// DualPipe (DeepSeek-V3, section 3.2.1): rank r holds stage r and stage p - 1 - r, two copies of the model in each
+/// pipeline; figures for the entire model are counted once.
 #[test]
 fn dualpipe_holds_two_copies() {
     use shardscope::estimate::{flops, parameters};
@@ -104,7 +104,7 @@ fn dualpipe_holds_two_copies() {
         let expected = whole.ranks[rank].count.get() + whole.ranks[3 - rank].count.get();
         assert_eq!(both.count.get(), expected, "rank {rank}");
     }
-    // p + 1 micro-batches in flight on every rank, each with one stage's activations (table 2 there).
+    // p + 1 micro-batches in flight on every rank, each with one stage's activations (table 2 in the report).
     let kept =
         |plan: &Plan| memory(plan).ranks.iter().map(|rank| rank.totals.activations).collect::<Vec<_>>();
     let (single, mirrored) = (kept(&one), kept(&two));
@@ -112,8 +112,9 @@ fn dualpipe_holds_two_copies() {
     assert_eq!(mirrored[0], mirrored[3], "what is held is the same seen from both ends");
 }
 
-/// `torch.distributed.pipelining` (`stage.py:_PipelineStageBase`): each of m micro-batches has a buffer for its input and for
-/// the gradient of its output, whose own input keeps its gradient until the next step, and the last stage gathers its outputs.
+/// `torch.distributed.pipelining` (`stage.py:_PipelineStageBase`): each of m micro-batches has a buffer for its input
+/// and for the gradient of its output, its input keeps its gradient until the next step, and the last stage collects
+/// its outputs.
 #[test]
 fn torchs_pipelines_hold_buffers_for_every_micro_batch_and_all_outputs() {
     const MICRO_BATCHES: u64 = 8;
@@ -156,9 +157,10 @@ fn torchs_pipelines_hold_buffers_for_every_micro_batch_and_all_outputs() {
         terms.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect()
     };
     let memory = memory(&plan("torchtitan"));
-    // Two micro-batches are in flight on the first stage, which receives gradients alone.
+    // Two micro-batches are in flight on the first stage, which only receives gradients.
     assert_eq!(terms(&memory, 0), named(&[("buffers of gradients received", MICRO_BATCHES * STREAM)]));
-    // One on the last: its input is kept for backward, those of the seven others wait. The logits are among the outputs.
+    // One on the last stage: its input is kept for backward, those of the seven others wait. The logits are among the
+    // outputs.
     let last = [
         ("buffers of inputs received", (MICRO_BATCHES - 1) * STREAM),
         ("gradients of inputs received", (MICRO_BATCHES - 1) * STREAM),
@@ -174,7 +176,7 @@ fn torchs_pipelines_hold_buffers_for_every_micro_batch_and_all_outputs() {
     assert!(between >= states(1) + Bytes::new(2 * MICRO_BATCHES * STREAM + MICRO_BATCHES * LOGITS));
 }
 
-/// A plan of torchtitan on `gpus` accelerators: the layers of `tests/record/selective_checkpoint.py`, in 16 bits.
+/// A torchtitan plan on `gpus` accelerators: the layers of `tests/record/selective_checkpoint.py`, in 16 bits.
 fn titan(gpus: &str, more: &[(&str, &str)]) -> Plan {
     let common = [
         ("software", "torchtitan"),
@@ -208,7 +210,7 @@ fn titan(gpus: &str, more: &[(&str, &str)]) -> Plan {
 }
 
 /// Recorded from torch: a compiled layer does not keep the MLP's output, which no backward reads; in eager mode the
-/// checkpoint keeps it with every second product.
+/// checkpoint keeps it together with every second product.
 #[test]
 fn a_compiled_layer_keeps_what_torch_keeps_of_it() {
     const RECORDED: &str = include_str!("../data/activations/selective_checkpoint.tsv");
@@ -219,7 +221,7 @@ fn a_compiled_layer_keeps_what_torch_keeps_of_it() {
             .map(|line| line.rsplit('\t').next().and_then(|last| last.parse().ok()).expect("a count"))
             .collect();
         assert!(kept.len() >= 6, "{mode}: {kept:?}");
-        // The statistics alone stay in fp32; of all tensors they are the smallest.
+        // Only the statistics stay in fp32; they are the smallest of all tensors.
         let statistics = *kept.iter().min().expect("tensors");
         let bytes = 2 * kept.iter().sum::<u64>() + 2 * statistics;
         let with = |layers: &str| {
@@ -233,8 +235,8 @@ fn a_compiled_layer_keeps_what_torch_keeps_of_it() {
     }
 }
 
-/// FSDP2 (`_fsdp_param_group.py`, `_fsdp_collectives.py`): at the loss of the layers only the last is whole and none has a
-/// gradient; the sharded gradients' blocks of the step before are with the stream that reduces them.
+/// FSDP2 (`_fsdp_param_group.py`, `_fsdp_collectives.py`): at the loss only the last layer is gathered and none has a
+/// gradient; the memory blocks of the previous step's sharded gradients belong to the reduction stream.
 #[test]
 fn at_the_loss_fsdp_holds_one_layer_and_the_blocks_of_gradients_to_come() {
     const LAYER: u64 = 64 * (64 + 32 + 32 + 64) + 3 * 64 * 224 + 2 * 64;

@@ -1,4 +1,4 @@
-//! The catalog's models against published parameter counts (the models' own cards and papers), equal.
+//! The catalog's models compared with published parameter counts (the models' own cards and papers): equal.
 
 use shardscope::catalog::{find, hub_names, model, model_names};
 use shardscope::estimate::parameters;
@@ -21,12 +21,12 @@ fn plan(name: &str) -> Plan {
     ] {
         reading.take(Found::new(field, value, Origin::User));
     }
-    // A vision tower is known of modules of transformers, frozen.
+    // A vision tower is supported in modules of transformers, frozen.
     if reading.value(Field::VisionTower).is_some() {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
     }
-    // Norms behind attention and MLP alone are known there too.
+    // Models with norms only after attention and MLP are only supported there too.
     if reading.value(Field::NormsBehind).is_some() {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
@@ -42,7 +42,7 @@ fn every_model_is_a_plan() {
     }
 }
 
-/// The engine's own count of every model on the Hub that it has layers for, against the library's: within 0.1 %.
+/// The engine's own count for every Hub model whose layers it supports, compared with the library's: within 0.1 %.
 #[test]
 fn models_on_the_hub_count_as_the_library_counts_them() {
     let (mut equal, mut compared, mut towers, mut before) = (0, 0, 0, 0);
@@ -64,7 +64,8 @@ fn models_on_the_hub_count_as_the_library_counts_them() {
             "{name}: {total}, {}",
             read.parameters
         );
-        // Without a query latent Transformer Engine's query projection begins with a norm of its own, which gaps are not told by.
+        // Without a query latent, Transformer Engine's query projection begins with a norm, which does not count as a
+        // gap.
         let normed = read.shape.latent.is_some_and(|latent| latent.query_rank.is_none());
         let attending = read.shape.mixers.chars().filter(|sign| normed && *sign != 'M').count() as u64;
         let counted = total - attending * read.shape.hidden;

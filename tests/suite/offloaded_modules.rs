@@ -1,5 +1,5 @@
-//! Modules whose saved tensors go to the host (`--fine-grained-activation-offloading`): what goes, against recorded runs of Megatron
-//! core, and what is left on the device.
+//! Modules whose saved tensors are offloaded to the host (`--fine-grained-activation-offloading`): what is offloaded,
+//! compared with recorded runs of Megatron core, and what remains on the device.
 
 use shardscope::estimate::time::time;
 use shardscope::estimate::{memory, sent_by_modules};
@@ -21,8 +21,8 @@ fn plan(set: &[(&str, &str)]) -> Plan {
         .unwrap_or_else(|| panic!("no plan: {:?} {:?}", resolution.diagnostics, resolution.questions))
 }
 
-/// Every tensor goes as often as its module saves it, a view of less than half of a storage as a copy of its own; what leaves the
-/// device are whole storages.
+/// Every tensor is copied as often as its module saves it, a view of less than half of a storage as a separate copy;
+/// only full storages leave the device.
 #[test]
 fn what_goes_to_the_host_is_what_megatron_core_was_seen_to_copy() {
     const RECORDED: &str = include_str!("../data/activations/offloaded_modules.tsv");
@@ -103,7 +103,7 @@ fn what_goes_to_the_host_is_what_megatron_core_was_seen_to_copy() {
     assert_eq!(runs, 9);
 }
 
-/// Two stages of a mixture of experts under Transformer Engine.
+/// Two stages of a mixture-of-experts model under Transformer Engine.
 const EXPERTS: &[(&str, &str)] = &[
     ("software", "megatron_core_te"),
     ("accelerator", "H100-SXM"),
@@ -142,20 +142,20 @@ fn offloading<'a>(modules: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str
     set
 }
 
-/// A layer's modules by what each saves: bytes of its tensors of 2^20 elements or more.
+/// A layer's modules by what each saves: bytes of its tensors with at least 2^20 elements.
 #[test]
 fn the_device_is_left_by_what_modules_save() {
     const MIB: u64 = 1 << 20;
     let kept = plan(EXPERTS);
     let layers = 4 * MIB;
     for (modules, of_a_layer) in [
-        // 8192 tokens of 2048 columns are 32 MiB: what a norm that stands alone read.
+        // 8192 tokens with 2048 columns are 32 MiB: the input of a separate norm.
         ("mlp_norm", 32),
-        // Nothing: the norm is in the projection behind it.
+        // Nothing: the norm is part of the next projection.
         ("attn_norm", 0),
         // The norm's input and its output.
         ("qkv_linear", 2 * 32),
-        // Queries, keys and values; the output stays, which the projection reads.
+        // Queries, keys and values; the output stays, because the projection reads it.
         ("core_attn", 3 * 32),
         ("core_attn attn_proj", 4 * 32),
         // Four copies of each token; both halves of the activation's input.
@@ -163,8 +163,8 @@ fn the_device_is_left_by_what_modules_save() {
         ("moe_act", 4 * 32),
     ] {
         let moved = plan(&offloading(modules, &[]));
-        // Of the first stage's two micro-batches in flight the one that waits; backward has those of its own layers on the device
-        // that it needs.
+        // Of the first stage's two micro-batches in flight, the waiting one is offloaded; backward has the tensors it
+        // needs for its own layers on the device.
         let [before, after] = [&kept, &moved].map(|plan| {
             let memory = memory(plan);
             assert_eq!(memory.ranks[0].breakdown.value(), memory.ranks[0].totals.peak_reserved);
@@ -172,7 +172,7 @@ fn the_device_is_left_by_what_modules_save() {
         });
         assert!(after + of_a_layer * layers <= before, "{modules}: {after} of {before}");
         let chunk = &moved.layout().stages.stages[0].chunks[0];
-        // The attention's output goes twice where both save it.
+        // The attention's output is copied twice if both save it.
         let copies = if modules.contains("core_attn") { of_a_layer.max(4 * 32) } else { of_a_layer };
         let copies = copies + if modules.contains("attn_proj") { 32 } else { 0 };
         assert_eq!(sent_by_modules(&moved, chunk).get(), copies * layers, "{modules}");
@@ -183,17 +183,17 @@ fn the_device_is_left_by_what_modules_save() {
             "{modules}: the last layer's stay"
         );
     }
-    // A larger least tensor keeps them.
+    // A larger minimum tensor size keeps them.
     let large = plan(&offloading("mlp_norm", &[("min_offloaded_tensor_size", "16777217")]));
     assert_eq!(memory(&large).ranks[0].totals, memory(&kept).ranks[0].totals);
-    // Copies that nothing hides take time.
+    // Copies that are not hidden take time.
     let all = plan(&offloading("qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act", &[]));
     let times = [&kept, &all].map(time);
     assert!(times[1].step >= times[0].step);
     assert!(times[1].upper_bound > times[0].upper_bound);
 }
 
-/// What Megatron refuses is refused, and what is not known stops the verdict.
+/// What Megatron rejects is rejected, and what is not known stops the verdict.
 #[test]
 fn modules_that_cannot_be_offloaded_so_are_told() {
     for (modules, more) in [
@@ -213,7 +213,7 @@ fn modules_that_cannot_be_offloaded_so_are_told() {
         ("core_attn", ("cuda_graph_impl", "transformer_engine")),
         ("core_attn", ("activation_offload_fraction", "0.5")),
         ("core_attn", ("delta_offload_bytes_across_pp_ranks", "1048576")),
-        // Megatron starts it, and nobody recorded it.
+        // Megatron starts it, but it was not recorded.
         ("expert_fc1", ("recompute_modules", "moe")),
     ] {
         let mut set = offloading(modules, &[more]);

@@ -1,6 +1,7 @@
-//! Orders of passes, pass by pass, and what follows from them exactly.
+//! Orders of passes, pass by pass, and their exact consequences.
 //!
-//! `data/torch/pipeline_orders.jsonl`: what PyTorch's own ZB-V and DualPipeV do, written by `record/pipeline_orders.py`.
+//! `data/torch/pipeline_orders.jsonl`: the orders of PyTorch's own ZB-V and DualPipeV, written by
+//! `record/pipeline_orders.py`.
 
 use serde_json::Value;
 use shardscope::plan::PipelineSchedule;
@@ -16,7 +17,7 @@ fn shape(kind: PipelineSchedule, stages: u32, chunks: u32, micro_batches: u32) -
         .settled()
 }
 
-/// The passes of a stage as the records have them.
+/// The passes of a stage in the notation of the records.
 fn told(order: &Order, stage: u32) -> String {
     let mut text = String::new();
     for event in order.events(stage) {
@@ -48,8 +49,8 @@ fn folded_orders_are_pytorchs_pass_by_pass() {
     assert_eq!(compared, 151);
 }
 
-/// `DualPipe` is two halves that mirror each other: each side works as DualPipeV does over as many ranks and half the
-/// micro-batches, those of the other direction being the second half.
+/// `DualPipe` is two mirrored halves: each side works as DualPipeV does over the same number of ranks with half of the
+/// micro-batches; those of the other direction are the second half.
 #[test]
 fn dual_pipe_is_dual_pipe_v_from_both_ends() {
     for (p, m) in [(4, 8), (4, 12), (6, 12), (8, 20)] {
@@ -73,8 +74,8 @@ fn dual_pipe_is_dual_pipe_v_from_both_ends() {
     }
 }
 
-/// Orders of repeated blocks where every pass takes as long: the most that a stage holds, in chunks, and the length of a step
-/// of 6p micro-batches in passes. Where the paper gives a bound `schedule.rs` holds it; these are the very numbers.
+/// Orders of repeated blocks with equal pass times: the maximum that a stage holds, in chunks, and the length of a step
+/// of 6p micro-batches in passes. `schedule.rs` checks the bounds given in the paper; these are the exact numbers.
 #[test]
 fn repeated_blocks_hold_and_take_what_they_did() {
     use PipelineSchedule::{OneForwardOneBackwardV, VHalf, VMin};
@@ -109,7 +110,7 @@ fn repeated_blocks_hold_and_take_what_they_did() {
     }
 }
 
-/// What formulas give of a stage's fullest moment is what its events come to, and orders are as long as their stages.
+/// The formulas for a stage's peak agree with its events, and orders have as many events as their stages.
 #[test]
 fn formulas_of_what_is_held_are_what_the_events_hold() {
     use PipelineSchedule::{GPipe, OneForwardOneBackward, ZeroBubbleH1, ZeroBubbleH2};
@@ -136,7 +137,7 @@ fn formulas_of_what_is_held_are_what_the_events_hold() {
     }
 }
 
-/// Which passes are cut in two, by name.
+/// Which schedules split the backward pass, by name.
 #[test]
 fn schedules_that_split_backward() {
     for kind in KINDS {
@@ -158,7 +159,8 @@ fn uneven(shape: &Shape, random: &mut Random) -> StageDurations {
     durations
 }
 
-/// What a message between two stages takes: the link behind the nearer of neighbours, that of the last stage round to the first.
+/// The time of a message between two stages: the link after the nearer of two neighbours, or that from the last stage
+/// to the first.
 fn message(durations: &StageDurations, one: u32, other: u32) -> f64 {
     match one.abs_diff(other) {
         0 => 0.0,
@@ -167,8 +169,8 @@ fn message(durations: &StageDurations, one: u32, other: u32) -> f64 {
     }
 }
 
-/// The bound as its proof has it, worked out part by part: what a micro-batch passes on its way to the nearest part of a stage,
-/// all that the stage does, and the way back.
+/// The bound as in its proof, computed part by part: the way of a micro-batch to the nearest part of a stage, all of
+/// the stage's work, and the way back.
 #[test]
 fn the_least_time_is_that_of_its_proof_and_of_no_run() {
     let mut random = Random::new(23);

@@ -1,4 +1,4 @@
-//! Parameter counts against Megatron-LM's own models, rank by rank and part by part: equal, not close.
+//! Parameter counts compared with Megatron-LM's own models, rank by rank and part by part: equal, not just close.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const COUNTS: &str = include_str!("../data/megatron/parameters.json");
 pub(crate) fn drafted(case: &Value) -> Draft {
     let given = &case["plan"];
     let mut draft = draft();
-    // The counts are of Transformer Engine's modules: latent attention's query projection begins with a norm there.
+    // The counts are from Transformer Engine's modules: there, latent attention's query projection begins with a norm.
     draft.recipe.software = Software::MegatronCoreTe;
     let model = &mut draft.model;
     model.num_layers = int(given, "num_layers");
@@ -93,7 +93,7 @@ fn lay_out(draft: &mut Draft, case: &Value) {
     draft.cluster.gpus_per_node = layout.world_size.min(8);
 }
 
-/// Megatron's module for a weight of ours.
+/// Megatron's module for one of our weights.
 fn module(name: &str, mtp: bool) -> &'static str {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     match stem {
@@ -198,8 +198,8 @@ fn whole_models_are_as_published() {
     assert_eq!(counted.active_per_token.get(), 12_879_925_248);
 }
 
-/// bigcode-project/Megatron-LM, `megatron/model/transformer.py:ParallelAttention`, multiquery: queries are cut over four tensor ranks, the one
-/// head of keys and values is whole on each, and the gradient of both is summed over them.
+/// bigcode-project/Megatron-LM, `megatron/model/transformer.py:ParallelAttention`, multiquery: queries are sharded over
+/// four tensor ranks, the single head of keys and values is replicated, and the gradient of both is reduced over them.
 #[test]
 fn one_head_of_keys_and_values_is_whole_on_every_rank() {
     let mut draft = draft();
@@ -215,7 +215,7 @@ fn one_head_of_keys_and_values_is_whole_on_every_rank() {
         .filter(|weight| ["linear_qkv.weight", "key_value.weight"].contains(&weight.name))
         .map(|weight| weight.local.iter().product::<u64>() / 6144)
         .sum();
-    // 48 / 4 heads and two of the one: 1792, where a fused projection of 6400 cut evenly has 1600.
+    // 48 / 4 heads and two of the single one: 1792, whereas a fused projection of 6400 split evenly has 1600.
     assert_eq!(rows, 12 * 128 + 2 * 128);
     let sent: Vec<u64> = Operator::SelfAttention
         .messages(&x)

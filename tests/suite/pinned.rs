@@ -1,8 +1,8 @@
-//! Every figure of the guide's plans, as it was last meant to be. Those plans meet every formula of the engine, so that no
-//! expression of an estimator changes unseen, whether or not a reference knows the figure.
+//! Every figure of the guide's plans, as last approved. These plans reach every formula of the engine, so that no
+//! expression of an estimator changes unnoticed, whether or not there is a reference for the figure.
 //!
-//! Where a figure changes on purpose, `SHARDSCOPE_PIN=1 cargo test --test suite pinned` writes the table anew, and the commit says
-//! which figures moved and why.
+//! If a figure changes on purpose, `SHARDSCOPE_PIN=1 cargo test --test suite pinned` rewrites the table, and the commit
+//! states which figures changed and why.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use shardscope::explain::Breakdown;
 use shardscope::plan::Plan;
 use shardscope::units::Seconds;
 
-/// Where the table lies.
+/// The location of the table.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pinned/figures.tsv");
 
-/// Seconds with as many digits as no reordering of a sum reaches.
+/// Seconds with few enough digits that no reordering of a sum affects them.
 fn seconds(text: &mut String, label: &str, time: Seconds) {
     let _ = write!(text, " {label}={:.8e}", time.get());
 }
@@ -30,7 +30,7 @@ fn parts(text: &mut String, of: &Breakdown<Seconds>, deeper: bool) {
     }
 }
 
-/// The figures of a plan, a line for each kind.
+/// The figures of a plan, one line per kind.
 fn figures(name: &str, plan: &Plan) -> String {
     let mut text = String::new();
     let counted = parameters(plan);

@@ -10,7 +10,7 @@ fn one<'a>(random: &mut Random, words: &[&'a str]) -> &'a str {
     words[random.below(words.len() as u64) as usize]
 }
 
-/// The flags and settings of a plan that may or may not hold together.
+/// The flags and settings of a plan that may or may not be consistent.
 pub(crate) fn settings(random: &mut Random) -> (String, Vec<(String, String)>) {
     let heads = 8 << random.below(4);
     let layers = [4, 8, 12, 16, 24, 32, 48, 61, 64][random.below(9) as usize];
@@ -88,7 +88,7 @@ pub(crate) fn settings(random: &mut Random) -> (String, Vec<(String, String)>) {
     (flags, set)
 }
 
-/// The plan of such settings, or none.
+/// The plan from such settings, or none.
 pub(crate) fn plan(flags: &str, set: &[(String, String)]) -> Option<Plan> {
     resolve(&[megatron::read(&Argument::split(flags))], set).plan
 }

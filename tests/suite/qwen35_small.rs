@@ -1,6 +1,7 @@
-//! Sizes of the small Qwen 3.5 in the catalog, against the adapters that unsloth's notebooks counted on the models themselves:
-//! rank 16 on every linear layer of decoder and tower, the projector left out
-//! (unslothai/notebooks@bdda2efc7ad5, `nb/Qwen3_5_(0_8B)_Vision.ipynb` and the two beside it, "Trainable parameters").
+//! Sizes of the small Qwen 3.5 models in the catalog, compared with the adapters that unsloth's notebooks counted on
+//! the models themselves: rank 16 on every linear layer of decoder and tower, excluding the projector
+//! (unslothai/notebooks@bdda2efc7ad5, `nb/Qwen3_5_(0_8B)_Vision.ipynb` and the two similar ones, "Trainable
+//! parameters").
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ const RANK: u64 = 16;
 const COUNTED: [(&str, u64); 3] =
     [("Qwen/Qwen3.5-0.8B", 13_181_952), ("Qwen/Qwen3.5-2B", 23_110_656), ("Qwen/Qwen3.5-4B", 38_756_352)];
 
-/// Columns in and out of all linear layers of the decoder.
+/// Input and output columns of all linear layers of the decoder.
 fn decoder(text: &Value) -> u64 {
     let of = |key: &str| int(text, key);
     let (h, f, d) = (of("hidden_size"), of("intermediate_size"), of("head_dim"));
@@ -21,14 +22,14 @@ fn decoder(text: &Value) -> u64 {
     let keys = of("linear_num_key_heads") * of("linear_key_head_dim");
     let heads = of("linear_num_value_heads");
     let values = heads * of("linear_value_head_dim");
-    // Queries, keys and values, the gate, two numbers for each head, output.
+    // Queries, keys and values, the gate, two numbers per head, output.
     let linear = (h + 2 * keys + values) + (h + values) + 2 * (h + heads) + (values + h);
     let layers = of("num_hidden_layers");
     let attention = layers / of("full_attention_interval");
     attention * full + (layers - attention) * linear + layers * 3 * (h + f)
 }
 
-/// The same of the tower: queries, keys and values, output, two of the MLP.
+/// The same for the tower: queries, keys and values, output, two in the MLP.
 fn tower(vision: &Value) -> u64 {
     let (h, f) = (int(vision, "hidden_size"), int(vision, "intermediate_size"));
     int(vision, "depth") * ((h + 3 * h) + 2 * h + 2 * (h + f))

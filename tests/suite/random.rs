@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same on every run (splitmix64, Steele et al. 2014).
+//! Pseudo-random numbers that are the same in every run (splitmix64, Steele et al. 2014).
 
 /// A stream of numbers.
 pub(crate) struct Random(u64);

@@ -1,14 +1,14 @@
-//! Recorded runs beside what is worked out here: what differs is told by case and part, all at once.
+//! Recorded runs compared with computed figures: all differences are reported at once, by case and part.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols};
 
 use super::formula::evaluate;
 
-/// Differences told at most; the number of all is told beside them.
+/// Maximum number of reported differences; the total is reported with them.
 const TOLD: usize = 30;
 
-/// What was compared so far.
+/// The comparisons so far.
 #[derive(Default)]
 pub(crate) struct Recorded {
     compared: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Bytes that a run kept of `part`, none where it has no such part, beside ours.
+    /// Compares the bytes that a run kept for `part`, none if it has no such part, with ours.
     pub(crate) fn check(&mut self, case: &Value, part: &str, ours: u64) {
         let recorded = case["kept"][part].as_u64().unwrap_or(0);
         if ours != recorded {
@@ -25,10 +25,10 @@ impl Recorded {
         self.compared += 1;
     }
 
-    /// How many parts were compared.
+    /// The number of compared parts.
     ///
     /// # Panics
-    /// Where one differs.
+    /// If one differs.
     #[track_caller]
     pub(crate) fn equal(self) -> usize {
         let told = self.wrong[..self.wrong.len().min(TOLD)].join("\n");
@@ -37,7 +37,7 @@ impl Recorded {
     }
 }
 
-/// That the formula of each kept tensor comes to its bytes.
+/// Checks that the formula of each kept tensor gives its bytes.
 #[track_caller]
 pub(crate) fn formulas(case: &Value, x: &Symbols<'_>, operators: &[Operator]) {
     for saved in operators.iter().flat_map(|operator| operator.saved(x)) {

@@ -1,4 +1,4 @@
-//! How often replicas that share gradients reduce them: one rule for the time and for the messages.
+//! How often replicas that shard gradients reduce them: the same rule for time and messages.
 
 use shardscope::estimate::time::time;
 use shardscope::estimate::traffic::{Parallelism, traffic};
@@ -34,18 +34,19 @@ fn plan(software: &str, stage: &str, pipeline: &str) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
 }
 
-/// Scatters of gradients on the first stage in a step: bucket by bucket or unit by unit.
+/// Gradient scatters on the first stage in a step: bucket by bucket or unit by unit.
 fn scatters(plan: &Plan) -> u64 {
     let ledger = traffic(plan);
     let data = ledger.dimension(Parallelism::Data).expect("messages of replicas");
     data.operations.iter().filter(|one| one.tensor == "gradients").map(|one| one.calls(0)).sum()
 }
 
-/// PyTorch's pipelines reduce behind a stage's last micro-batch (`stage.py:backward_maybe_with_nosync`), whatever is shared;
-/// Megatron's behind each (`megatron_fsdp.py:grad_reduce_every_bprop`), as every software does without a pipeline.
+/// PyTorch's pipelines reduce after a stage's last micro-batch (`stage.py:backward_maybe_with_nosync`), whatever is
+/// sharded; Megatron's after each (`megatron_fsdp.py:grad_reduce_every_bprop`), as all software does without a
+/// pipeline.
 #[test]
 fn pipelines_of_pytorch_reduce_once_a_step() {
-    // How much more often gradients are sent when a step has twice the micro-batches.
+    // How much more often gradients are sent if a step has twice as many micro-batches.
     let grows = |software: &str, stage: &str, pipeline: &str| {
         let plan = |batch| {
             let resolution = resolved(software, stage, pipeline, &[("global_batch_size", batch)]);
@@ -62,8 +63,8 @@ fn pipelines_of_pytorch_reduce_once_a_step() {
     }
 }
 
-/// The time follows: PyTorch's pipelines wait as with ZeRO-1, Megatron's for eight reductions instead of one. What tied embeddings
-/// take is in both.
+/// The time is consistent: PyTorch's pipelines wait as with ZeRO-1, Megatron's for eight reductions instead of one.
+/// Both include the time of tied embeddings.
 #[test]
 fn the_time_follows_the_messages() {
     let data = |plan: &Plan| time(plan).breakdown.child("data").expect("a part").value().get();

@@ -1,4 +1,4 @@
-//! What Megatron refuses, and what it says would work.
+//! What Megatron rejects, and what it suggests instead.
 
 use super::resolve::{SMALL, cases};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn refused(flags: &str, world: u64, code: &str, message: &str, hint: &str) {
     assert!(found.hint.as_deref().unwrap_or("").contains(hint), "{:?}", found.hint);
 }
 
-/// A bad value says nothing of a missing setting whose name its own begins with, and a bad value is not also missing.
+/// A bad value does not hide a missing setting whose name begins like its own, and is not also reported as missing.
 #[test]
 fn a_bad_value_hides_no_missing_setting() {
     let errors = |flags: &str| {
@@ -188,7 +188,7 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         "needs --overlap-grad-reduce",
         "--use-distributed-optimizer",
     );
-    // 8 replicas of dense weights divide into 4 groups, and 2 of experts do not.
+    // 8 replicas of dense weights can be divided into 4 groups, the 2 of experts cannot.
     let experts = "--num-experts 8 --expert-model-parallel-size 4 --moe-ffn-hidden-size 64";
     refused(
         &format!(

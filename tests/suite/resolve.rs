@@ -1,5 +1,5 @@
-//! Settings against Megatron-LM's own argument validation (`data/megatron/resolved.jsonl`), its layer
-//! split and its micro-batch calculator: equal, refusals included.
+//! Settings compared with Megatron-LM's own argument validation (`data/megatron/resolved.jsonl`), its layer split and
+//! its micro-batch calculator: equal, including rejections.
 
 use serde_json::Value;
 use shardscope::launch::{Argument, Found, Origin, Resolution, Setting, SettingValue, megatron, resolve};
@@ -12,14 +12,14 @@ pub(crate) fn cases(text: &str) -> impl Iterator<Item = Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a case"))
 }
 
-/// What a line of flags resolves to on so many accelerators.
+/// The resolution of a line of flags on this many accelerators.
 pub(crate) fn resolved(flags: &str, world: u64) -> Resolution {
     let mut reading = megatron::read(&Argument::split(flags));
     reading.take(Found::new(Field::WorldSize, world.to_string(), Origin::User));
     resolve(&[reading], &[])
 }
 
-/// A small model with all that a plan needs.
+/// A small model with everything that a plan needs.
 const WHOLE: &str = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 32000 \
                      --max-position-embeddings 512 --micro-batch-size 1";
 
@@ -65,7 +65,7 @@ fn settings_are_megatrons() {
     assert!(compared > 1500, "{compared} settings compared");
 }
 
-/// `none` is a word of the setting, not its absence: as a flag and as what the reader says.
+/// `none` is a word of the setting, not its absence: as a flag and as the user's value.
 #[test]
 fn none_is_a_value_where_it_is_a_word() {
     let spoken = [
@@ -84,14 +84,14 @@ fn none_is_a_value_where_it_is_a_word() {
         let setting = own.setting(field).expect("a setting");
         assert_eq!((setting.value.written().as_str(), setting.origin), ("none", Origin::User), "{none}");
     }
-    // Where it is no word it still takes a setting back.
+    // If it is not one of the words it still cancels a setting.
     let resolution = resolved(&format!("{WHOLE} --num-query-groups 4 --num-query-groups none"), 8);
     let setting = resolution.setting(Field::NumQueryGroups).expect("a setting");
     assert_ne!(setting.origin, Origin::Script);
 }
 
-/// Samples packed up to a number of tokens: full packs on all context-parallel ranks (slime `dp_schedule.py`), in slime's
-/// precision and with its sharded optimizer.
+/// Samples packed up to a number of tokens: full packs on all context-parallel ranks (slime `dp_schedule.py`), with
+/// slime's precision and its sharded optimizer.
 #[test]
 fn packed_samples_are_planned_as_full_packs() {
     let flags = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 32000 --global-batch-size 32 \
@@ -101,7 +101,7 @@ fn packed_samples_are_planned_as_full_packs() {
     let expected = [
         (Field::SeqLength, "9216"),
         (Field::MicroBatchSize, "1"),
-        // 8 samples of each of 4 replicas, two to a pack.
+        // 8 samples for each of 4 replicas, two per pack.
         (Field::NumMicroBatches, "4"),
         (Field::ParamsDtype, "bf16"),
         (Field::UseDistributedOptimizer, "true"),
@@ -112,7 +112,7 @@ fn packed_samples_are_planned_as_full_packs() {
     for (field, value) in expected {
         assert_eq!(stated(&resolution, field), value, "{}", field.name());
     }
-    // slime reads neither of these; a batch that the reader sets on the page is one of sequences.
+    // slime reads neither of these; a batch that the user sets on the page is one of sequences.
     let resolution = resolved(&format!("{flags} --fp16 --seq-length 2048 --micro-batch-size 2"), 8);
     for (field, value) in
         [(Field::SeqLength, "9216"), (Field::MicroBatchSize, "1"), (Field::ParamsDtype, "fp16")]
@@ -121,7 +121,7 @@ fn packed_samples_are_planned_as_full_packs() {
     }
 }
 
-/// What the user sets goes before the text, in whatever spelling the text says it.
+/// The user's settings override the text, in whatever spelling the text has.
 #[test]
 fn a_choice_goes_before_an_older_spelling() {
     let cases = [
@@ -142,7 +142,7 @@ fn a_choice_goes_before_an_older_spelling() {
     }
 }
 
-/// Up to 23.04 the older flag brought a number of layers of its own (`megatron/arguments.py`, release 2.6).
+/// Up to 23.04 the older flag had its own default number of layers (`megatron/arguments.py`, release 2.6).
 #[test]
 fn an_older_checkpointing_flag_recomputes_layer_by_layer() {
     let flags = format!("{WHOLE} --activations-checkpoint-method uniform");
@@ -242,7 +242,7 @@ fn batches_are_megatrons() {
             flags.push_str(" --decrease-batch-size-if-needed");
         }
         if let Some(steps) = case.get("step_batch_size_schedule").and_then(Value::as_str) {
-            // Words with blanks are one argument in a script.
+            // In a script, words with spaces are one argument.
             flags.push_str(&format!(" --step-batch-size-schedule={}", steps.replace(' ', ",")));
         }
         let resolution = resolved(&flags, int(&case, "dp"));

@@ -1,4 +1,4 @@
-//! Heads for rewards and classes in the place of the output layer: what they keep against recorded calls
+//! Heads for rewards and classes instead of the output layer: what they keep compared with recorded calls
 //! (`tests/record/reward_head.py`), their weights, and which texts are read as such trainings.
 
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn recorded_heads_are_met_to_the_byte() {
     assert_eq!(compared, 16);
 }
 
-/// A head of one output for every 4,096 inputs takes the place of a table as large as the embedding, and no logits are made.
+/// A head with one output for 4,096 inputs replaces a table as large as the embedding, and no logits are computed.
 #[test]
 fn a_head_has_no_vocabulary() {
     let full = |set: &[(&str, &str)]| {
@@ -60,12 +60,12 @@ fn a_head_has_no_vocabulary() {
     let (model, head) = (full(&[]), full(&[("training_objective", "reward")]));
     let count = |of: &_| parameters(of).total.get();
     assert_eq!(count(&model) - count(&head), (32_000 - 1) * 1024);
-    // Tied or not, the embedding stays and the head is its own.
+    // Tied or not, the embedding stays and the head is separate.
     let tied = [("untie_embeddings_and_output_weights", "false"), ("training_objective", "reward")];
     assert_eq!(count(&full(&tied)), count(&head));
     let labels = full(&[("training_objective", "classify"), ("num_labels", "7")]);
     assert_eq!(count(&labels) - count(&head), 6 * 1024);
-    // Two sequences of a pair keep what two samples keep, but for the loss.
+    // Except for the loss, the two sequences of a pair keep what two samples keep.
     let layers = |of: &_| memory(of).worst.peak_allocated;
     assert!(layers(&head) < layers(&full(&[("micro_batch_size", "2")])));
     // Under adapters PEFT trains a copy of the head.
@@ -101,7 +101,7 @@ fn trainings_of_rewards_and_classes_are_read() {
         [Field::TrainingObjective, Field::NumLabels].map(|field| value(&classes, field)),
         ["classify", "3"]
     );
-    // LLaMA-Factory's reward model keeps its output layer, whose logits it makes; rewards of steps are of tokens.
+    // LLaMA-Factory's reward model keeps its output layer, whose logits it computes; step rewards are per token.
     let factory = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: rm\nfinetuning_type: lora\ncutoff_len: 2048\nlearning_rate: 1e-4\n";
     let steps = axolotl.replace("reward_model", "process_reward_model");
     for text in [factory, steps.as_str()] {

@@ -1,4 +1,4 @@
-//! Memory of reinforcement learning against figures worked out by hand from the engines' own rules.
+//! Memory of reinforcement learning compared with figures computed by hand from the engines' own rules.
 
 use shardscope::estimate::{PhaseKind, RlMemory, Verdict, cached_token, device_peak, memory, parameters};
 use shardscope::launch::resolve;
@@ -9,10 +9,11 @@ use shardscope::units::Bytes;
 
 /// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
 const LAYERS: u64 = 8;
-const WIDTH: u64 = 1024;
-const VOCABULARY: u64 = 32_000;
-/// Parameters of the linear layers of one layer: queries and output, keys and values of 4 heads of 64, three of the MLP.
-const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * 256 + 3 * WIDTH * 2816;
+pub(super) const WIDTH: u64 = 1024;
+pub(super) const VOCABULARY: u64 = 32_000;
+/// Parameters of the linear layers of one layer: queries and output, keys and values of 4 heads of 64, three in the
+/// MLP.
+pub(super) const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * 256 + 3 * WIDTH * 2816;
 
 fn settings(set: &[(&str, &str)]) -> Resolution {
     let common = [
@@ -49,16 +50,16 @@ fn settings(set: &[(&str, &str)]) -> Resolution {
     resolve(&[], &settings)
 }
 
-fn plan(set: &[(&str, &str)]) -> Plan {
+pub(super) fn plan(set: &[(&str, &str)]) -> Plan {
     let resolution = settings(set);
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-fn rl(plan: &Plan) -> RlMemory {
+pub(super) fn rl(plan: &Plan) -> RlMemory {
     memory(plan).rl.expect("phases")
 }
 
-fn part(rl: &RlMemory, kind: PhaseKind, label: &str) -> Option<Bytes> {
+pub(super) fn part(rl: &RlMemory, kind: PhaseKind, label: &str) -> Option<Bytes> {
     let phase = rl.phases.iter().find(|phase| phase.kind == kind).expect("the phase");
     phase.breakdown.child(label).map(shardscope::explain::Breakdown::value)
 }
@@ -71,10 +72,10 @@ fn an_engine_holds_its_tensor_ranks_weights_and_its_share_of_the_memory() {
     let norms = (2 * LAYERS + 1) * WIDTH;
     let own = LAYERS * LINEAR / 2 + 2 * VOCABULARY * WIDTH / 2 + norms;
     assert_eq!(rl.engine.weights, Bytes::new(2 * own));
-    // vLLM: half of the device less the weights is cache and activations.
+    // vLLM: half of the device minus the weights is cache and activations.
     let capacity = plan.cluster().accelerator.memory;
     assert_eq!(rl.engine.kv_cache, Bytes::new(capacity.get() / 2 - 2 * own));
-    // Keys and values of two heads of 64 in 16 bits, of 8 layers.
+    // Keys and values of two heads of 64 in 16 bits, for 8 layers.
     assert_eq!(cached_token(plan.model(), 2), Bytes::new(2 * 2 * 64 * 2 * LAYERS));
     // vLLM's blocks hold 16 tokens each.
     assert_eq!(rl.engine.cache_tokens, rl.engine.kv_cache.get() / (16 * 2 * 2 * 64 * 2 * LAYERS) * 16);
@@ -92,12 +93,12 @@ fn phases_on_shared_accelerators_hold_what_the_others_leave() {
     let kinds: Vec<PhaseKind> = rl.phases.iter().map(|phase| phase.kind).collect();
     assert_eq!(kinds, [PhaseKind::Training, PhaseKind::WeightUpdate, PhaseKind::Rollout]);
     let totals = memory.ranks[0].totals;
-    // fp32 weights and two moments of an eighth of the model stay.
+    // fp32 weights and two moments for an eighth of the model remain.
     let shard = parameters(&kept).total.get() / 8;
     let left = part(rl, PhaseKind::Rollout, "trainer state left on the GPU").expect("what is left");
     assert_eq!(left, totals.between_steps.less(totals.gradients));
     assert!(left >= Bytes::new(12 * shard) && left < Bytes::new(12 * shard + (64 << 20)), "{left:?}");
-    // The engine asleep keeps graphs and context: its weights are not in the training phase.
+    // The sleeping engine keeps graphs and context: its weights are not in the training phase.
     assert_eq!(part(rl, PhaseKind::Training, "engine weights"), None);
     assert_eq!(part(rl, PhaseKind::Training, "engine CUDA graphs"), Some(Bytes::mib(2) * 256));
     // The largest tensor of the update: the embedding in fp32.
@@ -108,11 +109,11 @@ fn phases_on_shared_accelerators_hold_what_the_others_leave() {
         assert_eq!(sum, phase.breakdown.value());
     }
 
-    // Moved to the host, weights and moments are gone from the rollout phase.
+    // If offloaded to the host, weights and moments are absent from the rollout phase.
     let moved = self::rl(&plan(&[("offload_between_phases", "weights gradients optimizer")]));
     let left = part(&moved, PhaseKind::Rollout, "trainer state left on the GPU").expect("what is left");
     assert!(left < Bytes::mib(64), "{left:?}");
-    // Awake all the time, the engine is in the training phase too.
+    // An engine that never sleeps is in the training phase too.
     let awake = self::rl(&plan(&[("rollout_sleep", "false")]));
     assert!(part(&awake, PhaseKind::Training, "engine weights").is_some());
 }
@@ -139,7 +140,7 @@ fn the_phase_that_runs_out_is_named_and_decides_the_verdict() {
     assert!(!memory.fits && memory.verdict.name() == "out_of_memory");
     let text = shardscope::report::text::text(&full, &shardscope::advice::advised(&full).expect("a report"));
     assert!(text.contains("out of memory in rollout"), "{text}");
-    // A share that the weights fill leaves no cache: the engine does not start.
+    // A share that is filled by the weights leaves no cache: the engine does not start.
     let starved = self::rl(&plan(&[("rollout_memory_fraction", "0.001")]));
     assert_eq!((starved.cache_rollouts, starved.verdict().name()), (0, "out_of_memory"));
 }
@@ -163,8 +164,8 @@ fn models_beside_the_policy_stay_where_they_are_said_to_be() {
     assert_eq!(value(&hosted, PhaseKind::Critic), None);
 }
 
-/// A critic in its turn takes what the same model takes that has one value in the place of the output layer, and the policy's states
-/// beside it: with a micro-batch of its own, and layers that are kept where the policy's are computed again.
+/// In its own phase a critic needs the same as this model would with one value instead of the output layer, plus the
+/// policy's states: with its own micro-batch, and with kept layers where the policy's are recomputed.
 #[test]
 fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
     let policy = [("gradient_checkpointing", "true"), ("rl_critic", "host")];
@@ -184,14 +185,14 @@ fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
     let larger = [("micro_batch_size", "4"), ("num_micro_batches", "2"), again];
     assert_eq!(critic(&[("rl_critic_micro_batch", "4")]), alone(&larger));
     assert!(alone(&larger) > alone(&[again]));
-    // What the policy leaves is beside it, and on the host nothing of the critic is beside the policy.
+    // The policy's remaining state is held with the critic; a critic on the host holds nothing while the policy trains.
     let whole = rl(&plan(&policy));
     assert!(part(&whole, PhaseKind::Critic, "trainer state left on the GPU").is_some());
     assert_eq!(part(&whole, PhaseKind::Training, "critic"), None);
 }
 
-/// Models of another shape are what they are alone, cut as the policy is: a critic with its states, a reward model in 16 bits with one
-/// output, whose weights are gathered from the host or stay.
+/// Models with a different shape need the same as on their own, sharded like the policy: a critic with its states, a
+/// reward model in 16 bits with one output, whose weights are gathered from the host or stay.
 #[test]
 fn models_of_another_shape_take_what_they_take_alone() {
     let own = ("rl_critic_model", "Qwen/Qwen2.5-0.5B");
@@ -224,14 +225,14 @@ fn models_of_another_shape_take_what_they_take_alone() {
         rl(&plan(&[("rl_reward", place), ("rl_reward_model", own.1), ("rl_reward_micro_batch", "4")]))
     };
     let [host, device] = ["host", "device"].map(reward);
-    // All weights but the output layer, tied here, in 16 bits over 8 ranks, and the one output.
+    // All weights except the output layer, tied here, in 16 bits over 8 ranks, and the single output.
     let sharded = Bytes::new((494_032_768 + 896) * 2 / 8);
     assert_eq!(part(&device, PhaseKind::Training, "reward model"), Some(sharded));
     assert_eq!(part(&host, PhaseKind::Training, "reward model"), None);
     let forward =
         |rl: &RlMemory| part(rl, PhaseKind::Reward, "forward pass of the reward model").expect("a phase");
     assert_eq!(forward(&device), forward(&host) + sharded);
-    // While it scores the reference stands beside it, and its own weights are in what it takes.
+    // While it scores, the reference is held with it, and its own weights are part of its figure.
     let both = rl(&plan(&[
         ("rl_reward", "device"),
         ("rl_reward_model", own.1),
@@ -245,8 +246,8 @@ fn models_of_another_shape_take_what_they_take_alone() {
     assert!(elsewhere.phases.iter().all(|phase| phase.kind != PhaseKind::Reward));
 }
 
-/// What a critic has of its own may contradict a rule that the policy meets: then there is no answer without it. A pack of it may be
-/// longer than a model's positions, as the policy's may.
+/// A critic's own settings may violate a rule that the policy satisfies: then there is no answer without it. Its pack
+/// may be longer than the model's positions, like the policy's.
 #[test]
 fn a_critic_that_could_not_run_is_refused_by_name() {
     let packs = |tokens: &'static str| {
@@ -278,15 +279,15 @@ fn log_probabilities_are_taken_as_the_framework_takes_them() {
         memory(&plan).ranks[0].chunks[0].kept.get()
     };
     let logits = tokens * VOCABULARY;
-    // verl keeps the 16-bit logits, OpenRLHF a copy in fp32, TRL a 16-bit log-softmax: 2, 4 and 2 bytes an element.
+    // verl keeps the 16-bit logits, OpenRLHF a copy in fp32, TRL a 16-bit log-softmax: 2, 4 and 2 bytes per element.
     let [verl, open, trl] = ["verl", "openrlhf", "trl"].map(|framework| kept(framework, "none"));
     assert_eq!(open - verl, 2 * logits);
     assert_eq!(verl - trl, 4 * tokens);
-    // Accelerate hands a model's output on in fp32 under autocast, which TRL then keeps as it is.
+    // Accelerate passes on a model's output in fp32 under autocast, which TRL then keeps as it is.
     assert_eq!(kept("trl", "bf16"), kept("openrlhf", "bf16"));
 }
 
-/// Number formats that weights and gradients are sent in, each once.
+/// Number formats in which weights and gradients are sent, each once.
 fn sent_in(plan: &Plan) -> Vec<(&'static str, &'static str)> {
     let traffic = shardscope::estimate::traffic::traffic(plan);
     let data = traffic.dimensions.iter().flat_map(|dimension| &dimension.operations);
@@ -301,11 +302,11 @@ fn sent_in(plan: &Plan) -> Vec<(&'static str, &'static str)> {
 
 #[test]
 fn weights_are_gathered_in_the_format_they_run_in_and_gradients_reduced_as_the_framework_says() {
-    // verl states MixedPrecision(param_dtype=bfloat16, reduce_dtype=float32).
+    // verl sets MixedPrecision(param_dtype=bfloat16, reduce_dtype=float32).
     assert_eq!(sent_in(&plan(&[("reduce_dtype", "fp32")])), [("gradients", "fp32"), ("weights", "bf16")]);
-    // Nothing of it hangs on the rollouts: the engine alone would reduce in the format it gathers in.
+    // This does not depend on the rollouts: by itself the engine would reduce in the format in which it gathers.
     assert_eq!(sent_in(&plan(&[])), [("gradients", "bf16"), ("weights", "bf16")]);
-    // accelerate: parameters, reductions and buffers all in the format of its mixed precision.
+    // accelerate: parameters, reductions and buffers all have the format of its mixed precision.
     let tuned = [
         ("training_objective", ""),
         ("rl_framework", ""),
@@ -320,7 +321,7 @@ fn weights_are_gathered_in_the_format_they_run_in_and_gradients_reduced_as_the_f
     assert_eq!(sent_in(&plan(&deepspeed)), [("gradients", "bf16"), ("weights", "bf16")]);
 }
 
-/// Layouts of `plan` that a search finds, with what its report says of each.
+/// Layouts of `plan` found by a search, with the figures from the report of each.
 fn searched(plan: &Plan) -> (Walk, Vec<(Bytes, Verdict)>) {
     let mut walk = Walk::new(plan);
     while walk.step(u64::MAX) {}
@@ -335,7 +336,8 @@ fn searched(plan: &Plan) -> (Walk, Vec<(Bytes, Verdict)>) {
 
 #[test]
 fn a_search_judges_the_phase_that_holds_most_and_not_training_alone() {
-    // A critic that keeps everything for backward is fuller than the policy, and the engine's share fuller than both.
+    // A critic that keeps everything for backward has a higher peak than the policy, and the engine's share is higher
+    // than both.
     for more in [
         &[("rl_critic", "device"), ("rl_critic_recompute", "false"), ("rollout_memory_fraction", "0.3")][..],
         &[("rollout_sleep", "false")],
@@ -350,11 +352,11 @@ fn a_search_judges_the_phase_that_holds_most_and_not_training_alone() {
         let all = exhaust(&Space::from_plan(&plan));
         assert_eq!(walk.best().first(), all.best.as_ref());
     }
-    // No layout helps where the engine takes more than there is beside the trainer.
+    // No layout helps if the engine needs more than the trainer leaves.
     let full = plan(&[("rollout_memory_fraction", "0.99"), ("rollout_sleep", "false")]);
     assert_eq!(memory(&full).verdict, Verdict::OutOfMemory);
     assert_eq!(device_peak(&full).1, Verdict::OutOfMemory);
-    // Where it lacks is said of the phase: training alone would fit.
+    // The shortage is reported for the phase: training alone would fit.
     match why_not(&Ok(full.clone()), &plan(&[])) {
         WhyNot::OutOfMemory(lack) => {
             assert_eq!((lack.at, lack.by > Bytes::ZERO), ("training", true), "{lack:?}")

@@ -1,4 +1,4 @@
-//! Groups by rule instead of lists: what the rule gives is what a list has, and a million ranks make a small document.
+//! Groups given by rule instead of lists: the rule gives the same as a list, and a million ranks give a small document.
 
 use serde_json::Value;
 use shardscope::advice::advised;
@@ -12,7 +12,7 @@ use super::bounds::processor_seconds;
 use super::drafts::draft;
 use super::random::Random;
 
-/// The ranks of member `place` of group `group`, from the document's own words alone.
+/// The ranks of member `place` of group `group`, only from what the document says.
 fn by_rule(rule: &Value, group: u64, place: u64) -> u64 {
     let offset = |axes: &Value, mut index: u64| {
         let mut sum = 0;
@@ -74,7 +74,7 @@ fn rules_give_the_groups() {
     assert!(kinds > 6_000 && without * 50 < kinds, "{without} of {kinds} without a rule");
 }
 
-/// A GPT on so many nodes of eight GPUs.
+/// A GPT on this many nodes with eight GPUs each.
 fn document(nodes: u64, lists: Lists) -> String {
     let flags = format!(
         "--num-layers 96 --hidden-size 12288 --num-attention-heads 96 --seq-length 2048 --max-position-embeddings 2048 \
@@ -111,7 +111,7 @@ fn a_million_gpus_make_a_small_document() {
     assert_eq!(gpus["first"][0], "n16384_g0");
 }
 
-/// Up to 4,096 ranks, and wherever all is asked for, groups and labels are lists.
+/// Up to 4,096 ranks, and if everything is requested, groups and labels are lists.
 #[test]
 fn lists_are_whole_where_they_are_asked_for() {
     let of = |nodes, lists| -> Value { serde_json::from_str(&document(nodes, lists)).expect("JSON") };

@@ -1,4 +1,4 @@
-//! Tensors kept for backward against what autograd really saved: equal to the byte, per operation, per layer,
+//! Tensors kept for backward compared with what autograd actually saved: equal to the byte, per operation, per layer,
 //! per block of layers, and outside of the layers.
 
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn module(name: &Value) -> RecomputeModule {
     }
 }
 
-/// Megatron's module that saves a tensor of ours first.
+/// The Megatron module that first saves one of our tensors.
 fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
     let kernel = x.recipe().attention_kernel;
     let output_is_shared = kernel == AttentionKernel::Fused || (kernel == AttentionKernel::Flash && x.b == 1);
@@ -225,7 +225,7 @@ fn every_kept_byte_is_known() {
         let layer = layer_operators(&x, kind(&plan));
         let kept: u64 = by_saver(&x, &layer).values().sum();
         if let Some(received) = case["received"].as_u64() {
-            // Where routing was not balanced: the difference is the experts' bytes per received copy.
+            // If routing was not balanced, the difference equals the experts' bytes per received copy.
             let each = (x.h + 3 * x.moe.ffn) * x.width + x.moe.probability;
             let more = int(&case, "layer") - kept;
             assert_eq!(more, (received - x.moe.received) * each, "{id}");

@@ -1,5 +1,5 @@
-//! Saved tensors that wait on the host (`torch.autograd.graph.save_on_cpu`): what goes there, against a recorded run, and what is
-//! left on the device.
+//! Saved tensors offloaded to the host (`torch.autograd.graph.save_on_cpu`): what is offloaded, compared with a
+//! recorded run, and what remains on the device.
 
 use shardscope::advice::advised;
 use shardscope::estimate::time::time;
@@ -41,7 +41,7 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-/// Every tensor goes as often as it is saved, parameters too.
+/// Every tensor is copied as often as it is saved, including parameters.
 #[test]
 fn what_goes_to_the_host_is_what_torch_was_seen_to_copy() {
     const RECORDED: &str = include_str!("../data/activations/saved_on_host.tsv");
@@ -61,7 +61,7 @@ fn what_goes_to_the_host_is_what_torch_was_seen_to_copy() {
     assert_eq!(runs, 3);
 }
 
-/// Of 32 layers' inputs none waits on the device; the loss's own tensors are there when it runs backward.
+/// Of 32 layers' inputs none is held on the device; the loss's own tensors are there when it runs backward.
 #[test]
 fn the_device_keeps_what_the_operator_at_work_saved() {
     const TOKENS: u64 = 4096;
@@ -83,7 +83,8 @@ fn the_device_keeps_what_the_operator_at_work_saved() {
     let one_input = TOKENS * 4096 * 2;
     let (kept, moved) = (large("32", "false"), large("32", "true"));
     assert_eq!(sent_to_host(&kept).get(), 0);
-    // With gradients of an earlier micro-batch both are fullest in the last layer's backward, so that 31 other layers' inputs are what is gone.
+    // With gradients from an earlier micro-batch both peaks are in the last layer's backward, so the difference is the
+    // inputs of 31 other layers.
     assert!(
         memory(&kept).ranks[0].within == memory(&moved).ranks[0].within,
         "{}",
@@ -91,7 +92,7 @@ fn the_device_keeps_what_the_operator_at_work_saved() {
     );
     let gone = totals(&kept).peak_allocated.get() - totals(&moved).peak_allocated.get();
     assert_eq!(gone, 31 * one_input);
-    // More layers leave more on the host and nothing on the device.
+    // More layers offload more to the host and leave nothing on the device.
     let [few, many] = ["32", "64"].map(|layers| large(layers, "true"));
     assert_eq!(totals(&few).activations, totals(&many).activations);
     assert_eq!(sent_to_host(&many).get() - sent_to_host(&few).get(), 32 * one_input);
@@ -101,7 +102,7 @@ fn the_device_keeps_what_the_operator_at_work_saved() {
     assert!(time(&moved).step > time(&kept).step);
 }
 
-/// Advice and search leave the layers recomputed: what they would send otherwise is not known.
+/// Advice and search keep the layers recomputed: what would be offloaded otherwise is not known.
 #[test]
 fn no_advice_leaves_what_is_known() {
     let size = [("num_layers", "4"), ("vocab_size", "1000"), ("seq_length", "32"), ("micro_batch_size", "1")];
@@ -119,7 +120,7 @@ fn no_advice_leaves_what_is_known() {
     assert!(Plan::new(model.clone(), cluster.clone(), layout.clone(), recipe).is_err());
 }
 
-/// Nothing is said of what was not recorded.
+/// No figures are given for cases that were not recorded.
 #[test]
 fn other_saved_tensors_on_the_host_stop_the_verdict() {
     let size = [("num_layers", "2"), ("vocab_size", "1000"), ("seq_length", "32"), ("micro_batch_size", "1")];

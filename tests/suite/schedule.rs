@@ -1,4 +1,4 @@
-//! Orders of micro-batches against Megatron-LM's own and against what their papers claim.
+//! Orders of micro-batches compared with Megatron-LM's own and with the claims of their papers.
 //!
 //! `data/megatron/schedules.jsonl`: warm-up counts and interleaved forward order, run at d98e8a64.
 //! `data/megatron/inflight.jsonl`: chunk steps held per rank, counted by running its schedules.
@@ -114,7 +114,7 @@ fn the_2023_code_keeps_everything_with_few_micro_batches() {
     assert_eq!(Order::new(legacy(8)).peak(3, &[1, 1]), 5);
 }
 
-/// Every pass of every micro-batch on every chunk exactly once, and no stage waits for ever.
+/// Every pass of every micro-batch on every chunk exactly once, and no stage waits forever.
 #[test]
 fn every_order_is_complete_and_runs() {
     for kind in KINDS {
@@ -146,13 +146,13 @@ fn every_order_is_complete_and_runs() {
     }
 }
 
-/// Schedules of a normal run; `SHARDSCOPE_PLANS=100000` asks for more.
+/// Schedules in a normal run; `SHARDSCOPE_PLANS=100000` requests more.
 const SCHEDULES: u64 = 2_000;
-/// Schedules that a processor takes at once, a whole number of times all kinds.
+/// Schedules per thread at a time, a multiple of the number of kinds.
 const AT_ONCE: u64 = 50;
 
-/// Random schedules, uneven stages and messages among them: every event begins and ends when the slow reference says,
-/// to the last bit.
+/// Random schedules, including uneven stages and messages: every event begins and ends when the slow reference says, to
+/// the last bit.
 #[test]
 fn every_event_is_timed_as_by_sweeping() {
     let wanted = wanted(SCHEDULES);
@@ -167,14 +167,14 @@ fn every_event_is_timed_as_by_sweeping() {
     assert!(events > 150 * wanted && blocked * 5 > wanted, "{events} events, {blocked} with blocking sends");
 }
 
-/// How many events a schedule drawn from `random` has, and whether its sends block.
+/// The number of events in a schedule drawn from `random`, and whether its sends block.
 fn timed_as_by_sweeping(kind: PipelineSchedule, random: &mut Random) -> (u64, bool) {
     let stages = 1 + random.below(12) as u32;
     let chunks = 1 + random.below(4) as u32;
     let group = stages + random.below(4) as u32;
     let mut micro_batches = 1 + random.below(40) as u32;
     if chunks > 1 && micro_batches % group < stages {
-        // Interleaving waits for ever on fewer than p micro-batches behind full groups; plans with them are refused.
+        // Interleaving waits forever with fewer than p micro-batches after full groups; such plans are rejected.
         micro_batches = micro_batches.next_multiple_of(group);
     }
     let shape = Shape {
@@ -202,7 +202,7 @@ fn timed_as_by_sweeping(kind: PipelineSchedule, random: &mut Random) -> (u64, bo
     (events, durations.blocking)
 }
 
-/// Times of every stage of its own, some of them nothing.
+/// Different times for every stage, some of them zero.
 fn uneven(shape: &Shape, random: &mut Random) -> StageDurations {
     let mut durations = StageDurations::even(shape, times(1.0, 1.0, 1.0), Seconds::ZERO);
     let mut draw = |most: u64| Seconds::new(random.below(most) as f64 / 64.0);
@@ -254,7 +254,7 @@ fn zero_bubble_v_has_none_when_passes_take_equally_long() {
     }
 }
 
-/// DualPipe's repository: bubble (p/2 - 1)(F&B + B - 3W), here with nothing overlapped: F&B = F + B.
+/// DualPipe's repository: bubble (p/2 - 1)(F&B + B - 3W), here without overlap: F&B = F + B.
 #[test]
 fn dual_pipe_bubbles_are_as_published() {
     for (p, m) in [(4, 16), (8, 20), (8, 32), (16, 64)] {
@@ -279,7 +279,7 @@ fn folded_orders_hold_what_their_paper_says() {
             let order = Order::new(shape(kind, p, 2, 6 * p));
             (0..p).map(|stage| order.peak(stage, &[1, 1])).max().unwrap()
         };
-        // In half stages: a micro-batch of a stage is two of them.
+        // In half stages: each micro-batch of a stage counts as two.
         assert_eq!(most(PipelineSchedule::ZeroBubbleV), u64::from(2 * p), "V-ZB p = {p}");
         let half = most(PipelineSchedule::VHalf);
         assert!(half <= u64::from(p + 2 + 1), "V-Half {half} p = {p}");

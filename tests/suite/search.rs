@@ -15,7 +15,7 @@ fn plan(gpus: u64, more: &str) -> Plan {
     plan_from_flags(&flags, gpus, 8, "H100-SXM").expect("a plan")
 }
 
-/// Some of the space: what a test has the time for without optimisation.
+/// Part of the search space: what a test can cover without optimisation.
 fn some() -> Choices {
     Choices::default()
         .with(Dimension::Context, Values::Stated)

@@ -1,11 +1,11 @@
-//! What the reader sees when the text is not what it should be, and what follows when it is.
+//! What the user sees if the text is not as it should be, and what follows if it is.
 
 use shardscope::launch::Origin;
 use shardscope::link::{Shared, decode, encode};
 use shardscope::session::{EXAMPLE, Event, Pinned, State, UserInput, apply};
 use shardscope::source::{Diagnostic, Severity};
 
-/// The state after the box holds `text` for a while.
+/// The state after the box has held `text` for a while.
 fn after(text: &str) -> State {
     let state = apply(State::default(), Event::Edit(text.to_owned()));
     apply(state, Event::Settle)
@@ -16,7 +16,7 @@ fn example(from: &str, to: &str) -> String {
     EXAMPLE.replace(from, to)
 }
 
-/// No report stands there, and an error says `part` and, where `place` is given, points there.
+/// Checks that there is no report, and that an error contains `part` and, if `place` is given, points there.
 #[track_caller]
 fn refused(text: &str, part: &str, place: Option<&str>) -> Diagnostic {
     let state = after(text);
@@ -69,8 +69,7 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
         example("torchrun $DISTRIBUTED_ARGS pretrain_gpt.py", "").replace("GPUS_PER_NODE=8\nNNODES=2", "");
     refused(&text, "number of GPUs is not stated", None);
     let state = after(&text);
-    let asked: Vec<&str> =
-        state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
+    let asked: Vec<&str> = state.answer.resolution.questions.iter().map(|asked| asked.name()).collect();
     assert!(asked.contains(&"world_size"), "{asked:?}");
     let answered = |state, name: &str, value: &str| {
         apply(state, Event::Set { name: name.to_owned(), value: value.to_owned() })
@@ -79,7 +78,7 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
     assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
 }
 
-/// Of a text with a condition that it does not decide not everything is understood, whatever it comes to.
+/// A text with an undecided condition is not fully understood, whatever its result.
 #[test]
 fn a_condition_that_is_not_decided_is_counted() {
     assert_eq!(after(EXAMPLE).answer.undecided(), 0);
@@ -89,7 +88,7 @@ fn a_condition_that_is_not_decided_is_counted() {
     assert_eq!(state.answer.undecided(), 1);
 }
 
-/// An answer that is a whole line of text, which a link carries like any other.
+/// An answer that is an entire line of text, which a link carries like any other.
 #[test]
 fn the_line_that_starts_a_program_is_an_answer() {
     let program = "parser = HfArgumentParser((ModelArguments, TrainingArguments))\n\
@@ -98,7 +97,7 @@ fn the_line_that_starts_a_program_is_an_answer() {
     let line = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 2048 --bf16 True \
         --per_device_train_batch_size 1";
     let open = after(program);
-    let asked: Vec<&str> = open.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
+    let asked: Vec<&str> = open.answer.resolution.questions.iter().map(|asked| asked.name()).collect();
     assert_eq!(asked, ["command_line"]);
     let set = Event::Set { name: "command_line".to_owned(), value: line.to_owned() };
     let state = apply(open, set);
@@ -226,7 +225,7 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
             timeline.picture(window).paths.iter().map(|(_, path)| path.matches('M').count()).sum()
         };
         let all = boxes(Viewport::WHOLE);
-        // Each stage's passes, and what ends its step.
+        // Each stage's passes, and the end of its step.
         assert_eq!(all as u64, (u64::from(micro_batches) * 2 + 1) * u64::from(timeline.lanes()));
         let near = Viewport { from: 0.5, length: 0.1 };
         assert!(boxes(near) > 0 && boxes(near) < all / 5, "a tenth of the step has a tenth of the work");
@@ -253,7 +252,7 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
     }
 }
 
-/// Passes that take no time change the memory at once: the curve once divided by their length.
+/// Passes of zero duration change the memory at once: the curve once divided by their length.
 #[test]
 fn passes_of_no_time_have_their_place_in_the_curve() {
     use shardscope::schedule::{ChunkTime, StageDurations};
@@ -269,7 +268,7 @@ fn passes_of_no_time_have_their_place_in_the_curve() {
     }
 }
 
-/// Where more boxes would be drawn than can be seen, columns are sampled: every lane is still busy end to end.
+/// If more boxes would be drawn than can be seen, columns are sampled: every lane is still busy throughout.
 #[test]
 fn a_large_schedule_is_sampled() {
     use shardscope::session::schedule::{StepTimeline, Viewport};
@@ -286,7 +285,7 @@ fn a_large_schedule_is_sampled() {
     assert!(!timeline.picture(Viewport { from: 0.3, length: 0.01 }).numbers.is_empty());
 }
 
-/// Every schedule the example's layers and micro-batches allow: what frees the pipeline of waiting holds more.
+/// Every schedule that the example's layers and micro-batches allow: a smaller bubble needs more memory.
 #[test]
 fn schedules_trade_memory_for_the_bubble() {
     use shardscope::session::schedule::alternatives;
@@ -308,7 +307,7 @@ fn schedules_trade_memory_for_the_bubble() {
     assert!(twice.get() > held.get() / 10 * 16, "{held:?} {twice:?}");
 }
 
-/// Every term between what torch counts and what the device shows can be left out.
+/// Every term between torch's count and the device's can be left out.
 #[test]
 fn terms_of_the_device_can_be_left_out() {
     let shown = after(EXAMPLE).shown.expect("a plan");

@@ -1,4 +1,4 @@
-//! Weights that are sharded over replicas: what every micro-batch waits for, worked out by hand.
+//! Weights sharded over replicas: what every micro-batch waits for, computed by hand.
 
 use shardscope::estimate::compute::Calibration;
 use shardscope::estimate::memory;
@@ -10,7 +10,8 @@ use shardscope::units::BytesPerSecond;
 use super::epilogue::{ALL, ENDS, part, replicas, routed, same, timed, whole};
 use super::formats::resolved;
 
-/// Sharded weights come for both passes of every micro-batch and their gradients go: what is longer than its pass stands alone.
+/// Sharded weights are gathered for both passes of every micro-batch and their gradients scattered: communication
+/// longer than its pass determines the time.
 #[test]
 fn sharded_weights_wait_where_they_are_longer_than_their_pass() {
     let mut draft = replicas(4);
@@ -21,7 +22,7 @@ fn sharded_weights_wait_where_they_are_longer_than_their_pass() {
     let ring = 0.75 * ALL as f64 / 1e8;
     let slow = timed(&draft);
     let chunk = slow.schedule.durations.chunks[0][0];
-    // A pass is as long as its messages.
+    // A pass takes as long as its messages.
     same(chunk.forward.get(), ring * 2.0);
     same(chunk.backward.get() + chunk.weight.get(), ring * (2.0 + 4.0));
     draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
@@ -30,11 +31,12 @@ fn sharded_weights_wait_where_they_are_longer_than_their_pass() {
     let free = quick.schedule.durations.chunks[0][0];
     let passes = free.forward.get() + free.backward.get() + free.weight.get();
     same(part(&slow, "data"), 3.0 * (ring * 8.0 - passes));
-    // Nothing overlapped: on top of the passes.
+    // Without overlap: in addition to the passes.
     same(slow.upper_bound.get() - quick.upper_bound.get(), 3.0 * ring * 8.0 * (1.0 - 1e-7));
 }
 
-/// Second shards in each node of eight: weights come over the network for the first forward of four, and from the node after.
+/// Second shards within each node of eight: weights come over the network for the first of four forward passes, and
+/// from within the node afterwards.
 #[test]
 fn second_shards_are_made_by_the_first_forward() {
     let mut draft = replicas(16);
@@ -45,12 +47,12 @@ fn second_shards_are_made_by_the_first_forward() {
     draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e6);
     draft.layout.second_shards = 8;
     let all = ALL as f64;
-    // Eight cards of a node at once carry less than its link.
+    // The eight network cards of a node together are slower than its link.
     let (far, near) = (15.0 / 16.0 * all / 8e6, 7.0 / 8.0 * all / 1e8);
     let chunk = timed(&draft).schedule.durations.chunks[0][0];
     same(chunk.forward.get(), 2.0 * (far * 0.25 + near * 0.75));
     same(chunk.backward.get() + chunk.weight.get(), 2.0 * near + 4.0 * far);
-    // With nothing overlapped all of it comes on top of the passes.
+    // Without overlap all of it is added to the passes.
     let slow = timed(&draft).upper_bound.get();
     draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e16);
     draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e14);
@@ -59,7 +61,8 @@ fn second_shards_are_made_by_the_first_forward() {
     assert!(((slow - quick) / all_batches - 1.0).abs() < 1e-9, "{slow} {quick} {all_batches}");
 }
 
-/// What hides takes an eighth of its time from the arithmetic beside it, over the network by the part of the link that it fills.
+/// Hidden communication slows down concurrent arithmetic by an eighth of its time, over the network in proportion to
+/// the used fraction of the link.
 #[test]
 fn hidden_weights_cost_what_their_ring_takes() {
     for (ranks, rate, share) in [(4, 1e15, 1.0), (16, 8e13, 0.08)] {
@@ -76,11 +79,12 @@ fn hidden_weights_cost_what_their_ring_takes() {
     }
 }
 
-/// Where experts and the rest go round different rings, the one that moves more says what hiding costs; one of a single rank
-/// moves nothing.
+/// If experts and the other weights use different rings, the one that moves more determines the cost of hiding; a ring
+/// with a single rank moves nothing.
 #[test]
 fn the_ring_that_moves_most_says_what_hiding_costs() {
-    // Sixteen ranks in two nodes: eight cards of a node at once for dense weights, one for the two replicas of an expert.
+    // Sixteen ranks in two nodes: the eight network cards of a node together for dense weights, one for the two
+    // replicas of an expert.
     for (expert, width, share) in [(8, 512, 0.01), (8, 128, 0.08), (16, 1024, 0.08)] {
         let mut draft = replicas(16);
         draft.recipe.dp_sharding = DpSharding::Parameters;
@@ -102,7 +106,7 @@ fn the_ring_that_moves_most_says_what_hiding_costs() {
 /// `tests/record/deepspeed_buckets.py`.
 const BUCKETS: &str = include_str!("../data/activations/deepspeed_buckets.tsv");
 
-/// Bytes allocated at the peak of a Trainer's run of Qwen2.5 7B beside `files`.
+/// Bytes allocated at the peak of a Trainer run of Qwen2.5 7B, with `files` in addition.
 fn peak_beside(files: &[(&str, &str)], launcher: &str, more: &str) -> u64 {
     let script = format!(
         "{launcher} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 \
@@ -116,7 +120,7 @@ fn peak_beside(files: &[(&str, &str)], launcher: &str, more: &str) -> u64 {
     memory(&plan).ranks[0].totals.peak_allocated.get()
 }
 
-/// The same under DeepSpeed's configuration of a stage, `more` of which is said.
+/// The same under DeepSpeed's configuration of a stage, with the keys in `more`.
 fn peak_of_stage(stage: u64, more: &str) -> u64 {
     let config =
         format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{"stage": {stage}{more}}}}}"#);
@@ -125,8 +129,9 @@ fn peak_of_stage(stage: u64, more: &str) -> u64 {
 
 const NOT_CONTIGUOUS: &str = r#", "contiguous_gradients": false"#;
 
-/// DeepSpeed's buffers of gradients to be reduced, which configurations size: what ZeRO-1 and 2 were recorded to make of each, and one of
-/// ZeRO-3 (`deepspeed/runtime/zero/stage3.py:_setup_for_real_optimizer`). They had been passed over.
+/// DeepSpeed's gradient reduction buffers, whose sizes are configurable: what ZeRO-1 and 2 were recorded to allocate
+/// for each, and one for ZeRO-3 (`deepspeed/runtime/zero/stage3.py:_setup_for_real_optimizer`). They were formerly not
+/// counted.
 #[test]
 fn buckets_of_deepspeed_are_as_large_as_its_configuration_says() {
     let with = |contiguous: &str, overlap: &str, elements: &str| {
@@ -155,8 +160,9 @@ fn buckets_of_deepspeed_are_as_large_as_its_configuration_says() {
     }
 }
 
-/// Where no size is stated it is DeepSpeed's own, 5e8 elements, and "auto" is the square of the width (`transformers/integrations/deepspeed.py:
-/// trainer_config_finalize`). Neither had been counted, 1 or 2 GB of a peak.
+/// The default size is DeepSpeed's own, 5e8 elements, and "auto" is the square of the width
+/// (`transformers/integrations/deepspeed.py:trainer_config_finalize`). Neither was formerly counted, 1 or 2 GB of a
+/// peak.
 #[test]
 fn buckets_of_deepspeed_that_nobody_sized_are_its_own() {
     let buffers = |stage: u64, more: &str| peak_of_stage(stage, more) - peak_of_stage(stage, NOT_CONTIGUOUS);
@@ -174,7 +180,7 @@ fn buckets_of_deepspeed_that_nobody_sized_are_its_own() {
     ] {
         assert_eq!(buffers(stage, more), 2 * elements, "ZeRO-{stage}{more}");
     }
-    // accelerate's own file states none; ms-swift's and XTuner's files by their names have sizes of their own.
+    // accelerate's own file states none; the named files of ms-swift and XTuner have their own sizes.
     for stage in [1, 2, 3] {
         let file = format!(
             "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: {stage}\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"

@@ -1,4 +1,4 @@
-//! Links of settings: the same plan without the script, with nothing that could be left out.
+//! Links with settings: the same plan without the script, with nothing unnecessary in them.
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -10,7 +10,7 @@ use shardscope::source::Source;
 use super::drafts::int;
 use super::resolve::resolved;
 
-/// The link of `resolution` makes its plan, and that plan's link is the same again; gives the link.
+/// Checks that the link of `resolution` gives its plan, and that plan's link is identical; returns the link.
 #[track_caller]
 fn check(id: &str, resolution: &Resolution) -> String {
     let settings = minimal_settings(resolution).unwrap_or_else(|| panic!("{id}: settings cannot say it"));

@@ -1,7 +1,8 @@
-//! Generated scripts through this reader and through real bash: the same final arguments.
+//! Generated scripts evaluated by this reader and by real bash: the same final arguments.
 //!
 //! `data/launch/bash.txt` holds scripts (by seed) with what bash 5.2 printed for them, so that the comparison does not
-//! need bash; where bash is on the path, fresh scripts go through both. `RECORD=1 cargo test shell_bash` writes the file anew.
+//! need bash; if bash is on the path, fresh scripts are evaluated by both. `RECORD=1 cargo test shell_bash` rewrites
+//! the file.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -11,15 +12,15 @@ use shardscope::source::Source;
 
 use super::bash_writer::Writer;
 
-/// Scripts kept with bash's answer.
+/// Number of scripts stored with bash's answer.
 const RECORDED: usize = 180;
-/// Scripts that go through bash itself where it is at hand.
+/// Number of scripts evaluated by bash itself if it is available.
 const FRESH: u64 = 200;
-/// Their first seed, past those recorded.
+/// Their first seed, beyond the recorded ones.
 const FIRST_FRESH: u64 = 10_000;
 const FILE: &str = "tests/data/launch/bash.txt";
 
-/// The arguments that this reader finds, one in brackets on each line.
+/// The arguments that this reader finds, one per line in brackets.
 fn ours(text: &str) -> String {
     let script: Script = evaluate(&Source::new(text), &Environment::default());
     let values = script.variable("ARGS").map(|variable| variable.values.clone()).unwrap_or_default();
@@ -29,7 +30,7 @@ fn ours(text: &str) -> String {
     })
 }
 
-/// What bash prints, or nothing when it complains; none where there is no bash.
+/// What bash prints, or nothing if it reports an error; none if bash is not available.
 fn theirs(text: &str) -> Option<Option<String>> {
     let whole = format!("{text}\nprintf '[%s]\\n' \"${{ARGS[@]}}\"\n");
     let mut bash = Command::new("bash");
@@ -38,7 +39,7 @@ fn theirs(text: &str) -> Option<Option<String>> {
     Some(out.stderr.is_empty().then(|| String::from_utf8_lossy(&out.stdout).into_owned()))
 }
 
-/// The scripts on which the two disagree, the first of them in full.
+/// Checks that no scripts give different results, and reports the first difference in full.
 #[track_caller]
 fn check<'a>(cases: impl Iterator<Item = (u64, &'a str, &'a str)>) {
     let mut first = None;
@@ -72,7 +73,7 @@ fn recorded_scripts_give_the_arguments_that_bash_gave() {
     check(entries.into_iter());
 }
 
-/// Writes the scripts that bash runs without a complaint, with what it prints.
+/// Writes the scripts that bash runs without an error, with what it prints.
 fn record() {
     let mut out = String::new();
     let answered = (0..).filter_map(|seed| {
@@ -92,7 +93,7 @@ fn fresh_scripts_agree_with_bash_where_there_is_one() {
         (0..FRESH).map(|seed| (FIRST_FRESH + seed, Writer::script(FIRST_FRESH + seed))).collect();
     let answers: Vec<_> = scripts.iter().map(|(_, text)| theirs(text)).collect();
     if answers.iter().all(Option::is_none) {
-        // Without bash the recorded answers stand alone; the scripts must still be read without a word of complaint.
+        // Without bash there are only the recorded answers; the scripts must still be read without any diagnostic.
         for (_, text) in &scripts {
             let script = evaluate(&Source::new(text), &Environment::default());
             assert!(script.diagnostics.is_empty(), "{:?}\n{text}", script.diagnostics);

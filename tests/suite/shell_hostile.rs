@@ -1,4 +1,4 @@
-//! Hostile texts end, and what is kept of them stays small.
+//! Hostile texts terminate, and what is kept of them stays small.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -10,7 +10,7 @@ use shardscope::source::{Code, Severity, Source, render};
 use super::drawn::{Damage, config};
 use super::hostile::texts;
 
-/// Bytes of the long texts; the benchmark takes megabytes.
+/// Bytes of the long texts; the benchmark uses megabytes.
 const SIZE: usize = 30_000;
 
 /// Bytes of text that a script keeps in its values.
@@ -76,14 +76,14 @@ fn texts_that_are_no_scripts_are_told_so() {
     }
 }
 
-/// Signs that mean something in bash, and bytes of others.
+/// Characters with a meaning in bash, and others.
 const SIGNS: [&str; 44] = [
     "\"", "'", "`", "$", "(", ")", "{", "}", "[", "]", "<", ">", "|", "&", ";", "#", "\\", "\n", " ", "\t",
     "=", "!", "~", "*", "?", "@", "%", "^", "+", "-", "/", ":", ",", ".", "0", "a", "Z", "_", "\0", "\u{a0}",
     "\u{fffd}", "$(", "<<", "${",
 ];
 
-/// What is done to a script: most often a sign is put in.
+/// Ways to damage a script: most often a character is inserted.
 fn damages() -> impl Strategy<Value = Damage> {
     prop_oneof![
         2 => select(&SIGNS).prop_map(Damage::Insert),

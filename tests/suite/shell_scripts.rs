@@ -1,8 +1,8 @@
-//! Launch scripts of our own making, one for each way of writing them, beside what they come to.
+//! Our own launch scripts, one for each way of writing them, with their expected results.
 //!
-//! `NAME.sh` lies beside `NAME.expected`: the launcher, the world, every argument with the place a click goes to, what is
-//! asked, what is said, what is written to files. Lines `# args: ...` and `# env: NAME=VALUE` in a script give it a call line
-//! and an environment. `RECORD=1 cargo test shell_scripts` writes the expectations anew, for review.
+//! For each `NAME.sh` there is a `NAME.expected`: the launcher, the world, every argument with the position to which a
+//! click leads, questions, diagnostics, and written files. Lines `# args: ...` and `# env: NAME=VALUE` in a script give
+//! it arguments and an environment. `RECORD=1 cargo test shell_scripts` rewrites the expectations, for review.
 
 use std::fmt::Write;
 use std::fs;
@@ -54,7 +54,7 @@ fn place(source: &Source, span: Option<Span>) -> String {
     }
 }
 
-/// What a script comes to, a line for each fact.
+/// The result of a script, one line per fact.
 fn summary(text: &str) -> String {
     let (source, launch) = launched(text);
     let mut out = String::new();
@@ -93,7 +93,7 @@ fn summary(text: &str) -> String {
     }
     let reading = launch.reading();
     for question in &reading.questions {
-        line(format!("? {} [{}] {}", question.name, question.choices.join(" "), question.prompt));
+        line(format!("? {} [{}] {}", question.name(), question.choices.join(" "), question.prompt));
     }
     for diagnostic in &launch.diagnostics {
         line(format!(

@@ -7,7 +7,7 @@ use shardscope::source::Source;
 
 use crate::formats::resolved;
 
-/// A GPT on 8 replicas: what each holds per parameter.
+/// Checks what each of 8 replicas of a GPT holds per parameter.
 #[track_caller]
 fn check(flags: &str, weights: f64, gradients: f64, optimizer: f64) {
     const MODEL: &str = "--num-layers 4 --hidden-size 2048 --num-attention-heads 16 --seq-length 1024 \
@@ -18,7 +18,7 @@ fn check(flags: &str, weights: f64, gradients: f64, optimizer: f64) {
     let held =
         [totals.parameters, totals.gradients, totals.optimizer].map(|bytes| bytes.get() as f64 / count);
     for (held, expected) in held.into_iter().zip([weights, gradients, optimizer]) {
-        // Buckets are padded to whole shards.
+        // Buckets are padded to full shards.
         assert!(
             (held - expected).abs() <= 2e-3 * expected.max(0.1),
             "{flags}: {held:?}, expected {expected}"
@@ -50,8 +50,9 @@ fn precision_aware_adam_keeps_the_masters_lower_half() {
     check(&format!("{AWARE} --optimizer-cpu-offload --optimizer-offload-fraction 0.5"), 2.0, 4.0, 5.0 / 8.0);
 }
 
-/// Transformer Engine's FusedAdam beside Automodel's bf16 weights (`transformer_engine/pytorch/optimizers/fused_adam.py:initialize_state`):
-/// an int16 of each parameter, and two moments in fp32; PyTorch's steps the parameters with moments in their own type.
+/// Transformer Engine's FusedAdam with Automodel's bf16 weights
+/// (`transformer_engine/pytorch/optimizers/fused_adam.py:initialize_state`): an int16 per parameter, and two moments in
+/// fp32; PyTorch's updates the parameters with moments in their own type.
 #[test]
 fn fused_adam_keeps_the_halves_that_bf16_weights_lack() {
     let read = |optimizer: &str| {
@@ -79,7 +80,7 @@ fn fused_adam_keeps_the_halves_that_bf16_weights_lack() {
     assert_eq!(bytes, 4 * count);
     let (bytes, count) = optimizer(&format!("{FUSED}, {HALVES}, exp_avg_dtype: torch.float32, lr: 1.0e-5"));
     assert_eq!(bytes, 10 * count);
-    // A step makes fp32 copies of narrower states; without the halves its fp32 weights are whole.
+    // A step makes fp32 copies of narrower states; without the halves its fp32 weights are held in full.
     for other in ["master_weights: true", "lr: 1.0e-5", &format!("{HALVES}, exp_avg_dtype: torch.bfloat16")] {
         let stopped = read(&format!("{FUSED}, {other}")).not_modelled;
         assert!(stopped.iter().any(|item| item.name == "optimizer._target_"), "{other}: {stopped:?}");
@@ -104,8 +105,9 @@ fn megatron_fsdp_shards_as_zero_does() {
     check(&fsdp("optim_grads_params"), 2.0 / 8.0, 4.0 / 8.0, 12.0 / 8.0);
 }
 
-/// Adam-mini's own states of a small Qwen2 (`tests/record/adam_mini_states.py`, adam-mini 1.1.1): a momentum of 526,592 bytes and means of
-/// 7,492. Here a mean stands for each row of queries and keys, where there is one for a head, and for each element of a norm.
+/// Adam-mini's own states for a small Qwen2 (`tests/record/adam_mini_states.py`, adam-mini 1.1.1): a momentum of
+/// 526,592 bytes and means of 7,492. We count one mean per row of queries and keys, where there is one per head, and
+/// one per element of a norm.
 #[test]
 fn adam_mini_has_a_mean_for_a_row_at_most() {
     let (layers, h, heads, groups, d) = (2, 64, 4, 2, 16);

@@ -1,13 +1,13 @@
-//! A pipeline run the slow way, by itself: sweeps over all stages until nothing moves. The reference that the
-//! engine is held against, and what its speed is compared with.
+//! A slow, independent simulation of a pipeline: sweeps over all stages until nothing changes. The reference with which
+//! the engine and its speed are compared.
 
 use shardscope::plan::PipelineSchedule;
 use shardscope::schedule::{Action, Event, Order, Shape, StageDurations};
 
-/// Begin and end of every event, by stage, in order. Unit: second.
+/// Start and end of every event, by stage, in order. Unit: second.
 pub(crate) type Times = Vec<Vec<(f64, f64)>>;
 
-/// Where results are noted: by direction, part of the model and micro-batch, the time they were ready.
+/// The recorded results: by direction, part of the model and micro-batch, the time at which they were ready.
 struct Done(Vec<Option<f64>>, u32, u32);
 
 impl Done {
@@ -17,7 +17,7 @@ impl Done {
     }
 }
 
-/// The part of the model that a chunk is, counted from the input.
+/// The part of the model held by a chunk, counted from the input.
 fn part_of(shape: &Shape, stage: u32, chunk: u32) -> u32 {
     use PipelineSchedule::*;
     let p = shape.stages;
@@ -30,7 +30,7 @@ fn part_of(shape: &Shape, stage: u32, chunk: u32) -> u32 {
     }
 }
 
-/// The stage that holds `part` of the copy of the model that `chunk` belongs to.
+/// The stage that holds `part` in the copy of the model to which `chunk` belongs.
 fn stage_of(shape: &Shape, part: u32, chunk: u32) -> u32 {
     (0..shape.stages)
         .find(|stage| match shape.kind {
@@ -44,7 +44,7 @@ fn send(durations: &StageDurations, from: u32, to: u32) -> f64 {
     if from == to {
         return 0.0;
     }
-    // A message between the two ends takes the link that closes the ring.
+    // A message between the two ends uses the link that closes the ring.
     let link = if from.abs_diff(to) == 1 { from.min(to) } else { from.max(to) };
     durations.sends[link as usize].get()
 }

@@ -1,4 +1,4 @@
-//! The step time against published runs, and what must hold of every estimate.
+//! The step time compared with published runs, and properties of every estimate.
 
 use pages::evidence::Row;
 use shardscope::estimate::compute::calibration;
@@ -114,7 +114,7 @@ fn larger_micro_batches_are_faster_and_measured_rates_count() {
     assert!(step(4, slow) > 1.5 * step(4, none));
 }
 
-/// Bus bandwidths that the reader measured take the place of the data sheet's: half of one makes its messages, and no others,
+/// Bus bandwidths measured by the user replace those of the data sheet: halving one makes its messages, and no others,
 /// take longer.
 #[test]
 fn measured_bandwidths_count_where_they_belong() {
@@ -136,7 +136,7 @@ fn measured_bandwidths_count_where_they_belong() {
     assert!((slow / fast - 1.0).abs() < 1e-9, "tensor groups stay inside a node: {slow} {fast}");
 }
 
-/// Rates and utilisations are what their names say, of the dense peak of one accelerator.
+/// Rates and utilisations mean what their names say, relative to the dense peak of one accelerator.
 #[test]
 fn rates_follow_from_the_step() {
     for row in Row::all().iter().step_by(25) {
@@ -162,7 +162,7 @@ fn rates_follow_from_the_step() {
     }
 }
 
-/// What cannot be known is named where it applies, and only there.
+/// Effects that cannot be known are named if they apply, and only then.
 #[test]
 fn what_cannot_be_known_is_named() {
     use Unknown::{Accelerator, ExpertBalance, Modules, Network, Prefetch, Relative};
@@ -189,7 +189,8 @@ fn what_cannot_be_known_is_named() {
     }
 }
 
-/// The length of a run, its price and its power come from the settings; tokens asked for go before the script's steps.
+/// The length of a run, its price and its power come from the settings; a requested number of tokens overrides the
+/// script's steps.
 #[test]
 fn a_training_is_priced() {
     use shardscope::launch::{Argument, megatron, resolve};
@@ -263,7 +264,7 @@ fn flash_attention_4_is_faster_on_blackwell_alone_and_keeps_as_much() {
     assert_eq!(run("H100-SXM", "flash_attention_4"), run("H100-SXM", "flash_attention_3"));
 }
 
-/// `recompute_input_layernorm` is set for a norm that is a module of its own; Transformer Engine's `LayerNormLinear` is none
+/// `recompute_input_layernorm` applies to a separate norm module; Transformer Engine's `LayerNormLinear` is not one
 /// (`megatron/core/transformer/transformer_layer.py`).
 #[test]
 fn a_norm_inside_a_projection_is_not_computed_again() {
@@ -277,8 +278,8 @@ fn a_norm_inside_a_projection_is_not_computed_again() {
     assert!(step(local, &layernorm) > step(local, &[]));
 }
 
-/// What of Megatron's optimizer states stays on the host is updated there, at the rate of the host's memory: half of them takes
-/// half as long as all.
+/// Megatron's optimizer states that stay on the host are updated there, at the rate of the host's memory: half of them
+/// take half as long as all.
 #[test]
 fn states_on_the_host_are_updated_by_the_host() {
     let on_host = |fraction: &str| {
@@ -294,14 +295,16 @@ fn states_on_the_host_are_updated_by_the_host() {
     let [none, half, all] = ["0", "0.5", "1"].map(|fraction| time(&on_host(fraction)).step.get());
     assert!((none + all - 2.0 * half).abs() < 1e-6 * all, "{none} {half} {all}");
     let plan = on_host("1");
-    // Four fp32 passes of the gradient, three states read and written, weights written: 16 + 24 + 4 + 2 bytes a parameter.
+    // Four fp32 passes over the gradient, three states read and written, weights written: 16 + 24 + 4 + 2 bytes per
+    // parameter.
     let shard = parameters(&plan).ranks[0].count.get() as f64 / plan.layout().dense_shards() as f64;
     let host = shard * 46.0 / 25e9;
     assert!(all > host && all - none > 0.9 * host, "{none} {all} {host}");
 }
 
-/// Groups of replicas scatter and gather each by itself, and what a rank has of the gradients is added up over them: two groups
-/// of a node each take what one node does, and a sum of an eighth of the gradients over two ranks on two nodes.
+/// Groups of replicas scatter and gather independently, and a rank's gradient shard is reduced over them: two groups of
+/// one node each take the same time as one node, plus the reduction of an eighth of the gradients over two ranks on two
+/// nodes.
 #[test]
 fn groups_of_replicas_take_their_own_time_and_that_of_a_sum_over_them() {
     let data = |nodes: &str, per_node: &str, more: &[(&str, &str)]| {
@@ -319,7 +322,7 @@ fn groups_of_replicas_take_their_own_time_and_that_of_a_sum_over_them() {
     };
     let sharded = ("use_distributed_optimizer", "true");
     let groups = ("num_distributed_optimizer_instances", "2");
-    // What each further layer takes, so that starts are left out.
+    // The time of each further layer, to exclude start-up latencies.
     let each = |nodes: &str, per_node: &str, more: &[(&str, &str)]| {
         let (many, few) =
             (data(nodes, per_node, more), data(nodes, per_node, &[more, &[("num_layers", "16")]].concat()));
@@ -328,14 +331,14 @@ fn groups_of_replicas_take_their_own_time_and_that_of_a_sum_over_them() {
     let (two, one) = (each("2", "8", &[sharded, groups]), each("1", "8", &[sharded]));
     let sum = each("2", "1", &[]) / 8.0;
     assert!((two - one - sum).abs() < 1e-9 * two, "{two} {one} {sum}");
-    // FSDP gathers weights for every micro-batch, which takes less within a node.
+    // FSDP gathers weights for every micro-batch, which is faster within a node.
     let fsdp = [("zero_stage", "3"), ("seq_length", "128"), ("global_batch_size", "256")];
     let (whole, hybrid) = (data("2", "8", &fsdp), data("2", "8", &[&fsdp[..], &[groups]].concat()));
     assert!(hybrid < whole, "{hybrid} {whole}");
 }
 
-/// An RMSNorm written in plain PyTorch passes its input through memory operation by operation: what Liger's one kernel saves of
-/// it is what those read and write more.
+/// An RMSNorm in plain PyTorch passes its input through memory for every operation: Liger's single kernel saves these
+/// additional reads and writes.
 #[test]
 fn norms_in_pieces_move_more_than_one_kernel() {
     let with = |more: &[(&str, &str)]| {
@@ -359,7 +362,8 @@ fn norms_in_pieces_move_more_than_one_kernel() {
         found.expect("the part").value().get()
     };
     let [pieces, kernel] = [&[][..], &[("liger_parts", "norms")]].map(|more| part(&with(more)));
-    // Two norms a layer and one behind the last: 36 + 92 bytes an element in 8 + 16 pieces, 4 + 8 in 1 + 2 kernels.
+    // Two norms per layer and one after the last: 36 + 92 bytes per element in 8 + 16 kernels, versus 4 + 8 in 1 + 2
+    // kernels.
     let moved = 65.0 * 4096.0 * 4096.0 * (36.0 + 92.0 - 4.0 - 8.0);
     let accelerator = with(&[]).cluster().accelerator.clone();
     let set = calibration(&accelerator);

@@ -1,6 +1,5 @@
-//! Groups against Megatron-LM's own, run at d98e8a64 with recording stubs
-//! (`data/megatron/groups.jsonl`: per kind the number of groups, their size, and the first 16 digits of
-//! the SHA-256 of the JSON list of lists).
+//! Groups compared with Megatron-LM's own, run at d98e8a64 with recording stubs (`data/megatron/groups.jsonl`: per kind
+//! the number of groups, their size, and the first 16 digits of the SHA-256 of the JSON list of lists).
 
 use std::collections::BTreeSet;
 
@@ -138,8 +137,8 @@ fn groups_partition_the_ranks_and_know_their_members() {
     }
 }
 
-/// Nodes and fast links of several sizes, odd ones too, that do and do not hold whole groups: the slowest link of a kind is that
-/// between two members of some group, and a group is on as many nodes and domains as its members.
+/// Nodes and fast links of several sizes, including odd ones, that do and do not hold full groups: the slowest link of
+/// a kind is that between two members of some group, and a group is on as many nodes and domains as its members.
 #[test]
 fn the_slowest_link_is_that_of_walking_every_group() {
     let mut compared = 0;
@@ -185,7 +184,7 @@ fn the_slowest_link_is_that_of_walking_every_group() {
     assert!(compared > 5_000, "{compared}");
 }
 
-/// Three levels of context parallelism: a level's groups differ in its digit of the context rank alone.
+/// Three levels of context parallelism: the groups of a level only differ in its digit of the context rank.
 #[test]
 fn middle_levels_of_context_are_cut_out_of_both_sides() {
     let config = serde_json::json!({"world_size": 24, "tp": 2, "cp": 12, "hierarchical_cp": [2, 3, 2]});
@@ -216,7 +215,7 @@ fn middle_levels_of_context_are_cut_out_of_both_sides() {
     }
 }
 
-/// Second shards of weights (ZeRO++ hpZ): runs of so many members of a data-parallel group, told of where there are several.
+/// Second weight shards (ZeRO++ hpZ): consecutive members of a data-parallel group, listed if there are several.
 #[test]
 fn second_shards_are_runs_of_the_data_group() {
     let config = serde_json::json!({"world_size": 16, "tp": 2});
@@ -276,7 +275,7 @@ fn links_follow_nodes_and_domains() {
     check_link(wide, &cluster(4, 72, 144), GroupKind::Tensor, Link::Fast);
     let across = serde_json::json!({"world_size": 144, "tp": 16, "pp": 1});
     check_link(across, &cluster(4, 72, 144), GroupKind::Tensor, Link::Network);
-    // Three to a group does not tile eight: some groups stay, the second crosses.
+    // Groups of three do not tile eight: some groups stay within a node, the second crosses.
     let odd = serde_json::json!({"world_size": 24, "tp": 3});
     check_link(odd, &cluster(8, 8, 24), GroupKind::Tensor, Link::Network);
 }
@@ -292,7 +291,7 @@ fn llama3s_cluster_is_asked_rank_by_rank() {
     assert_eq!(groups.group(GroupKind::Tensor, rank).map(|group| group.index()), Some(1249));
 }
 
-/// A model that every layout of the cases can cut.
+/// A model that every layout of the cases can split.
 fn flags(config: &Value) -> String {
     let get = |key| number(config, key).unwrap_or(1);
     let mut flags = format!(

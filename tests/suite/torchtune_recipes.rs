@@ -1,5 +1,5 @@
-//! What torchtune's recipes hold beside its layers: DPO's log-probabilities and its reference's logits, and gradients where an
-//! optimizer steps within backward, against recorded runs (`tests/record/torchtune_recipes.py`).
+//! What torchtune's recipes hold in addition to its layers: DPO's log-probabilities and its reference's logits, and
+//! gradients if an optimizer steps within backward, compared with recorded runs (`tests/record/torchtune_recipes.py`).
 
 use serde_json::Value;
 use shardscope::bash::Environment;
@@ -105,14 +105,15 @@ fn the_references_logits_are_held_until_the_next() {
     let recipe = plan.recipe();
     assert_eq!(recipe.tuning.objective, Objective::Dpo { reference: Reference::Adapters });
     assert_eq!(recipe.transformers.preference_logits, PreferenceLogits::Named);
-    // Four pairs, of which each sequence has one token less behind it; the vocabulary in fp32.
+    // Four pairs, where each sequence has one token less after the loss's shift; the vocabulary in fp32.
     let (logits, behind) = (4 * 8 * 1024 * 128_256, 4 * 8 * 1023 * 128_256);
     let at_loss = |plan: &Plan| -> u64 {
         let points = Operator::OutputLayer.transients(&Symbols::new(plan));
         let loss = points.iter().find(|point| point.name == "loss").expect("a loss");
         loss.tensors.iter().map(|tensor| tensor.bytes.get()).sum()
     };
-    // Release 0.6 names the last reference's while the next runs; what came after it does not.
+    // Release 0.6 still holds the last reference's logits in a variable while the next ones are computed; later
+    // releases do not.
     assert_eq!(at_loss(&plan), logits + 2 * behind);
     assert_eq!(find(&memory(&plan).ranks[0].breakdown, "the reference's logits"), Some(logits));
     let later = drafted(&[
@@ -125,7 +126,7 @@ fn the_references_logits_are_held_until_the_next() {
         ("preference_logits", "named"),
     ]);
     assert_eq!(at_loss(&later), 2 * behind);
-    // The recipe in full has a model of its own for the reference.
+    // The full recipe has a separate model for the reference.
     let full = resolved(&PAIRS.replace("lora_llama3_1_8b", "llama3_1_8b"));
     assert!(full.not_modelled.iter().any(|item| item.is_called("loss._component_")));
 }
@@ -159,7 +160,8 @@ fn an_optimizer_within_backward_leaves_no_gradients() {
     assert_eq!(of(&within).optimizer, of(&behind).optimizer);
     let peak = |plan: &Plan| memory(plan).worst.peak_allocated.get();
     assert!(peak(&behind) > peak(&within));
-    // bitsandbytes' 32-bit states are in fp32 beside weights in bf16 (`tests/data/activations/eight_bit_states.jsonl`), PyTorch's in bf16.
+    // bitsandbytes' 32-bit states are in fp32 with bf16 weights (`tests/data/activations/eight_bit_states.jsonl`),
+    // PyTorch's in bf16.
     for (optimizer, bytes) in [
         ("torch.optim.AdamW", 4),
         ("bitsandbytes.optim.AdamW", 8),

@@ -1,5 +1,5 @@
-//! The ledger: figures worked out by hand, and those of the 2023 analysis tool with the right ones beside
-//! the wrong ones. The walk through whole schedules is in `traffic_walk.rs`.
+//! The ledger: figures computed by hand, and those of the 2023 analysis tool with the correct ones next to the wrong
+//! ones. The walk through full schedules is in `traffic_walk/`.
 
 use super::formula::evaluate;
 use shardscope::estimate::collective::Algorithm;
@@ -37,8 +37,8 @@ fn find<'a>(traffic: &'a Traffic, of: Parallelism, name: &str, tensor: &str) -> 
         .unwrap_or_else(|| panic!("no {name} {tensor}"))
 }
 
-/// Audit item 16: 4 messages per GPU and micro-batch were counted, on the end stages too, and summed over
-/// GPUs: 2048 and 128 GiB. There are 2(p-1)m = 64 per pipeline, 8 pipelines.
+/// Audit item 16: 4 messages per GPU and micro-batch were counted, also on the end stages, and summed over GPUs: 2048
+/// and 128 GiB. There are 2(p-1)m = 64 per pipeline, and 8 pipelines.
 #[test]
 fn the_tools_pipeline_is_four_times_too_much() {
     let (_, ledger) = example();
@@ -52,8 +52,8 @@ fn the_tools_pipeline_is_four_times_too_much() {
     assert_eq!((output.calls(0), output.calls(1)), (32, 0), "the last stage sends no activation");
 }
 
-/// Audit items 17 and 18: weights were gathered with 4 bytes per parameter (6.4 GiB, it is 3.2), and one
-/// GPU's 2 operations and 12.8 GiB stood for the cluster's.
+/// Audit items 17 and 18: weights were gathered with 4 bytes per parameter (6.4 GiB instead of 3.2), and one GPU's 2
+/// operations and 12.8 GiB were given as the cluster's.
 #[test]
 fn the_tools_all_gather_is_twice_too_much_and_of_one_gpu() {
     let (_, ledger) = example();
@@ -70,8 +70,8 @@ fn the_tools_all_gather_is_twice_too_much_and_of_one_gpu() {
     assert_eq!((data.groups, data.group_size, data.link), (4, 4, Link::Fast));
 }
 
-/// Audit item 19: 64 all-reduces per micro-batch were counted; the embedding adds one on the first stage,
-/// the output layer one on the last, and the loss three small ones. 4 per layer are right.
+/// Audit item 19: 64 all-reduces per micro-batch were counted; the embedding adds one on the first stage, the output
+/// layer one on the last, and the loss three small ones. 4 per layer is correct.
 #[test]
 fn the_tools_tensor_messages_lack_the_ends() {
     let (_, ledger) = example();
@@ -95,7 +95,7 @@ fn the_tools_tensor_messages_lack_the_ends() {
     assert_eq!(tensor.cluster.calls, 16 * 2048 + 16 * 32 + 8 * 3 * 32);
 }
 
-/// Audit item 20: the tied embedding's all-reduce was missing: 394 MiB each step.
+/// Audit item 20: the tied embedding's all-reduce was missing: 394 MiB per step.
 #[test]
 fn the_tool_lacks_the_tied_embedding() {
     let (_, ledger) = example();
@@ -104,8 +104,8 @@ fn the_tool_lacks_the_tied_embedding() {
     assert_eq!(ledger.dimension(Parallelism::Embedding).unwrap().cluster.calls, 16);
 }
 
-/// Audit item 21: the tool's volumes are message sizes. A ring of 4 sends 3/4 of a reduce-scatter's
-/// message; over two ranks an all-reduce sends as much as the message has.
+/// Audit item 21: the tool's volumes are message sizes. A ring of 4 sends 3/4 of a reduce-scatter's message; over two
+/// ranks an all-reduce sends as much as the message size.
 #[test]
 fn message_size_and_wire_stand_side_by_side() {
     let (_, ledger) = example();
@@ -116,8 +116,8 @@ fn message_size_and_wire_stand_side_by_side() {
     assert_eq!(output.wire(Algorithm::InSwitch).get(), MIB_64 * 3 / 2);
 }
 
-/// Audit item 17 again: a grand total of unlike things (34818 calls, 2188.8 GiB). Ours adds what each
-/// GPU takes part in, sends where they are sent.
+/// Audit item 17 again: a grand total of different quantities (34818 calls, 2188.8 GiB). Ours adds up the operations in
+/// which each GPU takes part, and counts sends at the sender.
 #[test]
 fn the_grand_total_adds_like_with_like() {
     let (_, ledger) = example();
@@ -178,7 +178,7 @@ fn interleaving_adds_boundaries() {
     assert_eq!(messages("--num-layers-per-virtual-pipeline-stage 2"), 2 * 7 * m);
 }
 
-/// Every message's size is what its formula says.
+/// Every message's size equals its formula.
 #[test]
 fn sizes_are_what_their_formulas_say() {
     let mut compared = 0;
@@ -212,7 +212,7 @@ const SMALL: &str = "--num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 --
 /// Parameters of one of these layers: QKV and output projection, gated MLP, two norms.
 const SMALL_LAYER: u64 = 4 * 1024 * 1024 + 3 * 4096 * 1024 + 2 * 1024;
 
-/// ZeRO-2 reduces gradients behind every micro-batch, and gathers weights once.
+/// ZeRO-2 reduces gradients after every micro-batch, and gathers weights once.
 #[test]
 fn sharded_gradients_are_reduced_for_every_micro_batch() {
     let mut draft = super::drafts::Draft::new(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
@@ -225,8 +225,7 @@ fn sharded_gradients_are_reduced_for_every_micro_batch() {
     assert_eq!(scatter.bytes().get(), 4 * parameters.next_multiple_of(128));
 }
 
-/// ZeRO-3 and FSDP gather every layer forward and backward and scatter its gradients, micro-batch by
-/// micro-batch.
+/// ZeRO-3 and FSDP gather every layer in forward and backward and scatter its gradients, for each micro-batch.
 #[test]
 fn sharded_weights_are_gathered_unit_by_unit() {
     let mut draft = super::drafts::Draft::new(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
@@ -241,8 +240,8 @@ fn sharded_weights_are_gathered_unit_by_unit() {
     assert_eq!(data.per_gpu().bytes.get(), 4 * (2 + 2 + 4) * units);
 }
 
-/// Multi-latent attention gathers latents instead of the residual stream; a depth of multi-token prediction
-/// adds a look-up, a projection, a layer, an output layer and a loss.
+/// Multi-latent attention gathers latents instead of the residual stream; a depth of multi-token prediction adds a
+/// look-up, a projection, a layer, an output layer and a loss.
 #[test]
 fn latent_attention_and_multi_token_prediction() {
     let flags = format!(
@@ -260,7 +259,7 @@ fn latent_attention_and_multi_token_prediction() {
         assert_eq!(found.iter().sum::<u64>(), calls, "{name} {tensor}");
         assert!(sizes.iter().all(|size| *size == n * columns * width), "{name} {tensor}");
     };
-    // 8 layers and the depth's own.
+    // 8 layers and that of the depth.
     for tensor in ["input", "input again", "input gradient"] {
         check("linear_q_up_proj", tensor, 512, 9);
         check("linear_kv_up_proj", tensor, 256, 9);
@@ -278,7 +277,7 @@ fn latent_attention_and_multi_token_prediction() {
     sizes_hold(&super::traffic::plan(&format!("{flags} --context-parallel-size 2"), 4));
 }
 
-/// Hierarchical context parallelism exchanges heads inside and goes round outside.
+/// Hierarchical context parallelism exchanges heads in the inner groups and uses a ring in the outer ones.
 #[test]
 fn hierarchical_context_parallelism() {
     let flags = format!(
@@ -309,8 +308,8 @@ fn optimizer_instances_add_up_their_shards() {
     assert_eq!(across.bytes().get() * 4, scatter.bytes().get());
 }
 
-/// HSDP of Megatron: each unit's gradients are scattered within a group behind every micro-batch, and what a rank has of them
-/// is added up over the groups behind the last one; so with gradients alone sharded.
+/// Megatron's HSDP: each unit's gradients are scattered within a group after every micro-batch, and a rank's shard is
+/// reduced over the groups after the last one; the same holds if only gradients are sharded.
 #[test]
 fn groups_of_fsdp_add_up_their_shards_once_a_step() {
     let flags = |strategy: &str| {
@@ -339,8 +338,8 @@ fn groups_of_fsdp_add_up_their_shards_once_a_step() {
     }
 }
 
-/// A balancing loss adds up each layer's token counts over the ranks that share a sequence, in whichever
-/// pass records gradients; the experts' biases follow once a step. A loss without weight sends nothing.
+/// A balancing loss sums each layer's token counts over the ranks that share a sequence, in whichever pass records
+/// gradients; the experts' biases follow once per step. A loss without weight sends nothing.
 #[test]
 fn balancing_adds_up_token_counts() {
     const MODEL: &str = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 \
@@ -356,7 +355,7 @@ fn balancing_adds_up_token_counts() {
     };
     let none = Counts::new();
     assert_eq!(counts(""), none, "the default weight is 0");
-    // 2 routers a stage, 4 micro-batches of 2 for each of 2 replicas.
+    // 2 routers per stage, 4 micro-batches of 2 for each of 2 replicas.
     let loss = (vec![16], 8, 2, vec![8, 8]);
     assert_eq!(counts("--moe-aux-loss-coeff 1e-2"), vec![loss.clone()]);
     let again = "--moe-aux-loss-coeff 1e-2 --recompute-granularity full --recompute-method uniform \

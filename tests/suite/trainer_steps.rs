@@ -1,6 +1,6 @@
-//! Seconds of a step of transformers' Trainer on one H200, measured by this project (`tests/record/trainer_on_gpu.py`,
-//! `tests/record/families_on_gpu.py`). No constant
-//! was found on them; those of single kernels and of the host are measured apart (`kernels.rs`, `kernels_of_a_layer.rs`).
+//! Seconds per step of transformers' Trainer on one H200, measured by this project (`tests/record/trainer_on_gpu.py`,
+//! `tests/record/families_on_gpu.py`). No constant was fitted to them; those of single kernels and of the host are
+//! measured separately (`kernels.rs`, `kernels_of_a_layer.rs`).
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use shardscope::estimate::time::time;
 /// Seconds of a step by run; the launches are those of `memory.jsonl`.
 const STEPS: &str = include_str!("../data/measured/trainer_steps.tsv");
 
-/// Way to train, runs, and the most in per cent that the median and the largest error may be.
+/// Training method, runs, and the maximum of the median and of the largest error in per cent.
 const BARS: [(&str, usize, f64, f64); 5] = [
     ("full", 21, 2.5, 31.0),
     ("lora", 11, 3.5, 12.5),
     ("qlora", 5, 6.5, 17.5),
-    // Layers' kernels are counted but for linear mixers and latent attention; the host's time for them is too short.
+    // Layers' kernels are counted except for linear mixers and latent attention; the host's time for them is too short.
     ("families", 12, 11.0, 38.5),
     ("experts", 11, 27.0, 71.5),
 ];

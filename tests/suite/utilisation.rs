@@ -1,4 +1,4 @@
-//! What sharding does to each matrix product.
+//! The effect of sharding on each matrix product.
 
 use super::drafts::{draft, even_stages};
 use shardscope::estimate::compute::Bound;

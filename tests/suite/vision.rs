@@ -1,5 +1,5 @@
-//! Frozen vision towers: what is counted, held and kept of them, against a published log, a recorded run and figures worked
-//! out by hand; and what stops by name.
+//! Frozen vision towers: what is counted, held and kept for them, compared with a published log, a recorded run and
+//! figures computed by hand; and what stops by name.
 
 use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::estimate::{memory, parameters};
@@ -11,9 +11,9 @@ use shardscope::units::Bytes;
 
 use crate::formats::resolved;
 
-/// What frozen towers keep and have alive (`tests/record/vision_towers.py`).
+/// What frozen towers keep, and the peak that they hold (`tests/record/vision_towers.py`).
 const RECORDED: &str = include_str!("../data/activations/vision_towers.tsv");
-/// Parameters of the tower and the projector of Qwen2.5-VL-7B, and of the whole model (its page: `safetensors.total`).
+/// Parameters of Qwen2.5-VL-7B's tower and projector, and of the entire model (its page: `safetensors.total`).
 const TOWER: u64 = 676_550_144;
 const WHOLE: u64 = 8_292_166_656;
 
@@ -54,8 +54,8 @@ fn adapters_leave_a_frozen_tower_out_as_the_published_log_says() {
     assert_eq!((wider.trained.get(), wider.ranks[0].count.get()), (40_370_176, 8_332_536_832));
 }
 
-/// LLaMA-Factory holds what trains in fp32 without an engine that shards, and the tower as it was loaded, in bf16; DeepSpeed
-/// casts both, and spreads both at stage 3.
+/// Without a sharding engine LLaMA-Factory holds trained weights in fp32, and the tower as loaded, in bf16; DeepSpeed
+/// casts both, and shards both at stage 3.
 #[test]
 fn a_frozen_tower_has_weights_and_nothing_else() {
     let decoder = WHOLE - TOWER;
@@ -74,7 +74,7 @@ fn a_frozen_tower_has_weights_and_nothing_else() {
     assert_eq!(gradients, Bytes::new(2 * decoder / 8));
 }
 
-/// At stage 3 the tower is gathered for forward alone, once for each micro-batch.
+/// At stage 3 the tower is only gathered for forward, once per micro-batch.
 #[test]
 fn a_sharded_tower_is_gathered_once() {
     let set = [("world_size", "8"), ("data_parallel_engine", "deepspeed"), ("zero_stage", "3")];
@@ -91,8 +91,8 @@ fn a_sharded_tower_is_gathered_once() {
     assert_eq!(gathers(tower.outside_layers()), 2);
 }
 
-/// Nothing of a frozen tower is kept; of the decoder, which tokens are of an image. The forward pass has no more alive than
-/// what is taken for it.
+/// Nothing of a frozen tower is kept; the decoder keeps which tokens belong to an image. The forward pass holds no more
+/// than what is counted for it.
 #[test]
 fn nothing_of_a_frozen_tower_is_kept() {
     let plan = plan(&factory("full"), &[("world_size", "1")]);
@@ -103,7 +103,7 @@ fn nothing_of_a_frozen_tower_is_kept() {
         }
     }
     let saved = Operator::Embedding.saved(&x);
-    let places: Vec<_> = saved.iter().filter(|saved| saved.name == "places of images").collect();
+    let places: Vec<_> = saved.iter().filter(|saved| saved.name == "image token mask").collect();
     assert_eq!(places.iter().map(|saved| saved.bytes.get()).collect::<Vec<_>>(), [4096]);
     let held = Operator::VisionLayer.transients(&x);
     let taken = held[0].bytes().get() / (x.patches() * x.vision_width());
@@ -120,7 +120,8 @@ fn nothing_of_a_frozen_tower_is_kept() {
     assert_eq!(types, 9);
 }
 
-/// vLLM cuts linear layers of Qwen's towers over its tensor ranks and repeats the rest. The decoder is Qwen2.5-7B's.
+/// vLLM shards linear layers of Qwen's towers over its tensor ranks and replicates the others. The decoder is
+/// Qwen2.5-7B's.
 #[test]
 fn an_engine_for_rollouts_holds_the_tower() {
     let weights = |model: &str, ranks: u64| {
@@ -145,8 +146,8 @@ fn an_engine_for_rollouts_holds_the_tower() {
     assert_eq!(of_tower(4), 2 * (TOWER - cut + cut / 4));
 }
 
-/// verl's FSDP takes the layers that transformers does not split for units, a tower's too (`get_fsdp_wrap_policy`): what stands outside
-/// of them is gathered with the embedding and the output layer.
+/// verl's FSDP uses the layers that transformers does not split as units, including a tower's (`get_fsdp_wrap_policy`):
+/// modules outside them are gathered with the embedding and the output layer.
 #[test]
 fn layers_of_a_tower_are_units_of_verls_fsdp() {
     let verl = |more: &str, set: &[(&str, &str)]| {
@@ -176,7 +177,7 @@ fn layers_of_a_tower_are_units_of_verls_fsdp() {
     let frozen = format!("{model} actor_rollout_ref.actor.freeze_vision_tower=True");
     let layer = 4 * 1280 * 1280 + 4 * 1280 + 3 * 1280 * 3420 + 2 * 3420 + 1280 + 2 * 1280;
     let ends = 2 * 152_064 * 3584 + 3584 + TOWER - 32 * layer;
-    // Shards in fp32 over 8 ranks.
+    // fp32 shards over 8 ranks.
     assert_eq!(outside(verl(&frozen, &[])), (Some(2 * ends), Some(4 * TOWER / 8)));
     let images = [("image_patches", "4096")];
     assert_eq!(outside(verl(model, &images)), (Some(2 * ends), None));
@@ -184,7 +185,7 @@ fn layers_of_a_tower_are_units_of_verls_fsdp() {
         let said: Vec<_> = resolution.not_modelled.iter().map(|item| &*item.message).collect();
         assert!(said.iter().any(|message| message.contains(words)), "{words}: {said:?}");
     };
-    // Whether autocast casts LayerNorms of other towers where verl loads weights in bf16 is not told.
+    // It is not known whether autocast casts LayerNorms of other towers if verl loads weights in bf16.
     let other = model.replace("Qwen2.5-VL-7B-Instruct", "Qwen3-VL-8B-Instruct");
     assert!(verl(&other, &images).plan.is_some());
     let half = format!("{other} actor_rollout_ref.actor.fsdp_config.model_dtype=bfloat16");
@@ -193,7 +194,7 @@ fn layers_of_a_tower_are_units_of_verls_fsdp() {
     stopped(verl(siglip, &images), "in the engine that makes rollouts");
 }
 
-/// What is left out is said with the verdict.
+/// What is left out is reported with the verdict.
 #[test]
 fn a_verdict_over_images_says_what_it_leaves_out() {
     let plan = plan(&factory("full"), &[("world_size", "1")]);
@@ -206,7 +207,7 @@ fn a_verdict_over_images_says_what_it_leaves_out() {
     assert!(without.setting(Field::FrozenModules).is_none_or(|setting| setting.value.written().is_empty()));
 }
 
-/// Towers that train or keep tensors stop by name, with how many parameters they have.
+/// Towers that train or keep tensors stop by name, with their number of parameters.
 #[test]
 fn what_is_not_known_of_a_tower_stops_the_verdict() {
     let one = ("world_size", "1");
@@ -228,7 +229,7 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     stopped(&format!("{}quantization_bit: 4\n", factory("lora")), &[one], "with quantized layers");
     stopped(&format!("{}flash_attn: disabled\n", factory("lora")), &[one], "with eager attention");
     stopped(&factory("full"), &[("world_size", "8"), ("data_parallel_engine", "fsdp2")], "under FSDP");
-    // ms-swift freezes both unless told otherwise, and checkpoints as transformers does.
+    // ms-swift freezes both unless told otherwise, and checkpoints like transformers.
     let swift = "swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --train_type lora --torch_dtype bfloat16 --max_length 4096 \
         --gradient_accumulation_steps 2 --freeze_vit true";
     let script = |more: &str| {
@@ -236,13 +237,15 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
         let set = [one].map(|(name, value)| (name.to_owned(), value.to_owned()));
         resolved(&Source::from_files([("run.sh", text.as_str())]), &set)
     };
-    let asks =
-        |resolution: &Resolution| resolution.questions.iter().any(|asked| asked.name == "vision_input_grads");
+    let asks = |resolution: &Resolution| {
+        resolution.questions.iter().any(|asked| asked.name() == "vision_input_grads")
+    };
     let checkpointed = script("");
     assert!(checkpointed.plan.is_none() && asks(&checkpointed));
     assert!(script("--gradient_checkpointing false").plan.is_some());
     assert!(script("--gradient_checkpointing false --freeze_vit false").plan.is_none());
-    // By their names these are of the decoder alone; three others are of the tower's layers too, as `all-linear` is elsewhere.
+    // These names only occur in the decoder; three others also occur in the tower's layers, as for `all-linear`
+    // elsewhere.
     assert!(script("--gradient_checkpointing false --target_modules q_proj v_proj").plan.is_some());
     assert!(script("--gradient_checkpointing false --target_modules q_proj up_proj").plan.is_none());
     let asked = script("--target_modules q_proj v_proj");
@@ -257,7 +260,7 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     };
     assert!(trl("q_proj v_proj") && trl("q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"));
     assert!(!trl("all-linear") && !trl("qkv"));
-    // axolotl's pattern over the decoder, in full as PEFT matches it.
+    // axolotl's pattern for the decoder, written out as PEFT matches it.
     let axolotl = |model: &str, pattern: &str| {
         let text = format!(
             "base_model: {model}\nprocessor_type: AutoProcessor\nadapter: lora\nlora_r: 32\nsequence_len: 4096\n\
@@ -270,13 +273,13 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     let decoder = r"model.language_model.layers.[\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj";
     assert_eq!(axolotl("Qwen/Qwen3-VL-8B-Instruct", decoder), (true, false));
     assert_eq!(axolotl("Qwen/Qwen2.5-VL-7B-Instruct", decoder), (false, true));
-    // PEFT hooks what it adapts: Qwen2.5-VL's tower is reached from transformers 5 on, Qwen3-VL's is not.
+    // PEFT adds hooks to what it adapts: Qwen2.5-VL's tower is reached from transformers 5 on, Qwen3-VL's is not.
     let lora = read(&factory("lora"), &[one]);
     assert!(lora.plan.is_none() && asks(&lora), "{:?}", lora.diagnostics);
     let hooked = read(&factory("lora"), &[one, ("vision_input_grads", "true")]);
     assert!(hooked.plan.is_none() && hooked.not_modelled.is_empty(), "{:?}", hooked.not_modelled);
-    let images = hooked.questions.iter().find(|asked| asked.name == "image_patches").expect("a question");
-    // 768 x 768 pixels at most (`image_max_pixels`) in patches of 14 x 14, four of which become a token.
+    let images = hooked.questions.iter().find(|asked| asked.name() == "image_patches").expect("a question");
+    // 768 x 768 pixels at most (`image_max_pixels`) in patches of 14 x 14, four of which become one token.
     assert_eq!(images.proposal.as_deref(), Some("3008"));
     assert!(read(&factory("lora"), &[one, ("vision_input_grads", "false")]).plan.is_some());
     let third = factory("lora").replace("Qwen2.5-VL-7B", "Qwen3-VL-8B");
@@ -287,7 +290,7 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
             .vision
             .is_some()
     );
-    // Gone on without it, the decoder alone is planned, and the verdict says so.
+    // If the user continues without it, only the decoder is planned, and the verdict says so.
     let gone = plan(
         &format!("{}freeze_vision_tower: false\n", factory("lora")),
         &[one, ("without", "vision_tower")],
@@ -296,16 +299,16 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     assert_eq!(parameters(&gone).total.get(), WHOLE - TOWER);
 }
 
-/// Where the model itself is asked for, its config.json answers for decoder and tower together: the tower is no stop of its own, and
-/// no answer makes a plan in which it is missing in silence.
+/// If the model itself is asked for, its config.json answers for decoder and tower together: the tower is not a
+/// separate stop, and no answer gives a plan that silently omits it.
 #[test]
 fn a_tower_of_an_unknown_model_is_asked_for_with_it() {
-    /// What its config.json states of Qwen2.5-VL-7B.
+    /// What the config.json of Qwen2.5-VL-7B states.
     const CONFIG: &str = r#"{"model_type": "qwen2_5_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
         "num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 152064, "max_position_embeddings": 128000,
         "vision_config": {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16, "out_hidden_size": 3584,
         "patch_size": 14, "spatial_merge_size": 2, "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31]}}"#;
-    /// A decoder alone, of the same sizes.
+    /// Only a decoder, with the same sizes.
     const DECODER: &str = r#"{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
         "num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 152064, "max_position_embeddings": 32768}"#;
     let text =
@@ -320,7 +323,7 @@ fn a_tower_of_an_unknown_model_is_asked_for_with_it() {
     };
     let open = beside(None, &[("world_size", "1")]);
     assert!(open.plan.is_none() && open.not_modelled.is_empty(), "{:?}", open.not_modelled);
-    let asked: Vec<_> = open.questions.iter().map(|asked| (&*asked.name, &*asked.prompt)).collect();
+    let asked: Vec<_> = open.questions.iter().map(|asked| (asked.name(), &*asked.prompt)).collect();
     assert!(matches!(asked[..], [("model", prompt)] if prompt.contains("vision tower")), "{asked:?}");
     let known = beside(Some(CONFIG), &[("world_size", "1")]).plan.expect("a plan");
     let counted = parameters(&known);

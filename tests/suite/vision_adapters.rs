@@ -1,4 +1,5 @@
-//! Adapters beside linear layers of vision towers: what they keep against recorded runs, to the byte, and what follows for a plan.
+//! Adapters on linear layers of vision towers: what they keep compared with recorded runs, to the byte, and the
+//! consequences for a plan.
 
 use serde_json::Value;
 use shardscope::estimate::{memory, parameters};
@@ -19,7 +20,7 @@ fn read(name: &str, text: &str, set: &[(&str, &str)]) -> Resolution {
     resolved(&Source::from_files([(name, text)]), &set)
 }
 
-/// The plan of a recorded run, with layers that are recomputed.
+/// The plan of a recorded run, with recomputed layers.
 fn plan_of(case: &Value) -> Plan {
     let patches = int(case, "patches").to_string();
     let parts = case["parts"].as_str().expect("parts");
@@ -80,11 +81,11 @@ fn recorded_adapters_are_met_to_the_byte() {
         let vision = plan.model().vision.expect("a tower");
         assert_eq!(vision.gradients, TowerGradients::Adapted, "{name}");
         let patches = int(&case, "patches");
-        // Mergers behind some of its layers keep the same streams as the norms of the layers behind them.
+        // Mergers after some of its layers keep the same streams as the norms of the next layers.
         let deepstack = case["type"] == "qwen3_vl" && case["autocast"] == false;
         let shared = if deepstack { patches * x.vision_width() * 2 } else { 0 };
         assert_eq!(bytes(&x, &Operator::VisionLayer.saved(&x)) - shared, int(&case, "layer"), "{name}");
-        // Checkpoints hold the tables of rotations as arguments, which autograd's count leaves out.
+        // Checkpoints hold the rotation tables as arguments, which autograd's count omits.
         let width = match case["type"].as_str().unwrap_or_default() {
             name if name.starts_with("qwen") => 8,
             "mistral3" => 4,
@@ -113,7 +114,7 @@ const SWIFT: &str = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-VL-7B-Instr
     --target_modules all-linear --lora_rank 8 --max_length 4096 --per_device_train_batch_size 1 --gradient_accumulation_steps 2 \
     --attn_impl flash_attn --deepspeed zero2";
 
-/// Programs say which parts have adapters: ms-swift by what it freezes, TRL beside every linear layer.
+/// Programs determine which parts have adapters: ms-swift by what it freezes, TRL uses every linear layer.
 #[test]
 fn adapters_stand_where_programs_put_them() {
     let set = [("image_patches", "4096"), ("vision_input_grads", "false")];
@@ -141,7 +142,7 @@ fn adapters_stand_where_programs_put_them() {
     assert_eq!(trained(&format!("{trl}\n")).0, all);
 }
 
-/// ms-swift's `lora_llm`: adapters in the decoder, without dropout, and tower and aligner in full.
+/// ms-swift's `lora_llm`: adapters in the decoder, without dropout, and full training of tower and aligner.
 #[test]
 fn a_tower_trains_beside_adapters_of_the_decoder() {
     let set = [("image_patches", "4096")];
@@ -156,7 +157,8 @@ fn a_tower_trains_beside_adapters_of_the_decoder() {
     let adapters = 20_185_088;
     assert_eq!(parameters(&plan).trained.get(), adapters + vision.parameters);
     let totals = memory(&plan).ranks[0].totals;
-    // DeepSpeed holds all in bf16, and of what trains gradients, fp32 copies and moments spread over eight GPUs.
+    // DeepSpeed holds everything in bf16, and for trained weights gradients, fp32 copies and moments sharded over eight
+    // GPUs.
     let trained = adapters + vision.parameters;
     assert_eq!(totals.parameters.get(), 2 * (8_292_166_656 + adapters));
     assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * trained / 8, 12 * trained / 8));
@@ -165,8 +167,9 @@ fn a_tower_trains_beside_adapters_of_the_decoder() {
 /// `tests/record/vision_unquantized.py`.
 const UNQUANTIZED: &str = include_str!("../data/activations/vision_unquantized.tsv");
 
-/// ms-swift tells bitsandbytes to leave tower and projector as they are: recorded of five types, whose towers have no layer in 4 bits, two
-/// bytes a parameter, and keep what they keep beside a decoder in 16 bits. TRL quantizes them with the rest.
+/// ms-swift tells bitsandbytes not to quantize tower and projector: recorded for five types, whose towers have no 4-bit
+/// layer, two bytes per parameter, and keep the same as with a 16-bit decoder. TRL quantizes them together with the
+/// decoder.
 #[test]
 fn towers_stay_in_16_bits_beside_a_quantized_decoder_of_ms_swift() {
     let mut compared = 0;
@@ -203,7 +206,7 @@ fn towers_stay_in_16_bits_beside_a_quantized_decoder_of_ms_swift() {
         let vision = four.model().vision.expect("a tower").parameters;
         let bytes = |plan: &Plan| memory(plan).ranks[0].totals.parameters.get();
         let adapters = parameters(&four).trained.get();
-        // Of the decoder alone the linear layers of its layers are in 4 bits, beside embedding and output layer.
+        // Only the linear layers within the decoder's layers are in 4 bits, not the embedding and output layer.
         let decoder = bytes(&four) - 2 * vision - 4 * adapters;
         assert_eq!(bytes(&whole) - 2 * vision - 4 * adapters, 2 * 7_615_616_512, "{more}");
         assert!((3 * 7_615_616_512 / 5..4 * 7_615_616_512 / 5).contains(&decoder), "{more}: {decoder}");
@@ -215,7 +218,7 @@ fn towers_stay_in_16_bits_beside_a_quantized_decoder_of_ms_swift() {
     assert!(stopped.iter().any(|item| item.message.contains("with quantized layers")), "{stopped:?}");
 }
 
-/// What is not known of them stops by name.
+/// Unknown combinations stop by name.
 #[test]
 fn other_adapters_in_towers_stop() {
     let stops = |more: &str, words: &str| {

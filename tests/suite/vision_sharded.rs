@@ -1,4 +1,5 @@
-//! Vision towers whose layers are units of FSDP: what they keep against recorded runs, to the byte, and whose units they are.
+//! Vision towers whose layers are FSDP units: what they keep compared with recorded runs, to the byte, and which
+//! frameworks have such units.
 
 use serde_json::Value;
 use shardscope::estimate::{RankMemory, memory, parameters};
@@ -15,19 +16,19 @@ use super::formula::evaluate;
 /// `tests/record/vision_fsdp.py`.
 const RECORDED: &str = include_str!("../data/activations/vision_fsdp.jsonl");
 
-/// The plan of a recorded run; none where it stops.
+/// The plan of a recorded run; none if it stops.
 fn plan_of(case: &Value, recomputes: bool) -> Option<Plan> {
     let patches = int(case, "patches").to_string();
     let units = case["units"].as_str().expect("units");
     let hooked = case["way"] == "hooked";
-    // The hook finds no embedding of patches in these.
+    // In these types the hook finds no patch embedding.
     let hookless = ["qwen3_vl", "qwen3_5"].iter().any(|name| case["type"] == *name);
     let mut set = vec![
         ("software", "hf_transformers"),
         ("world_size", "2"),
         ("seq_length", "512"),
         ("micro_batch_size", "1"),
-        // What gathers in 16 bits without autocast holds them so.
+        // If FSDP gathers in 16 bits without autocast, the weights are held in 16 bits.
         ("params_dtype", if case["autocast"] == true { "fp32" } else { "bf16" }),
         ("bf16", "true"),
         ("data_parallel_engine", "fsdp2"),
@@ -58,7 +59,7 @@ fn bytes(x: &Symbols<'_>, operator: Operator) -> u64 {
     saved.iter().map(|saved| saved.bytes.get()).sum()
 }
 
-/// What the sections of the tower keep.
+/// What the tower's sections keep.
 fn tower(plan: &Plan) -> u64 {
     let x = Symbols::new(plan);
     let layers = plan.model().vision.expect("a tower").layers;
@@ -68,8 +69,8 @@ fn tower(plan: &Plan) -> u64 {
     layers * of(SectionKind::VisionLayer) + of(SectionKind::VisionEnds)
 }
 
-/// A unit of FSDP casts what goes into it, so that each layer keeps the tables that rotate for itself; norms behind layers that hand
-/// on fp32 keep their normalised input in it.
+/// An FSDP unit casts its inputs, so each layer keeps its own rotation tables; norms after layers that pass on fp32
+/// keep their normalised input in fp32.
 #[test]
 fn recorded_towers_under_fsdp_are_met_to_the_byte() {
     let mut compared = 0;
@@ -86,7 +87,7 @@ fn recorded_towers_under_fsdp_are_met_to_the_byte() {
             compared += 1;
         }
         if let Some(plan) = plan_of(&case, true) {
-            // Checkpoints hold the tables that rotate as arguments, which autograd's count leaves out.
+            // Checkpoints hold the rotation tables as arguments, which autograd's count omits.
             let kept = plan.model().vision.and_then(|tower| tower.kept);
             let tables = int(&case, "patches") * kept.map_or(0, |kept| kept.tables);
             assert_eq!(tower(&plan) - tables, int(&case, "recomputed"), "{name}, recomputed");
@@ -114,14 +115,14 @@ fn stops(text: &str, set: &[(&str, &str)], words: &str) {
     assert!(resolution.plan.is_none() && said.iter().any(|said| said.contains(words)), "{words}: {said:?}");
 }
 
-/// Parameters of the tower and the projector of Qwen2.5-VL-7B, whose decoder is Qwen2.5-7B's.
+/// Parameters of Qwen2.5-VL-7B's tower and projector; its decoder is Qwen2.5-7B's.
 const TOWER: u64 = 676_550_144;
 const MEGATRON: &str = "NPROC_PER_NODE=4 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --tensor_model_parallel_size 2 \
     --pipeline_model_parallel_size 2 --sequence_parallel true --packing true --micro_batch_size 1 --global_batch_size 4 \
     --recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --max_length 2048";
 
-/// ms-swift's Megatron freezes tower and aligner unless told otherwise; mcore-bridge builds them of transformers' modules, whole on each
-/// tensor rank of the first stage.
+/// ms-swift's Megatron command freezes tower and aligner unless told otherwise; mcore-bridge builds them from
+/// transformers' modules, unsharded on each tensor rank of the first stage.
 #[test]
 fn a_frozen_tower_is_whole_on_the_first_stage_of_megatron() {
     let ranks = |text: &str| {
@@ -148,7 +149,7 @@ fn a_frozen_tower_is_whole_on_the_first_stage_of_megatron() {
         let mut expected = without.2.clone();
         expected[0][0] += 2 * TOWER;
         assert_eq!(with.2, expected, "{more}");
-        // Of images the step keeps where they are, at most.
+        // For images the step keeps at most their positions.
         assert!(with.3 >= without.3 + 2 * TOWER, "{more}");
     }
     let of =
@@ -158,16 +159,16 @@ fn a_frozen_tower_is_whole_on_the_first_stage_of_megatron() {
     stops(&of("Qwen2.5-VL-7B-Instruct", "--optimizer muon"), &[], "an optimizer that treats matrices");
     let whole = "--recompute_granularity selective";
     stops(&of("Qwen3-VL-8B-Instruct", whole), &[], "whose deep layers");
-    // Three of its layers take up what deep layers of the tower made, 4,096 wide, and are computed again.
+    // Three of its layers receive the features of the tower's deep layers, 4,096 wide, and are recomputed.
     let third = plan(&of("Qwen3-VL-8B-Instruct", ""), &[]);
     let saved = Operator::Embedding.saved(&Symbols::new(&third));
     let deep =
-        saved.iter().find(|saved| saved.name == "what deep layers of the tower make").expect("deep layers");
+        saved.iter().find(|saved| saved.name == "deep-layer features of the tower").expect("deep layers");
     assert_eq!(deep.bytes.get(), 3 * 2048 * 4096 * 2);
 }
 
-/// What SGLang holds of a tower is what vLLM does; its activations, of 8,192 tokens of four patches each, stand beside the share that
-/// it is given, with 100 MiB of embeddings.
+/// SGLang holds the same weights of a tower as vLLM; its activations, for 8,192 tokens of four patches each, are held
+/// in addition to its configured share, with 100 MiB of embeddings.
 #[test]
 fn sglang_has_images_beside_its_share() {
     let of = |engine: &str| {
@@ -188,7 +189,7 @@ fn sglang_has_images_beside_its_share() {
     assert!(!format!("{vllm:?}").contains("engine image tensors"));
 }
 
-/// Adapters beside everything but the tower leave it frozen (`exclude_modules` of verl).
+/// Adapters on everything except the tower leave it frozen (`exclude_modules` of verl).
 #[test]
 fn excluded_modules_of_a_tower_are_frozen() {
     let of = |pattern: &str| {
@@ -203,7 +204,7 @@ fn excluded_modules_of_a_tower_are_frozen() {
         )
     };
     let set = [("vision_input_grads", "false")];
-    // 28 layers of Qwen2.5-7B: both projections of each linear layer, 64 wide.
+    // 28 layers of Qwen2.5-7B: both matrices for each linear layer, 64 wide.
     let each = 2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18_944);
     assert_eq!(parameters(&plan(&of(".*visual.*"), &set)).trained.get(), 28 * 64 * each);
     stops(&of(".*gate_proj"), &set, "adapters with excluded modules");
@@ -216,7 +217,7 @@ const SLIME: &str = "source scripts/models/qwen3.5-9B.sh\npython3 train_async.py
     --use-dynamic-batch-size --max-tokens-per-gpu 4096 --optimizer adam --rollout-num-gpus-per-engine 2 \
     --sglang-mem-fraction-static 0.7 --bf16 --rollout-max-context-len 4096";
 
-/// slime trains Qwen3.5's decoder by itself, and SGLang is started from the checkpoint, tower and all.
+/// slime only trains Qwen3.5's decoder, while SGLang is started from the checkpoint, including the tower.
 #[test]
 fn slime_has_the_tower_in_its_engine_alone() {
     let of = |set: &[(&str, &str)]| {
@@ -232,9 +233,13 @@ fn slime_has_the_tower_in_its_engine_alone() {
     let layer = 4 * 1152 * 1152 + 3 * 1152 + 2 * 1152 * 4304 + 4304;
     let cut = 27 * layer + 4608 * 4608 + 4608 + 4608 * 4096;
     assert_eq!(with.3 - without.3, 2 * (456_010_480 - cut + cut / 2));
-    // Megatron-Bridge and slime's provider for vision build it.
+    // slime's vision provider builds it, and so does Megatron-Bridge, from Megatron core's layers.
+    let bridged = read(&format!("{SLIME} --megatron-to-hf-mode bridge --save /root/Qwen3.5-9B_slime"), &[]);
+    assert!(
+        bridged.not_modelled.is_empty()
+            && bridged.questions.iter().any(|asked| asked.name() == "image_patches")
+    );
     for text in [
-        format!("{SLIME} --megatron-to-hf-mode bridge"),
         SLIME.replace("qwen3.5-9B.sh", "qwen3.5-9B-vl.sh"),
         format!("{SLIME} --spec slime_plugins.models.qwen3_5_vl get_qwen3_5_vl_model_provider"),
     ] {
@@ -242,7 +247,7 @@ fn slime_has_the_tower_in_its_engine_alone() {
     }
 }
 
-/// A pair has its images twice, as it has two sequences: what the tower keeps is what twice the samples keep.
+/// A pair has its images twice, as it has two sequences: the tower keeps the same as for twice the samples.
 #[test]
 fn pairs_have_their_images_twice() {
     let of = |way: &str, samples: u64| {
@@ -262,19 +267,20 @@ fn pairs_have_their_images_twice() {
 const BRIDGE: &str = "torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe ministral3_3b_peft_config \
     --step_func vlm_step --mode lora model.tensor_model_parallel_size=2";
 
-/// Adapters of Megatron-Bridge leave the tower frozen, which is transformers' own, whole on each tensor rank.
+/// Megatron-Bridge's adapters leave the tower frozen, which consists of transformers' own modules, unsharded on each
+/// tensor rank.
 #[test]
 fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
     let plan = plan(BRIDGE, &[]);
     let tower = plan.model().vision.expect("a tower");
-    assert!(tower.whole && tower.parameters == 420_083_712);
+    assert!(tower.modules == shardscope::plan::TowerModules::Whole && tower.parameters == 420_083_712);
     let counted = parameters(&plan);
     assert_eq!(counted.accounts.get(Account::VisionTower).get(), 420_083_712);
     assert!(counted.ranks[0].count.get() > 420_083_712 + (counted.total.get() - 420_083_712) / 2);
     stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron");
 }
 
-/// Micro-batches by tokens are no four samples.
+/// Micro-batches counted in tokens are not four samples.
 #[test]
 fn dynamic_batches_of_verls_supervised_trainer_stop() {
     let text = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.sft_trainer data.max_length=2048 data.train_batch_size=96 \

@@ -1,4 +1,5 @@
-//! Vision towers that train, or that gradients pass: what they keep against recorded runs, to the byte, and what follows for a plan.
+//! Vision towers that train, or through which gradients pass: what they keep compared with recorded runs, to the byte,
+//! and the consequences for a plan.
 
 use serde_json::Value;
 use shardscope::estimate::traffic::{Parallelism, traffic};
@@ -52,7 +53,7 @@ fn plan_of(case: &Value, recomputes: bool) -> Plan {
     if !frozen.is_empty() {
         set.push(("frozen_modules", frozen.as_str()));
     }
-    // The hook finds no embedding of patches in these.
+    // In these types the hook finds no patch embedding.
     let hookless = ["qwen3_vl", "qwen3_5"].iter().any(|name| case["type"] == *name);
     if way.contains(&"hooked") {
         set.push(("vision_input_grads", if hookless { "false" } else { "true" }));
@@ -73,7 +74,7 @@ fn bytes(x: &Symbols<'_>, saved: &[Saved]) -> u64 {
     saved.iter().map(|saved| saved.bytes.get()).sum()
 }
 
-/// What the sections of the tower keep.
+/// What the tower's sections keep.
 fn tower(plan: &Plan) -> u64 {
     let x = Symbols::new(plan);
     let layers = plan.model().vision.expect("a tower").layers;
@@ -87,7 +88,7 @@ fn tower(plan: &Plan) -> u64 {
     layers * of(SectionKind::VisionLayer) + of(SectionKind::VisionEnds) + projector
 }
 
-/// What towers keep with Liger's norms in their layers, or in all of their class.
+/// What towers keep with Liger's norms in their layers, or in all instances of the class.
 #[test]
 fn recorded_norms_of_liger_are_met_to_the_byte() {
     let mut compared = 0;
@@ -103,8 +104,8 @@ fn recorded_norms_of_liger_are_met_to_the_byte() {
     assert_eq!(compared, 12);
 }
 
-/// Liger's norms stand in the tower as the program puts them there: by the Trainer in a model that was built, by 2U1's program in
-/// classes; Qwen3-VL's towers have none of its kernels that keeps less.
+/// Liger's norms are in the tower where the program puts them: the Trainer patches a built model, 2U1's program patches
+/// classes; for Qwen3-VL's towers none of its kernels keeps less.
 #[test]
 fn liger_stands_in_towers_as_programs_put_it_there() {
     use shardscope::plan::TowerLiger;
@@ -130,7 +131,7 @@ fn liger_stands_in_towers_as_programs_put_it_there() {
     let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.not_modelled));
     let vision = plan.model().vision.expect("a tower");
     assert!(vision.projects_alone() && vision.liger == TowerLiger::None);
-    // A merger whose norm is Liger's, behind a frozen tower, was not recorded.
+    // A merger with a Liger norm, after a frozen tower, was not recorded.
     let stopped =
         read("run.sh", &series.replace("--freeze_vision_tower False", "--freeze_vision_tower True"), &more);
     assert!(
@@ -139,7 +140,7 @@ fn liger_stands_in_towers_as_programs_put_it_there() {
     );
 }
 
-/// What towers and projectors keep where one of them trains without the other.
+/// What towers and projectors keep if one of them trains without the other.
 #[test]
 fn recorded_parts_are_met_to_the_byte() {
     let mut compared = 0;
@@ -149,7 +150,7 @@ fn recorded_parts_are_met_to_the_byte() {
         let plan = plan_of(&case, false);
         assert_eq!(tower(&plan), int(&case, "tower"), "{name}");
         assert_eq!(int(&case, "decoder"), 0, "{name}");
-        // Every parameter is counted once, and trains where its part does.
+        // Every parameter is counted once, and trains if its part does.
         let vision = plan.model().vision.expect("a tower");
         let x = Symbols::new(&plan);
         let mut weights = [0, 0];
@@ -185,7 +186,7 @@ fn recorded_towers_are_met_to_the_byte() {
     for line in RECORDED.lines() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let name = format!("{} {} {} {}", case["type"], case["way"], case["autocast"], case["attention"]);
-        // No hook reaches the embedding of patches of these types.
+        // No hook reaches the patch embedding of these types.
         if int(&case, "tower") == 0 {
             assert_eq!(case["way"], "hooked", "{name}");
             continue;
@@ -197,18 +198,18 @@ fn recorded_towers_are_met_to_the_byte() {
         let plan = plan_of(&case, false);
         let x = Symbols::new(&plan);
         assert_eq!(tower(&plan), int(&case, "tower"), "{name}");
-        // SDPA's runs keep the same but for a mask of all patches in 16 bits, with which it stops, and random states.
+        // SDPA runs keep the same except for a 16-bit mask of all patches, which stops the verdict, and RNG states.
         if case["type"] == "mistral3" {
             masked.retain(|bytes| {
                 bytes + 16 * plan.model().vision.map_or(0, |tower| tower.layers) != tower(&plan)
             });
         }
-        // Mergers behind some of its layers keep the same streams as the norms of the layers behind them: one here.
+        // Mergers after some of its layers keep the same streams as the norms of the next layers: one here.
         let deepstack = case["type"] == "qwen3_vl" && case["autocast"] == false;
         let shared = if deepstack { int(&case, "patches") * x.vision_width() * 2 } else { 0 };
         let layer = bytes(&x, &Operator::VisionLayer.saved(&x));
         assert_eq!(layer - shared, int(&case, "layer"), "{name}");
-        // Checkpoints hold the tables of rotations as arguments, which autograd's count leaves out.
+        // Checkpoints hold the rotation tables as arguments, which autograd's count omits.
         let recomputed = plan_of(&case, true);
         let width = match case["type"].as_str().unwrap_or_default() {
             name if name.starts_with("qwen") => 8,
@@ -224,7 +225,7 @@ fn recorded_towers_are_met_to_the_byte() {
     assert_eq!((compared, masked), (88, Vec::new()));
 }
 
-/// Parameters of the tower and the projector of Qwen2.5-VL-7B, and of the whole model (its page: `safetensors.total`).
+/// Parameters of Qwen2.5-VL-7B's tower and projector, and of the entire model (its page: `safetensors.total`).
 const TOWER: u64 = 676_550_144;
 const WHOLE: u64 = 8_292_166_656;
 
@@ -239,7 +240,7 @@ fn swift(more: &str, patches: &str) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled))
 }
 
-/// All weights have a gradient and states, those of the tower like others.
+/// All weights have a gradient and states, including those of the tower.
 #[test]
 fn a_tower_that_trains_has_gradients_and_states() {
     let plan = swift("--deepspeed zero2", "3008");
@@ -259,7 +260,7 @@ fn a_tower_that_trains_has_gradients_and_states() {
     assert_eq!(totals.optimizer.get() - before.optimizer.get(), 12 * TOWER / 8);
 }
 
-/// At stage 3 the layers of a tower that trains are gathered for backward too, and their gradients are scattered.
+/// At stage 3 the layers of a trained tower are also gathered for backward, and their gradients are scattered.
 #[test]
 fn a_sharded_tower_that_trains_is_gathered_twice() {
     let plan = swift("--deepspeed zero3", "3008");
@@ -272,7 +273,7 @@ fn a_sharded_tower_that_trains_is_gathered_twice() {
     assert_eq!(calls, 32 * 2 * 3, "32 layers and two micro-batches: two gathers and a reduction each");
 }
 
-/// What a tower keeps grows with the patches of a sample, and by the input of each layer alone where layers are recomputed.
+/// What a tower keeps grows with the patches per sample, and only by the input of each layer if layers are recomputed.
 #[test]
 fn images_are_part_of_the_peak() {
     let peak = |more: &str, patches: &str| memory(&swift(more, patches)).ranks[0].totals.peak_allocated.get();
@@ -285,7 +286,7 @@ fn images_are_part_of_the_peak() {
     assert!(peak(whole, "8192") - peak(whole, "4096") > 8 * more);
 }
 
-/// ms-swift checkpoints decoder and tower apart, LLaMA-Factory layers that train alone.
+/// ms-swift checkpoints decoder and tower separately, LLaMA-Factory only layers that train.
 #[test]
 fn a_tower_may_be_kept_beside_a_decoder_that_is_recomputed() {
     let plan = swift("--deepspeed zero2 --vit_gradient_checkpointing false", "4096");
@@ -300,18 +301,18 @@ fn a_tower_may_be_kept_beside_a_decoder_that_is_recomputed() {
     assert!(within.recomputes_layers() && !within.recomputes_tower() && !x.recomputes_tower());
     let each = bytes(&within, &Operator::VisionLayer.saved(&within));
     // Norms' inputs in fp32 and their statistics, queries, keys, the fused projection's output, the attention's and its
-    // log-sum-exp, and three tensors of the MLP.
+    // log-sum-exp, and three tensors in the MLP.
     assert_eq!(each, 3008 * (8 * 1280 + 8 + 2 * 6 * 1280 + 4 * 16 + 6 * 3420));
     assert!(tower(&hooked) > 32 * each);
 }
 
-/// Qwen's own program and ms-swift freeze the tower beside a merger that trains: 44,574,464 of 676,550,144 parameters.
+/// Qwen's own program and ms-swift freeze the tower while the merger trains: 44,574,464 of 676,550,144 parameters.
 #[test]
 fn a_projector_trains_behind_a_frozen_tower() {
     const MERGER: u64 = 1280 + 5120 * 5120 + 5120 + 5120 * 3584 + 3584;
     let open =
         read("run.sh", &format!("{SWIFT} --deepspeed zero2 --freeze_vit true\n"), &[("image_patches", "64")]);
-    assert!(open.questions.iter().any(|asked| asked.name == "vision_input_grads"), "{:?}", open.questions);
+    assert!(open.questions.iter().any(|asked| asked.name() == "vision_input_grads"), "{:?}", open.questions);
     let of = |hooked: &str, more: &str| {
         let set = [("image_patches", "4096"), ("vision_input_grads", hooked)];
         let resolution = read("run.sh", &format!("{SWIFT} {more}\n"), &set);
@@ -324,15 +325,15 @@ fn a_projector_trains_behind_a_frozen_tower() {
     assert_eq!((counted.total.get(), counted.trained.get()), (WHOLE, WHOLE - TOWER + MERGER));
     let totals = memory(&alone).ranks[0].totals;
     assert_eq!(totals.parameters.get(), 2 * WHOLE);
-    // ZeRO-2 spreads gradients in bf16, moments and fp32 copies over eight GPUs.
+    // ZeRO-2 shards bf16 gradients, moments and fp32 copies over eight GPUs.
     assert_eq!(totals.gradients.get(), 2 * (WHOLE - TOWER + MERGER) / 8);
     assert_eq!(totals.optimizer.get(), 12 * (WHOLE - TOWER + MERGER) / 8);
-    // Normalised inputs, those of both linear layers and of the activation, and the index of windows.
+    // Normalised inputs, those of both linear layers and of the activation, and the window index.
     assert_eq!(tower(&alone), 1024 * (4 * 8 * 1280 + 8));
     let hooked = of("true", "--deepspeed zero2 --freeze_vit true");
     assert_eq!(parameters(&hooked).trained, counted.trained);
     assert!(tower(&hooked) > 32 * 4096 * 1280 * 2);
-    // The other way round nothing but the merger is frozen.
+    // In the opposite case only the merger is frozen.
     let other = of("false", "--deepspeed zero2 --freeze_aligner true");
     assert_eq!(parameters(&other).trained.get(), WHOLE - MERGER);
     let qwen = "torchrun --nproc_per_node=8 qwenvl/train/train_qwen.py --deepspeed zero3.json --bf16 --tune_mm_vision False \
@@ -347,25 +348,25 @@ fn a_projector_trains_behind_a_frozen_tower() {
     };
     let (trained, tower, total) = counts("Qwen/Qwen2.5-VL-7B-Instruct");
     assert_eq!((trained, tower), (total - TOWER + MERGER, TOWER));
-    // Mergers of deep layers are no part of Qwen3-VL's `visual.merger`, and stay frozen with the tower.
+    // Deepstack mergers are not part of Qwen3-VL's `visual.merger`, and stay frozen with the tower.
     let (trained, tower, total) = counts("Qwen/Qwen3-VL-8B-Instruct");
     let merger = 2 * 1152 + 4608 * 4608 + 4608 + 4608 * 4096 + 4096;
     assert_eq!(trained, total - tower + merger);
 }
 
-/// What is asked, with a proposal, and what stops by name.
+/// What is asked for, with a proposal, and what stops by name.
 #[test]
 fn what_a_tower_keeps_is_asked_for_or_stops() {
     let ask = |more: &str| read("run.sh", &format!("{SWIFT} {more}\n"), &[]);
     let open = ask("--deepspeed zero2");
-    let question = open.questions.iter().find(|asked| asked.name == "image_patches").expect("a question");
-    // The sequence holds 4,096 tokens of four patches each, fewer than the model's processor lets through.
+    let question = open.questions.iter().find(|asked| asked.name() == "image_patches").expect("a question");
+    // The sequence holds 4,096 tokens of four patches each, fewer than the model's processor accepts.
     assert_eq!(question.proposal.as_deref(), Some("16384"));
     assert!(open.plan.is_none() && open.not_modelled.is_empty());
-    // Qwen's processors take the most pixels from the environment: 1,003,520 over 14 x 14, in whole tokens.
+    // Qwen's processors take the maximum number of pixels from the environment: 1,003,520 over 14 x 14, in full tokens.
     let text = format!("MAX_PIXELS=1003520 {SWIFT} --deepspeed zero2\n");
     let told = read("run.sh", &text, &[]);
-    let question = told.questions.iter().find(|asked| asked.name == "image_patches").expect("a question");
+    let question = told.questions.iter().find(|asked| asked.name() == "image_patches").expect("a question");
     assert_eq!(question.proposal.as_deref(), Some("5120"));
     let without = read("run.sh", &text.replace("Qwen2.5-VL-7B", "Qwen2.5-7B"), &[]);
     assert!(without.plan.is_some(), "{:?}", without.diagnostics);

@@ -1,7 +1,8 @@
-//! Linear layers that a 4-bit checkpoint leaves in 16 bits: what its list means, and the bytes it holds, against what bitsandbytes made
-//! of small models on a CPU.
+//! Linear layers that a 4-bit checkpoint leaves in 16 bits: the meaning of its list, and the bytes that it holds,
+//! compared with what bitsandbytes made of small models on a CPU.
 
 use serde_json::{Value, json};
+use shardscope::Asked;
 use shardscope::bash::Environment;
 use shardscope::estimate::memory;
 use shardscope::launch::{Request, Resolution, read};
@@ -55,7 +56,8 @@ fn bytes_of_a_checkpoint_are_those_that_bitsandbytes_holds() {
         assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
         let recorded = int(&case, "packed") + int(&case, "constants") + int(&case, "plain");
         let ours = memory(&plan).ranks[0].frozen.get();
-        // Queries, keys and values are one weight here, and gate and up another: a mean of 4 bytes instead of five in all.
+        // Queries, keys and values share one weight here, and so do gate and up: a mean of 4 bytes each instead of five
+        // in total.
         let merged = 12 * 3 * 4;
         assert_eq!(ours + merged, recorded, "{}", case["id"]);
         compared += 1;
@@ -63,12 +65,12 @@ fn bytes_of_a_checkpoint_are_those_that_bitsandbytes_holds() {
     assert_eq!(compared, 12);
 }
 
-/// unsloth loads such a checkpoint in the place of a model that it knows: its list is asked for, with the address.
+/// For a known model unsloth loads such a checkpoint instead: its list is asked for, with the address.
 #[test]
 fn the_list_is_asked_for_and_answered_by_the_configuration() {
     let open = with("Qwen/Qwen3-14B", None, &[]);
     let asked: Vec<_> =
-        open.questions.iter().filter(|asked| asked.name == Field::WholeLinears.name()).collect();
+        open.questions.iter().filter(|asked| asked.asks == Asked::Setting(Field::WholeLinears)).collect();
     assert!(
         open.plan.is_none() && open.not_modelled.is_empty() && asked.len() == 1,
         "{:?}",
@@ -84,8 +86,8 @@ fn the_list_is_asked_for_and_answered_by_the_configuration() {
     };
     let all = frozen("none");
     assert_eq!(frozen("lm_head merger"), all);
-    // Gate, up and down of 17,408 by 5,120 in two bytes each instead of half a byte, one for each 64, four for each 256 of these, and a
-    // mean of four.
+    // Gate, up and down of 17,408 by 5,120 in two bytes each instead of half a byte, one byte per 64 weights, four per
+    // 256 of these, and a mean of four.
     let weight: u64 = 17_408 * 5_120;
     let more = weight * 2 - weight / 2 - weight / 64 - weight / 64 / 256 * 4 - 4;
     assert_eq!(frozen("lm_head, model.layers.4.mlp") - all, 3 * more);

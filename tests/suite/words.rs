@@ -1,4 +1,4 @@
-//! Terms that the page explains where they stand are terms of the glossary, and the other way round.
+//! Terms that the page explains in place are in the glossary, and vice versa.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use shardscope::explain::{glossary, meaning};
 
-/// The Rust files below `folder`.
+/// The Rust files in `folder` and below.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder of the page") {
@@ -20,13 +20,13 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every literal behind `before` in `source`.
+/// Every literal after `before` in `source`.
 fn literals<'a>(source: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
     source.split(before).skip(1).filter_map(|behind| behind.split('"').next())
 }
 
-/// Names that stand on the page as the engine gives them: memory's uses and the parts of a step that are terms
-/// themselves, and the knobs'.
+/// Names that the page takes from the engine: kinds of memory and parts of a step that are themselves terms, and those
+/// of the knobs.
 const GIVEN: [&str; 7] =
     ["parameters", "gradients", "activations", "temporaries", "recompute", "micro-batch", "sequence"];
 

@@ -1,4 +1,5 @@
-//! Figures worked out by hand where a condition turns or a part is seldom there: what every drawn plan could have wrong unseen.
+//! Figures computed by hand at the turning points of conditions, or for parts that rarely occur: errors there would not
+//! be noticed in random plans.
 
 use shardscope::estimate::compute::{Device, calibration};
 use shardscope::estimate::traffic::{Parallelism, traffic};
@@ -16,10 +17,10 @@ const TOKENS: u64 = 64;
 const HEADS: u64 = 8;
 const HEAD: u64 = 32;
 const VOCABULARY: u64 = 512;
-/// Elements of the matrices of a layer: queries, keys, values, output, and three of the gated MLP.
+/// Elements of a layer's matrices: queries, keys, values, output, and three in the gated MLP.
 const MATRICES: u64 = 4 * HIDDEN * HIDDEN + 3 * HIDDEN * FFN;
 
-/// The draft under unsloth, adapters on all layers over 4 bits or over 16.
+/// The draft under unsloth, with adapters on all layers over 4 bits or over 16.
 fn unsloth(quantization: Quantization) -> Draft {
     let mut draft = draft();
     draft.layout.stages = even_stages(2, 1, 0);
@@ -37,6 +38,7 @@ fn unsloth(quantization: Quantization) -> Draft {
             dropout: false,
             dtype: NumberFormat::Fp32,
             modules: LoraModules::ALL,
+            drops_result: false,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),
         }),
@@ -49,11 +51,12 @@ fn unsloth(quantization: Quantization) -> Draft {
     draft
 }
 
-/// unsloth takes half of what is free for a chunk's fp32 logits, and a number of chunks that four divides
+/// unsloth uses half of the free memory for a chunk's fp32 logits, and a number of chunks that is divisible by four
 /// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier`).
 #[test]
 fn rows_of_a_chunk_follow_from_what_the_frozen_model_leaves_free() {
-    // All of a hundred samples are 6,400 rows of 512 logits, for which 16 bytes are reckoned: 52,428,800 bytes, 200 times 262,144.
+    // All hundred samples have 6,400 rows of 512 logits, with 16 bytes assumed for each: 52,428,800 bytes, 200 times
+    // 262,144.
     const FREE: u64 = 262_144;
     let rows = |quantization, embeddings, held: u64| {
         let mut draft = unsloth(quantization);
@@ -69,7 +72,8 @@ fn rows_of_a_chunk_follow_from_what_the_frozen_model_leaves_free() {
     assert_eq!(rows(Quantization::None, Embeddings::Tied, 2 * MATRICES * 2 + table), 6_400 / 200);
 }
 
-/// Its kernels dequantize into a buffer of the largest weight: two bytes an element, and an fp32 constant for each block of 64.
+/// Its kernels dequantize into a buffer for the largest weight: two bytes per element, and an fp32 constant per block
+/// of 64.
 #[test]
 fn the_buffer_of_a_weight_in_full_is_of_the_largest_weight() {
     let buffer = |ffn| {
@@ -77,7 +81,7 @@ fn the_buffer_of_a_weight_in_full_is_of_the_largest_weight() {
         draft.model.ffn_hidden_size = ffn;
         let of = memory(&draft.plan());
         let tree = &of.ranks[0].breakdown;
-        let buffer = leaf(tree, "buffer of a weight in full").expect("a buffer");
+        let buffer = leaf(tree, "buffer of a dequantized weight").expect("a buffer");
         buffer.value().get()
     };
     assert_eq!(buffer(FFN), HIDDEN * FFN * 2 + HIDDEN * FFN / 64 * 4);
@@ -93,8 +97,8 @@ fn leaf<'a>(tree: &'a Tree, label: &str) -> Option<&'a Tree> {
     (tree.label() == label).then_some(tree).or_else(|| tree.children().iter().find_map(below))
 }
 
-/// Inputs go to the host where they are more than 2 MiB of 16 bits
-/// (`unsloth_zoo/gradient_checkpointing.py`: `new_size > MINIMUM_SIZE`).
+/// Inputs are offloaded to the host if they are larger than 2 MiB in 16 bits (`unsloth_zoo/gradient_checkpointing.py`:
+/// `new_size > MINIMUM_SIZE`).
 #[test]
 fn inputs_of_two_mebibytes_stay() {
     let buffers = |samples| {
@@ -103,14 +107,14 @@ fn inputs_of_two_mebibytes_stay() {
         draft.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
         draft.recipe.offload.layer_inputs = true;
         let of = memory(&draft.plan());
-        leaf(&of.ranks[0].breakdown, "buffers of returning inputs").map(|buffers| buffers.value().get())
+        leaf(&of.ranks[0].breakdown, "buffers of inputs copied back").map(|buffers| buffers.value().get())
     };
     // 64 samples of 64 tokens, 256 wide, are 2^20 elements.
     assert_eq!(buffers(64), None);
     assert_eq!(buffers(65), Some(65 * TOKENS * HIDDEN * 2 * 2));
 }
 
-/// Where segments grow, the allocator holds the least part seen beside its first 920 MiB.
+/// With expandable segments the allocator holds the smallest fraction observed in addition to its first 920 MiB.
 #[test]
 fn segments_that_grow_leave_less_between_blocks() {
     let slack = |grows, capability| {
@@ -132,7 +136,7 @@ fn segments_that_grow_leave_less_between_blocks() {
     }
 }
 
-/// A full device is what it holds, and not a byte less.
+/// A plan that fills the device to the last byte fits; one byte more does not.
 #[test]
 fn what_fills_the_device_to_the_last_byte_fits() {
     let device = Bytes::gib(80);
@@ -145,7 +149,7 @@ fn what_fills_the_device_to_the_last_byte_fits() {
     assert_eq!(Verdict::judge(three_quarters + one, one, device, 0.25), Verdict::Tight);
 }
 
-/// Sixteen bytes of an input hold 8 numbers of 16 bits, 16 of 8, and 32 of 4.
+/// 16 bytes of an input hold 8 numbers of 16 bits, 16 of 8 bits, or 32 of 4 bits.
 #[test]
 fn elements_in_sixteen_bytes_follow_from_the_format() {
     let run = |fp8: Option<Fp8Recipe>, low| {
@@ -164,8 +168,8 @@ fn elements_in_sixteen_bytes_follow_from_the_format() {
     assert_eq!(run(Some(Fp8Recipe::Nvfp4), true), 32);
 }
 
-/// Where nothing in front of the last layers trains, the norm behind the embedding (BLOOM's) keeps nothing; where the embedding's
-/// copy trains beside adapters, it does.
+/// If nothing before the last layers trains, the norm after the embedding (BLOOM's) keeps nothing; if a copy of the
+/// embedding trains in addition to adapters, it does.
 #[test]
 fn a_frozen_norm_behind_a_frozen_embedding_keeps_nothing() {
     let kept = |base, embedding, lora: bool| {
@@ -181,7 +185,7 @@ fn a_frozen_norm_behind_a_frozen_embedding_keeps_nothing() {
         let normed = kept.iter().filter(|saved| saved.name.starts_with("embedding norm"));
         normed.map(|saved| saved.bytes.get()).sum::<u64>()
     };
-    // The input in 16 bits, and mean and deviation of each token.
+    // The input in 16 bits, and mean and deviation per token.
     let all = TOKENS * HIDDEN * 2 + 2 * TOKENS * 4;
     assert_eq!(kept(BaseTraining::All, true, false), all);
     assert_eq!(kept(BaseTraining::Last(1), false, false), 0);
@@ -189,11 +193,11 @@ fn a_frozen_norm_behind_a_frozen_embedding_keeps_nothing() {
     assert_eq!(kept(BaseTraining::None, false, true), 0);
 }
 
-/// FLOPs of a layer's forward pass over one micro-batch: two for each element of its matrices and token, and attention.
+/// FLOPs of a layer's forward pass over one micro-batch: two per element of its matrices and token, and attention.
 const ATTENTION: u64 = 4 * HEADS * TOKENS * TOKENS * HEAD;
 const FORWARD: u64 = 2 * TOKENS * MATRICES + ATTENTION;
 
-/// Layers in front of the first that trains have no backward pass, and nothing of them is done again.
+/// Layers before the first one that trains have no backward pass, and nothing of them is recomputed.
 #[test]
 fn frozen_layers_only_run_forward() {
     let frozen = |base, layers: u64, recompute| {
@@ -206,18 +210,18 @@ fn frozen_layers_only_run_forward() {
     };
     let none = Recompute::None;
     let model = |base, layers| frozen(base, layers, none.clone()).model.get();
-    // A layer more in front costs its forward pass.
+    // One more layer in front costs its forward pass.
     let more = model(BaseTraining::Last(1), 3) - model(BaseTraining::Last(1), 2);
     assert_eq!(more, FORWARD as f64);
     let more = model(BaseTraining::None, 3) - model(BaseTraining::None, 2);
     assert_eq!(more, FORWARD as f64);
-    // Of two layers one trains, whose scores and values are taken once more.
+    // One of two layers trains, whose scores and values are computed once more.
     let core = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
     let of = frozen(BaseTraining::Last(1), 2, core);
     assert_eq!(of.hardware.get() - of.model.get(), ATTENTION as f64);
 }
 
-/// A dense model's accounts are all told, those that are empty too; the vision tower's only where there is one.
+/// All accounts of a dense model are listed, including empty ones; that of the vision tower only if there is one.
 #[test]
 fn accounts_are_told_without_a_tower_that_is_not_there() {
     let counted = parameters(&draft().plan());
@@ -229,7 +233,7 @@ fn accounts_are_told_without_a_tower_that_is_not_there() {
     assert_eq!(sent_to_host(&draft().plan()), Bytes::ZERO);
 }
 
-/// A gradient that is added up on every replica is told as that, and one that is scattered as that.
+/// A gradient that is reduced on every replica is described as such, and so is one that is scattered.
 #[test]
 fn what_becomes_of_gradients_is_told_by_their_collective() {
     let told = |sharding| {

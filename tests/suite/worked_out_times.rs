@@ -1,5 +1,4 @@
-//! Times that follow from one another exactly: what a measured step scales, what plans share, and what a schedule without
-//! durations is.
+//! Times with exact relations: what a measured step scales, what plans share, and a schedule of zero durations.
 
 use shardscope::catalog;
 use shardscope::estimate::compute::Issue;
@@ -11,7 +10,7 @@ use shardscope::plan::{PipelineSchedule, Plan};
 use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline};
 use shardscope::units::Seconds;
 
-/// The plan of a model of the catalog, and of settings as a link has them.
+/// The plan of a model in the catalog with settings as in a link.
 pub(crate) fn plan(model: &str, link: &str) -> Plan {
     let own = link.split('&').filter(|word| !word.is_empty());
     let own: Vec<(String, String)> = own
@@ -26,33 +25,34 @@ pub(crate) fn plan(model: &str, link: &str) -> Plan {
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
-/// Two stages of which the first has dense layers and the second experts, tied, small enough to wait for the host, with
-/// gradients added up beside the products.
+/// Two stages, the first with dense layers and the second with experts, tied, small enough to wait for the host, with
+/// gradients reduced concurrently with the products.
 const EXPERTS: &str = "accelerator=H100-SXM&gpus_per_node=8&num_nodes=2&num_layers=8&first_k_dense_replace=4&\
     expert_model_parallel_size=2&tensor_model_parallel_size=2&pipeline_model_parallel_size=2&context_parallel_size=2&sequence_parallel&seq_length=256&\
     micro_batch_size=1&global_batch_size=64&bf16&use_distributed_optimizer&gradient_accumulation_fusion=false&\
     untie_embeddings_and_output_weights=false&moe_token_dispatcher_type=alltoall";
 
-/// The parts of `one` are those of `other` twice.
+/// Checks that the parts of `one` are twice those of `other`.
 fn are_twice(one: &Breakdown<Seconds>, other: &Breakdown<Seconds>) {
     assert_eq!(one.value().get(), 2.0 * other.value().get(), "{}", one.label());
     assert_eq!(one.children().len(), other.children().len(), "{}", one.label());
     one.children().iter().zip(other.children()).for_each(|(one, other)| are_twice(one, other));
 }
 
-/// A measured step over its estimate of which a plan's family takes exactly twice: twice a number is exact.
+/// The ratio of a measured step to its estimate that makes a plan's family apply a factor of exactly two: doubling a
+/// number is exact.
 fn doubling(settings: &str) -> f64 {
     let factor = |ratio: f64| {
         measured_factor(&plan("Mixtral-8x7B", &format!("{settings}&measured_over_estimated={ratio}")))
     };
-    // The family's part of a ratio is a power of it.
+    // The family's share of a ratio is a power of it.
     let near = 2.0_f64.powf(1.0 / factor(2.0).log2());
     let up = std::iter::successors(Some(near), |ratio| Some(ratio.next_up()));
     let down = std::iter::successors(Some(near), |ratio| Some(ratio.next_down()));
     up.take(9).chain(down.take(9)).find(|ratio| factor(*ratio) == 2.0).expect("one of its neighbours")
 }
 
-/// What layouts of a run have in common is most of the factor with experts.
+/// Most of the factor with experts is common to a run's layouts.
 #[test]
 fn a_step_measured_at_twice_the_estimate_doubles_every_part() {
     let before = time(&plan("Mixtral-8x7B", EXPERTS));
@@ -79,7 +79,7 @@ fn a_step_measured_at_twice_the_estimate_doubles_every_part() {
     }
 }
 
-/// A ratio of nothing measured is none.
+/// A ratio of zero is not a measurement.
 #[test]
 fn a_step_of_no_time_is_no_measurement() {
     let mut draft = super::drafts::Draft::new(&plan("Mixtral-8x7B", EXPERTS));
@@ -89,7 +89,8 @@ fn a_step_of_no_time_is_no_measurement() {
     }
 }
 
-/// What plans with the same sections have in common leaves each its own links: with other stages, data-parallel ranks lie elsewhere.
+/// The common results of plans with equal sections leave each its own links: with other stages, data-parallel ranks are
+/// placed elsewhere.
 #[test]
 fn plans_of_other_stages_have_rings_of_their_own() {
     let of = |stages: u64| {
@@ -110,7 +111,7 @@ fn plans_of_other_stages_have_rings_of_their_own() {
     }
 }
 
-/// A schedule that is continued from a part of it may be off by as much as is said of it, others by nothing.
+/// An extrapolated schedule may be off by its stated tolerance, others by nothing.
 #[test]
 fn a_step_a_little_below_its_bound_is_a_fault_where_all_of_it_was_run() {
     let of = |samples: u64| {
@@ -131,7 +132,7 @@ fn a_step_a_little_below_its_bound_is_a_fault_where_all_of_it_was_run() {
     }
 }
 
-/// Where nothing takes time nothing stands idle.
+/// If nothing takes time, nothing is idle.
 #[test]
 fn a_schedule_of_no_time_has_no_bubble() {
     let kind = PipelineSchedule::OneForwardOneBackward;
@@ -151,13 +152,14 @@ fn a_schedule_of_no_time_has_no_bubble() {
     let order = Order::new(shape);
     assert_eq!(timeline(&order, &durations).bubble(), 0.0);
     assert!(!order.is_empty());
-    // The least it can be: one micro-batch of one stage.
+    // The minimum: one micro-batch on one stage.
     let least = Shape { stages: 1, micro_batches: 1, ..shape }.settled();
     assert_eq!(Order::new(least).len(), 2);
 }
 
-/// What torch 2.15 itself gave for two ranks (`ScheduleZBVZeroBubble._calculate_single_rank_operations`): the stage, then `F`, `I` for
-/// gradients of inputs, `W` of weights, and the micro-batch. Three micro-batches just fill the V, two leave passes out.
+/// The result of torch 2.15 itself for two ranks (`ScheduleZBVZeroBubble._calculate_single_rank_operations`): the
+/// stage, then `F`, `I` for input gradients, `W` for weight gradients, and the micro-batch. Three micro-batches just
+/// fill the V, two leave out passes.
 #[test]
 fn few_micro_batches_go_through_the_v_as_in_torch() {
     const RECORDED: [(u32, u32, &str); 4] = [
@@ -194,8 +196,8 @@ fn few_micro_batches_go_through_the_v_as_in_torch() {
     }
 }
 
-/// What the host spends of a caller's choice is what is estimated where the choice is the plan's own; twice of it is twice as long where
-/// nothing else is waited for.
+/// The host time chosen by a caller gives the plan's estimate if the choice is the plan's own; twice of it takes twice
+/// as long if nothing else is waited for.
 #[test]
 fn what_the_host_spends_may_be_chosen() {
     let small = plan(

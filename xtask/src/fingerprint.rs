@@ -1,4 +1,4 @@
-//! Whether `dist/` is what a build of the sources as they are now would give.
+//! Checks whether `dist/` is what a build of the current sources would produce.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use sha2::{Digest, Sha256};
 
 use crate::process::{Version, root};
 
-/// What the page is not made of, at the top of the checkout.
+/// Top-level entries of the checkout that do not go into the page.
 const NOT_OF_THE_PAGE: [&str; 10] =
     [".ci", ".git", ".github", "benches", "dist", "docs", "e2e", "examples", "npm", "target"];
-/// Programs whose version shows in the page.
+/// Programs whose version affects the page.
 const PROGRAMS: [&str; 4] = ["rustc", "trunk", "wasm-bindgen", "wasm-opt"];
 
-/// Digests of what a build was made of and of what it made.
+/// Digests of a build's inputs and outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Sources and tools.
@@ -28,32 +28,32 @@ impl Fingerprint {
         root().join("target/page.fingerprint")
     }
 
-    /// Keeps it for the next time.
+    /// Saves it for the next time.
     pub fn save(&self) -> Result<()> {
         fs::create_dir_all(root().join("target"))?;
         fs::write(Self::file(), format!("{}\n{}\n", self.inputs, self.outputs))?;
         Ok(())
     }
 
-    /// That of the last build.
+    /// The fingerprint of the last build.
     pub fn saved() -> Option<Self> {
         let text = fs::read_to_string(Self::file()).ok()?;
         let (inputs, outputs) = text.trim_end().split_once('\n')?;
         Some(Self { inputs: inputs.to_owned(), outputs: outputs.to_owned() })
     }
 
-    /// Whether sources, tools and `dist/` are still as they were.
+    /// Whether sources, tools and `dist/` are unchanged.
     pub fn holds(&self) -> bool {
         let dist = root().join("dist");
-        // The cheap looks first: the inputs are the whole checkout.
+        // The cheap checks first: the inputs are the whole checkout.
         dist.join("index.html").is_file()
             && of_folder(&dist).is_ok_and(|outputs| outputs == self.outputs)
             && inputs().is_ok_and(|inputs| inputs == self.inputs)
     }
 }
 
-/// The digest of all that the page is made of: every file that git does not ignore, other than documents and what lies in
-/// `NOT_OF_THE_PAGE`, and the versions of the tools.
+/// The digest of everything that goes into the page: every file that git does not ignore, except documents and what
+/// is in `NOT_OF_THE_PAGE`, and the versions of the tools.
 pub fn inputs() -> Result<String> {
     let mut walk = WalkBuilder::new(root());
     // Hidden files are part of it: cargo reads `.cargo/config.toml`.
@@ -90,14 +90,14 @@ pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn digest(folder: &Path, mut files: Vec<PathBuf>, more: &str) -> Result<String> {
-    // The walk comes in the file system's order.
+    // The walk is in file system order.
     files.sort();
     let mut hash = Sha256::new();
     hash.update(more);
     for file in files {
         let bytes = fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
         let name = file.strip_prefix(folder).unwrap_or(&file);
-        // lengths stand before what they are the lengths of, so that nothing can pass for something else
+        // each part is prefixed with its length, so that different inputs cannot collide
         for part in [name.as_os_str().as_encoded_bytes(), &bytes] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);

@@ -1,4 +1,4 @@
-//! What Trunk has done before and after its own work.
+//! The steps that Trunk runs before and after its own work.
 mod digest;
 mod offline;
 mod prerender;
@@ -16,7 +16,8 @@ pub use offline::list_files;
 use crate::process::{cargo, root, run};
 use crate::published::{ADDRESS, place};
 
-/// Joins the style sheets and writes the pages beside the main page, both into `target/`, where `index.html` has them from.
+/// Joins the style sheets and writes the additional pages, both into `target/`, from where `index.html` includes
+/// them.
 pub fn prebuild() -> Result<()> {
     let pages = root().join("target/pages");
     fs::create_dir_all(&pages)?;
@@ -26,16 +27,16 @@ pub fn prebuild() -> Result<()> {
     run(cargo(["run", "--quiet", "--locked", "--package", "pages", "--"]).arg(&pages))
 }
 
-/// The picture that other sites show with a link.
+/// The preview image that other sites show with a link.
 const CARD: &str = "card.png";
 
-/// The page `file` with its picture and its own address at `site`, where the build knows it: those who show cards take no relative
-/// address, and a copy of the page elsewhere says which one it is of.
+/// The page `file` with its picture and its own address at `site`, if the build knows it: sites that show previews
+/// accept no relative address, and a copy of the page elsewhere states its original.
 fn addressed(page: &str, site: Option<&str>, file: &str) -> String {
     let Some(site) = site.map(|site| site.trim_end_matches('/')).filter(|site| !site.is_empty()) else {
         return page.to_owned();
     };
-    // With quotes, and without where the page was minified.
+    // With quotes, and without if the page was minified.
     let whole = format!("content=\"{site}/{CARD}\"");
     let page =
         page.replace(&format!("content=\"{CARD}\""), &whole).replace(&format!("content={CARD}"), &whole);
@@ -46,12 +47,13 @@ fn addressed(page: &str, site: Option<&str>, file: &str) -> String {
     page.replacen("</title>", &canonical, 1)
 }
 
-/// Seals every page's content security policy and tells the service worker what to keep, in the folder that Trunk names.
+/// Seals every page's content security policy and tells the service worker what to cache, in Trunk's staging
+/// directory.
 pub fn postbuild() -> Result<()> {
     let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| root().join("dist"), PathBuf::from);
-    // `trunk serve` still changes its own script, which reloads the page, after this
+    // after this, `trunk serve` still changes its own script, which reloads the page
     let reloading = env::var("TRUNK_PROFILE").is_ok_and(|profile| profile == "debug");
-    // Before the seal, which digests what the page then holds.
+    // Before the seal, which digests the page's content at that point.
     if !reloading {
         prerender::write_first_answer(&folder.join("index.html"))?;
     }

@@ -1,8 +1,8 @@
-//! Installs what building and testing the page need and this machine lacks, and says so.
+//! Installs what building and testing the page require and this machine lacks, and reports it.
 //!
-//! What is already there in a fitting version is used as it is. Everything else goes into `.tools/` of this checkout, except
-//! the wasm32 target, which belongs to the Rust toolchain, and packages of the system's own package manager. A tool that
-//! is published as a program is fetched as one; where that cannot be had it is compiled.
+//! What already exists in a suitable version is used. Everything else goes into `.tools/` of this checkout, except
+//! the wasm32 target, which belongs to the Rust toolchain, and packages of the system's own package manager. A tool
+//! that is published as a binary is downloaded; if that is not available it is compiled.
 pub(crate) mod programs;
 
 use std::fs;
@@ -18,16 +18,10 @@ use crate::{browser, docs_tools};
 
 /// The target of the page.
 pub const WASM: &str = "wasm32-unknown-unknown";
-/// The newest that Rust 1.95 may build.
+/// The newest that Rust 1.95 can build.
 const TRUNK: &str = "0.21.14";
-/// Older ones refuse what rustc 1.95 writes.
+/// Older ones reject the output of rustc 1.95.
 const BINARYEN: &str = "132";
-/// The same where Node runs it.
-const NPM_BINARYEN: NpmPackage = NpmPackage {
-    name: "binaryen",
-    version: "132.0.0",
-    integrity: "sha512-4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg==",
-};
 /// Accessibility rules.
 const AXE: NpmPackage = NpmPackage {
     name: "axe-core",
@@ -73,7 +67,7 @@ fn tests() -> Result<()> {
     Ok(())
 }
 
-/// The version of `wasm-bindgen` in Cargo.lock, which that of its command must equal.
+/// The version of `wasm-bindgen` in Cargo.lock, which must equal that of its command.
 fn wasm_bindgen_version() -> Result<String> {
     let lock = fs::read_to_string(root().join("Cargo.lock")).context("Cargo.lock cannot be read")?;
     let (_, after) =
@@ -82,17 +76,18 @@ fn wasm_bindgen_version() -> Result<String> {
     version.map(str::to_owned).context("Cargo.lock names no version of wasm-bindgen")
 }
 
-/// The Rust target of the page: `rust-toolchain.toml` asks for it, but rustup heeds that only where it may install by itself.
+/// The Rust target of the page: `rust-toolchain.toml` requests it, but rustup only heeds that if it may install by
+/// itself.
 fn target() -> Result<()> {
     target_of(WASM)
 }
 
-/// A Rust target, installed where it is missing.
+/// A Rust target, installed if missing.
 pub fn target_of(target: &str) -> Result<()> {
     let folder = output(
         Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()),
     )?;
-    // rustc names the folder whether or not it is there, and rustup may leave it without the library.
+    // rustc names the directory whether it exists or not, and rustup may leave it without the library.
     let std = |entry: std::io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
     };

@@ -1,4 +1,4 @@
-//! The program as `cargo install` leaves it.
+//! The program as installed by `cargo install`.
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,17 +12,18 @@ use crate::versions;
 const SCRIPT: &str = "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4 \
     --seq-length 512 --micro-batch-size 1 --global-batch-size 8 --vocab-size 32000 --bf16\n";
 
-/// Installs the terminal program of this checkout into a folder of its own and calls it from an empty one.
+/// Installs the terminal program of this checkout into a separate directory and calls it from an empty one.
 ///
 /// # Errors
-/// Where it does not install, or what was installed does not answer.
+/// If it does not install, or if the installed program does not answer.
 pub fn test() -> Result<()> {
     let folder = target_folder().join("installed");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     say("cargo install --path crates/cli");
-    // The development build, whose dependencies the other tests have compiled; a release differs in optimisation alone.
+    // The development build, whose dependencies the other tests have compiled; a release build only differs in
+    // optimisation.
     let mut install = cargo(["install", "--locked", "--debug", "--quiet", "--path"]);
     run(install.arg(root().join("crates/cli")).arg("--root").arg(&folder))?;
     let program = folder.join("bin").join(format!("shardscope{}", std::env::consts::EXE_SUFFIX));
@@ -33,7 +34,7 @@ pub fn test() -> Result<()> {
     if version.trim() != expected {
         bail!("the installed program says {:?}, and not {expected:?}", version.trim());
     }
-    // Nothing of the checkout is needed: it reads standard input, and its exit code is the verdict.
+    // Nothing from the checkout is needed: it reads standard input, and its exit code is the verdict.
     let mut check = Command::new(&program);
     check.args(["check", "--accelerator", "H100-SXM", "-"]).current_dir(&elsewhere).stdin(Stdio::piped());
     let mut child = check.spawn().context("the installed program could not be started")?;

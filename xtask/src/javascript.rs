@@ -7,19 +7,17 @@ use crate::fingerprint::files_below;
 use crate::install::{self, For, WASM};
 use crate::packages::{NpmPackage, npm};
 use crate::process::{cargo, command, root, run, say, target_folder, tools};
+use crate::twins::WASI;
 
-/// What the package has from `npm/` as it is.
+/// Files that the package takes unchanged from `npm/`.
 const FILES: [&str; 6] = ["index.js", "index.d.ts", "node.js", "command.js", "package.json", "README.md"];
 
-/// Holds the package's types against its documents.
+/// Checks the package's types against its documents.
 const TYPESCRIPT: NpmPackage = NpmPackage {
     name: "typescript",
     version: "5.9.3",
     integrity: "sha512-jl1vZzPDinLr9eUt3J/t7V6FgNEw9QjvBPdysz9KfQDD41fQrC2Y4vKQdiaUpFT4bXlb1RHhLpp8wtm6M5TgSw==",
 };
-
-/// The target of the program that Node runs.
-const WASI: &str = "wasm32-wasip1";
 
 /// Builds the package.
 pub fn build() -> Result<()> {

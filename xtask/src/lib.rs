@@ -1,7 +1,7 @@
-//! The project's own commands, `cargo xtask COMMAND`, and what the browser tests share with them.
+//! The project's own commands, `cargo xtask COMMAND`, and code that the browser tests share with them.
 //!
-//! `tools/serve` and `tools/test` are two of the commands for people who have just arrived. Trunk calls `prebuild` and
-//! `postbuild` as its hooks, so that `trunk build --release` alone makes the page.
+//! `tools/serve` and `tools/test` are two of the commands, for newcomers. Trunk calls `prebuild` and `postbuild` as
+//! its hooks, so `trunk build --release` alone builds the page.
 
 pub mod browser;
 pub mod container;
@@ -9,6 +9,7 @@ pub mod deny;
 pub mod docs_tools;
 pub mod documents;
 pub mod fingerprint;
+pub mod fuzz;
 pub mod hooks;
 pub mod install;
 pub mod installed;
@@ -17,11 +18,15 @@ mod packages;
 pub mod page;
 pub mod phases;
 pub mod process;
+pub mod public_files;
 pub mod publish;
 pub mod published;
 pub mod reproducible;
+pub mod same_everywhere;
+pub mod search_speed;
 pub mod site;
 pub mod speed;
+mod twins;
 pub mod versions;
 pub mod weight;
 pub mod wheel;

@@ -1,11 +1,13 @@
 //! `cargo xtask COMMAND`.
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, container, deny, docs_tools, documents, hooks, install, installed, javascript, page, publish,
-    published, reproducible, speed, versions, weight, wheel,
+    browser, container, deny, docs_tools, documents, fuzz, hooks, install, installed, javascript, page,
+    public_files, publish, published, reproducible, same_everywhere, search_speed, speed, versions, weight,
+    wheel,
 };
 
 #[derive(Parser)]
@@ -80,6 +82,33 @@ enum Command {
     Container,
     /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
     Speed,
+    /// Times searches over whole spaces natively and as WebAssembly in Node; fails where they do not find the same, bit for bit
+    SearchSpeed {
+        /// Only pairs of model and cluster whose names hold this
+        part: Option<String>,
+    },
+    /// Compares documents and searches of this machine with WebAssembly in Node, Chromium and Firefox, byte for byte
+    SameEverywhere {
+        /// Plans, drawn at random
+        #[arg(default_value_t = 1000)]
+        plans: u32,
+    },
+    /// Runs fuzz targets one after the other and makes what they found small; wants a nightly compiler
+    Fuzz {
+        /// Seconds for each
+        #[arg(default_value_t = 30)]
+        seconds: u32,
+        /// Targets; all where none is named
+        targets: Vec<String>,
+    },
+    /// Fetches the public launch files of the tables and checks what comes of each
+    PublicFiles {
+        /// Write the tables and the guide's anew instead
+        #[arg(long)]
+        update: bool,
+        /// Where the files lie, or will [default: target/public-files]
+        folder: Option<PathBuf>,
+    },
     /// Builds the page twice from nothing and fails where the bytes differ
     Reproducible,
     /// Keeps the JSON reports of all fixtures and examples, or compares with those kept: a refactoring changes none
@@ -122,6 +151,10 @@ fn main() -> ExitCode {
         Command::Site { without_api } => published::assemble(without_api),
         Command::Container => container::check(),
         Command::Speed => speed::compare(),
+        Command::SearchSpeed { part } => search_speed::compare(part.as_deref()),
+        Command::SameEverywhere { plans } => same_everywhere::check(plans),
+        Command::Fuzz { seconds, targets } => fuzz::fuzz(seconds, &targets),
+        Command::PublicFiles { update, folder } => public_files::check(folder, update),
         Command::Reproducible => reproducible::check(),
         Command::Documents { save: true, .. } => documents::save(),
         Command::Documents { .. } => documents::compare(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process::{command, find, note, output, run, timed, tools};
 
-/// Node and npm, from the system's packages where they are missing.
+/// Node and npm, from the system's packages if they are missing.
 pub(crate) fn node(what_for: &str) -> Result<()> {
     if find("node").is_some() && find("npm").is_some() {
         return Ok(());
@@ -21,18 +21,19 @@ pub(crate) fn node(what_for: &str) -> Result<()> {
     })
 }
 
-/// A package of npm, as it was when it was looked at.
+/// An npm package, pinned to the version that was reviewed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NpmPackage {
     /// Its name.
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// The digest of its archive, as npm writes it into its lock files.
+    /// The digest of its archive, as in npm's lock files.
     pub integrity: &'static str,
 }
 
-/// Installs an npm package into `.tools/npm`, without running anything of it; one with other bytes is removed again.
+/// Installs an npm package into `.tools/npm`, without running any of its scripts; one with a different digest is
+/// removed again.
 pub(crate) fn npm(package: NpmPackage) -> Result<()> {
     let NpmPackage { name, version, integrity } = package;
     let folder = tools().join("npm");
@@ -45,7 +46,7 @@ pub(crate) fn npm(package: NpmPackage) -> Result<()> {
     install.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact"]);
     output(install.arg(format!("{name}@{version}")).current_dir(&folder))?;
     let lock = fs::read_to_string(folder.join("package-lock.json")).context("npm left no lock file")?;
-    // npm checks what it fetches by the registry's digest; this is the one of the package that was looked at.
+    // npm checks what it fetches by the registry's digest; this is the one of the package that was reviewed.
     if locked(&lock, name)? == integrity {
         return Ok(());
     }
@@ -60,13 +61,13 @@ fn locked(lock: &str, name: &str) -> Result<String> {
     found.map(str::to_owned).with_context(|| format!("the lock file has no digest of {name}"))
 }
 
-/// Installs packages of Debian's kind, as root or by sudo.
+/// Installs Debian packages, as root or with sudo.
 pub(crate) fn apt(packages: &[&str]) -> Result<()> {
     static UPDATED: AtomicBool = AtomicBool::new(false);
     if find("apt-get").is_none() {
         bail!("there is no apt-get here");
     }
-    // The lists are fetched once in a run.
+    // The package lists are updated once per run.
     if !UPDATED.swap(true, Ordering::Relaxed) && run(as_root()?.args(["apt-get", "-qq", "update"])).is_err() {
         note("apt-get update failed; trying with the lists at hand");
     }
@@ -118,7 +119,7 @@ fn environment(folder: &Path) -> Result<()> {
     if find("python3").is_none() {
         bail!("there is no python3 here");
     }
-    // `--clear`: one whose making broke off is begun anew.
+    // `--clear`: an incomplete one is recreated.
     output(command("python3").args(["-m", "venv", "--clear"]).arg(folder)).map(drop)
 }
 

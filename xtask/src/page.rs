@@ -1,4 +1,4 @@
-//! The release page in `dist/`: built by Trunk where something changed, and served.
+//! The release page in `dist/`: built by Trunk if something changed, and served.
 use std::fs;
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use crate::install::{self, For};
 use crate::process::{command, note, root, run, say};
 use crate::site::{Server, Site};
 
-/// Ports tried from the wanted one on.
+/// Number of ports tried, starting with the requested one.
 const TRIES: u16 = 50;
 
-/// Builds the release page, whatever is in `dist/`.
+/// Builds the release page, regardless of what is in `dist/`.
 pub fn build() -> Result<()> {
     let dist = root().join("dist");
     // a build that fails leaves no older page behind
@@ -20,17 +20,17 @@ pub fn build() -> Result<()> {
         fs::remove_dir_all(&dist).context("the older dist/ cannot be removed")?;
     }
     let started = Instant::now();
-    // Before the build: what changes while it runs then counts as changed since.
+    // Before the build: changes during the build then count as newer than the build.
     let inputs = fingerprint::inputs()?;
-    // Trunk 0.21 cannot minify what wasm-bindgen writes and warns of it every time, which costs a kilobyte and nothing
-    // else: its log is kept to errors.
+    // Trunk 0.21 cannot minify what wasm-bindgen writes and warns about it every time; that only costs a kilobyte, so
+    // its log is limited to errors.
     run(command("trunk").args(["build", "--release", "--log", "error"]))?;
     Fingerprint { inputs, outputs: fingerprint::of_folder(&dist)? }.save()?;
     note(&format!("built dist/ in {} s", started.elapsed().as_secs()));
     Ok(())
 }
 
-/// The same, unless what is in `dist/` was built of the same sources by the same tools.
+/// The same, unless what is in `dist/` was built from the same sources by the same tools.
 pub fn build_if_changed() -> Result<()> {
     install::install(For::Page)?;
     if Fingerprint::saved().is_some_and(|last| last.holds()) {
@@ -55,6 +55,6 @@ pub fn serve_dev(port: u16) -> Result<()> {
     install::install(For::Page)?;
     say(&format!("building the page; Trunk says below when it is up at http://127.0.0.1:{port}/"));
     let port = port.to_string();
-    // In a folder of its own: `dist/` is the release page, which its fingerprint is kept of.
+    // In a separate directory: `dist/` is the release page, whose fingerprint is saved.
     run(command("trunk").args(["serve", "--dist", "target/dev-page", "--port", &port]))
 }

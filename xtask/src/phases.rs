@@ -45,13 +45,13 @@ impl Phase {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Whether it runs only where it is named: every crate is compiled once more, alone, which takes minutes and finds what only
-    /// a release meets. Continuous integration has a job for it.
+    /// Whether it only runs if named: every crate is compiled again, by itself, which takes minutes and finds
+    /// problems that only a release would meet. Continuous integration has a job for it.
     fn is_for_releases(self) -> bool {
         self == Self::Publish
     }
 
-    /// Tools that must be installed before.
+    /// Tools that must be installed first.
     fn needs(self) -> Option<For> {
         match self {
             Self::LintWeb | Self::Page | Self::Package => Some(For::Page),
@@ -66,7 +66,7 @@ impl Phase {
         }
     }
 
-    /// What it runs, one after another; the output is watched for counts.
+    /// The commands that it runs in sequence; their output is watched for counts.
     fn commands(self) -> Vec<Command> {
         let strict = ["--", "-D", "warnings"];
         match self {
@@ -80,7 +80,7 @@ impl Phase {
                 let mut lint =
                     cargo(["clippy", "--quiet", "--locked", "--target", WASM, "--features", "page"]);
                 lint.args(["--lib", "--bins", "--workspace"]);
-                // these run natively alone
+                // these only run natively
                 for native in ["shardscope-cli", "e2e", "mutants", "pages", "speed", "xtask"] {
                     lint.args(["--exclude", native]);
                 }
@@ -89,7 +89,7 @@ impl Phase {
             }
             Self::Engine => {
                 let mut all = cargo(["test", "--locked", "--no-fail-fast", "--workspace"]);
-                // the journeys want a browser and a page, and have a phase of their own
+                // the journeys need a browser and a page, and have a separate phase
                 all.args(["--exclude", "e2e"]);
                 vec![all]
             }
@@ -101,7 +101,7 @@ impl Phase {
                 vec![docs]
             }
             Self::Publish => vec![xtask("publish")],
-            // in a process of its own, so that what it says is watched too
+            // in a separate process, so that its output is watched too
             Self::Deny => vec![xtask("deny")],
             Self::Page => vec![xtask("build")],
             Self::Size => vec![xtask("size")],
@@ -116,7 +116,8 @@ fn xtask(command: &str) -> Command {
     own
 }
 
-/// Runs `phases`, or all but those for releases. A phase that fails does not stop the next, and nothing is skipped in silence. The last line counts.
+/// Runs `phases`, or all except those for releases. A failed phase does not stop the next, and nothing is skipped
+/// silently. The last line gives the counts.
 pub fn run(phases: &[Phase]) -> Result<()> {
     let wanted: Vec<Phase> = Phase::value_variants()
         .iter()
@@ -152,7 +153,7 @@ pub fn run(phases: &[Phase]) -> Result<()> {
     for line in count.not_checked() {
         println!("{line}");
     }
-    // a failed phase that no failed test stands for counts as one
+    // a failed phase without a failed test counts as one failure
     println!("{summary}\n{} passed, {} failed", count.passed(), count.failed().max(failed));
     if failed > 0 { bail!("{failed} of the phases failed") } else { Ok(()) }
 }
@@ -161,7 +162,7 @@ fn watched(phase: Phase, count: &mut Count) -> Result<()> {
     if phase == Phase::Browser && !root().join("dist/index.html").is_file() {
         bail!("there is no page in dist/ to test");
     }
-    // every command of a phase runs, whatever became of the one before
+    // every command of a phase runs, whatever the result of the previous one
     let mut failed = Vec::new();
     for mut command in phase.commands() {
         let status = tee(&mut command, |line| count.line(line))?;
@@ -174,12 +175,12 @@ fn watched(phase: Phase, count: &mut Count) -> Result<()> {
 
 /// Runs it with its output where ours goes, and shows each line to `watch` too.
 fn tee(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<ExitStatus> {
-    // One pipe for both, so that their lines stand in the order in which they were written.
+    // One pipe for both, so that their lines are in the order in which they were written.
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child =
         command.spawn().with_context(|| format!("{} could not be run", command.get_program().display()))?;
-    // the pipe ends when its last writer does: ours must go
+    // the pipe ends when its last writer closes: ours must be dropped
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let mut reader = BufReader::new(reader);
     // By bytes: a program may print what is not UTF-8.

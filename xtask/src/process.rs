@@ -1,4 +1,4 @@
-//! Where things lie, and how other programs are run.
+//! Paths, and how other programs are run.
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub fn tools() -> &'static Path {
     })
 }
 
-/// The checkout that this one is a linked worktree of.
+/// The main checkout, if this one is a linked worktree.
 fn main_checkout() -> Option<PathBuf> {
     let git = Command::new("git")
         .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
@@ -34,7 +34,7 @@ fn main_checkout() -> Option<PathBuf> {
         .output()
         .ok()?;
     let folder = PathBuf::from(String::from_utf8(git.stdout).ok()?.trim_end());
-    // It has another name in a bare repository or a submodule, whose parent is no checkout.
+    // It has another name in a bare repository or a submodule, whose parent is not a checkout.
     folder.ends_with(".git").then(|| folder.parent().map(Path::to_owned)).flatten()
 }
 
@@ -42,13 +42,13 @@ fn main_checkout() -> Option<PathBuf> {
 fn search_path() -> OsString {
     let own = [tools().join("bin"), tools().join("npm/node_modules/.bin")];
     let path = env::var_os("PATH").unwrap_or_default();
-    // A folder with the separator in its name cannot be joined: then the `PATH` counts alone.
+    // A directory with the separator in its name cannot be joined: then only the `PATH` counts.
     env::join_paths(own.into_iter().chain(env::split_paths(&path))).unwrap_or(path)
 }
 
-/// Where a program of that name is, among the project's own tools or on the `PATH`; a path stands for itself.
+/// Where a program of that name is, among the project's own tools or on the `PATH`; a path is used directly.
 pub fn find(program: &str) -> Option<PathBuf> {
-    // A relative path is one of the checkout, from wherever the command was called.
+    // A relative path is relative to the checkout, wherever the command was called.
     which::which_in(program, Some(search_path()), root()).ok()
 }
 
@@ -57,14 +57,14 @@ pub fn command(program: &str) -> Command {
     let found = find(program).unwrap_or_else(|| program.into());
     let mut command = Command::new(found);
     command.current_dir(root()).env("PATH", search_path());
-    // Trunk takes no other word for it: it refuses NO_COLOR=1.
+    // Trunk accepts no other value: it refuses NO_COLOR=1.
     if env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         command.env("NO_COLOR", "true");
     }
     command
 }
 
-/// Cargo, as the one that runs this, for this machine: what a hook inherits for another target is taken away.
+/// The cargo that runs this, for this machine: variables that a hook inherits for another target are removed.
 pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(&env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
     command.args(arguments).env_remove("CARGO_BUILD_TARGET").env_remove("CARGO_ENCODED_RUSTFLAGS");
@@ -87,7 +87,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs it in silence; its output where it succeeds, what it said where it fails.
+/// Runs it silently; returns its output if it succeeds, and its messages if it fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let what = shown(command);
     let done = command.stdin(Stdio::null()).output().with_context(|| format!("{what} could not be run"))?;
@@ -118,23 +118,23 @@ impl Version {
         found.split('.').map(|part| part.parse().ok()).collect::<Option<_>>().map(Self)
     }
 
-    /// What `PROGRAM --version` says; none where there is no such program or it does not run.
+    /// The version from `PROGRAM --version`; `None` if there is no such program or it does not run.
     pub fn new(program: &str) -> Option<Self> {
         output(command(program).arg("--version")).ok().and_then(|text| Self::in_text(&text))
     }
 }
 
-/// A line about what is being done.
+/// Prints a line about what is being done.
 pub fn say(what: &str) {
     println!("==> {what}");
 }
 
-/// A line beneath it.
+/// Prints a line below it.
 pub fn note(what: &str) {
     println!("    {what}");
 }
 
-/// Announces an installation, does it, and says how long it took.
+/// Announces an installation, runs it, and reports how long it took.
 pub fn timed<T>(what: &str, install: impl FnOnce() -> Result<T>) -> Result<T> {
     let started = Instant::now();
     say(&format!("installing {what}"));

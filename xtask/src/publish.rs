@@ -1,4 +1,4 @@
-//! Whether the crates could be published as they are.
+//! Checks whether the crates could be published as they are.
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::process::{cargo, note, output, run, say, target_folder};
 
-/// Packs every crate that is for crates.io, unpacks it and compiles it from there, those that others need first: cargo takes
-/// the members of the workspace in the place of the registry's, which has none of them before the first release. Nothing is
-/// uploaded.
+/// Packs every crate for crates.io, unpacks it and compiles it from there, dependencies first: cargo uses the members
+/// of the workspace instead of the registry's, which has none of them before the first release. Nothing is uploaded.
 ///
 /// # Errors
-/// Where a manifest lacks what crates.io asks for, a file is not in its package, or a package does not compile by itself.
+/// If a manifest lacks what crates.io requires, a file is not in its package, or a package does not compile by
+/// itself.
 pub fn dry_run() -> Result<()> {
     let packages = published()?;
     say(&format!("packing and compiling {} crates", packages.len()));
@@ -29,9 +29,9 @@ pub fn dry_run() -> Result<()> {
     Ok(())
 }
 
-/// Removes what an earlier dry run left. Cargo hands the packages on through a registry of its own in the target folder and
-/// takes a version of a registry for unchangeable: it compiles the sources that it unpacked the first time, and keeps what
-/// it made of them, although the packages of the same version have changed since.
+/// Removes what an earlier dry run left. Cargo passes the packages on through a local registry in the target
+/// directory and treats a registry version as immutable: it compiles the sources that it unpacked the first time, and
+/// keeps the results, although the packages of the same version have changed since.
 fn forget_earlier(packages: &[String], build: &Path) -> Result<()> {
     remove(build)?;
     let Some(sources) = cargo_home().map(|home| home.join("registry/src")).filter(|sources| sources.is_dir())
@@ -40,7 +40,7 @@ fn forget_earlier(packages: &[String], build: &Path) -> Result<()> {
     };
     for registry in fs::read_dir(&sources)? {
         let registry = registry?;
-        // Sources of a registry lie under `HOST-HASH`, and one in a folder has no host.
+        // Registry sources are under `HOST-HASH`, and a local registry has no host.
         if !registry.file_name().to_string_lossy().starts_with('-') {
             continue;
         }
@@ -54,7 +54,7 @@ fn forget_earlier(packages: &[String], build: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a folder `NAME-VERSION` has one of these packages.
+/// Whether a directory `NAME-VERSION` belongs to one of these packages.
 fn is_of(folder: &str, packages: &[String]) -> bool {
     packages.iter().any(|package| {
         let version = folder.strip_prefix(package.as_str()).and_then(|rest| rest.strip_prefix('-'));
@@ -82,7 +82,7 @@ fn published() -> Result<Vec<String>> {
     names(|_| true)
 }
 
-/// Those among them that others can use.
+/// Those that are libraries.
 pub(crate) fn libraries() -> Result<Vec<String>> {
     let is_library = |target: &Value| {
         target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "lib"))
@@ -94,7 +94,7 @@ fn names(wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
     let mut metadata = cargo(["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    // Metadata have an empty list for `publish = false`, and null where nothing is said.
+    // Metadata have an empty list for `publish = false`, and null by default.
     let may = |package: &&Value| package["publish"].is_null() && wanted(package);
     Ok(packages.iter().filter(may).filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }

@@ -1,8 +1,9 @@
-//! The folder that is published: the built page with its guide, evidence and gallery, and beside it the API documentation of the
-//! crates, the links of every version that must open for ever, a picture for each worked example, and what search engines ask for.
+//! The directory that is published: the built page with its guide, evidence and gallery, plus the API documentation
+//! of the crates, the links of every version that must stay readable forever, a picture for each worked example, and
+//! files for search engines.
 //!
-//! Its address is one variable, `SITE_URL`, at the build of the page (which names itself by it) and here. Without one everything is
-//! there but what needs an address: canonical links, `sitemap.xml`, whole addresses of pictures.
+//! Its address is one variable, `SITE_URL`, at the build of the page (which names itself by it) and here. Without one
+//! everything exists except what needs an address: canonical links, `sitemap.xml`, absolute addresses of pictures.
 mod cards;
 pub(crate) mod smoke;
 
@@ -16,12 +17,12 @@ use crate::fingerprint::files_below;
 use crate::process::{cargo, note, root, run, say, target_folder};
 use crate::publish;
 
-/// The variable with the address at which the folder is to be found.
+/// The variable with the address of the published directory.
 pub const ADDRESS: &str = "SITE_URL";
-/// The path at which the smoke test serves it: a page of a project stands below one.
+/// The path at which the smoke test serves it, since project pages are below a path.
 const BELOW: &str = "/project/below/";
 
-/// The address, with a slash at its end; none where none is given.
+/// The address, with a slash at its end; `None` if none is given.
 #[must_use]
 pub fn address() -> Option<String> {
     let given = env::var(ADDRESS).ok().map(|address| address.trim().trim_end_matches('/').to_owned());
@@ -31,7 +32,7 @@ pub fn address() -> Option<String> {
 /// Assembles `target/site` from `dist/`, and checks it below a path.
 ///
 /// # Errors
-/// Where there is no built page, no browser for the pictures, or something that the folder names is not in it.
+/// If there is no built page, no browser for the pictures, or if something that the directory references is missing.
 pub fn assemble(without_api: bool) -> Result<()> {
     let (dist, site) = (root().join("dist"), root().join("target/site"));
     if !dist.join("index.html").is_file() {
@@ -43,7 +44,7 @@ pub fn assemble(without_api: bool) -> Result<()> {
     copy(&dist, &site)?;
     let address = address();
     if let Some(address) = &address {
-        // Told at once: the cards and the documentation take minutes.
+        // Checked first, since the cards and the documentation take minutes.
         names_itself(&fs::read_to_string(dist.join("index.html"))?, address)?;
     }
     say("drawing the cards of the gallery");
@@ -61,7 +62,7 @@ pub fn assemble(without_api: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether the built page says that it is at `address`.
+/// Checks that the built page states `address`.
 fn names_itself(html: &str, address: &str) -> Result<()> {
     if !html.contains(&format!("<link rel=\"canonical\" href=\"{address}\">")) {
         bail!(
@@ -71,10 +72,10 @@ fn names_itself(html: &str, address: &str) -> Result<()> {
     Ok(())
 }
 
-/// The documentation of the crates that are published; what builds, measures and tests them is nobody's interface.
+/// Builds the documentation of the published crates; tools that build, measure and test them are not an interface.
 fn document(to: &Path) -> Result<()> {
     say("documenting the crates");
-    // Whatever else was documented here before lies in the usual folder.
+    // The usual directory may contain other documentation from before.
     let folder = target_folder().join("published");
     if folder.join("doc").exists() {
         fs::remove_dir_all(folder.join("doc"))?;
@@ -97,7 +98,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// `link-format/1.txt`: links of that version, each of which every later page opens.
+/// `link-format/1.txt`: links of that version, each of which every later page must open.
 fn link_versions(site: &Path) -> Result<()> {
     let golden = fs::read_to_string(root().join("tests/data/links/golden.txt"))?;
     let folder = site.join("link-format");
@@ -112,7 +113,7 @@ fn link_versions(site: &Path) -> Result<()> {
 fn by_version(golden: &str) -> Vec<(u32, String)> {
     let mut versions: Vec<(u32, String)> = Vec::new();
     for line in golden.lines().filter(|line| line.starts_with('#')) {
-        // The version stands behind `#/` or `#z`.
+        // The version follows `#/` or `#z`.
         let digits: String = line.chars().skip(2).take_while(char::is_ascii_digit).collect();
         let Ok(version) = digits.parse() else { continue };
         let line = format!("{line}\n");
@@ -124,7 +125,7 @@ fn by_version(golden: &str) -> Vec<(u32, String)> {
     versions
 }
 
-/// The pages at the top of the folder, in order.
+/// The pages at the top of the directory, in order.
 fn pages(site: &Path) -> Result<Vec<PathBuf>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(site)? {
@@ -137,7 +138,7 @@ fn pages(site: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// `robots.txt`, and `sitemap.xml` where the address is known.
+/// `robots.txt`, and `sitemap.xml` if the address is known.
 fn for_search_engines(site: &Path, address: Option<&str>) -> Result<()> {
     let mut robots = "User-agent: *\nAllow: /\n".to_owned();
     if let Some(address) = address {
@@ -156,7 +157,7 @@ fn for_search_engines(site: &Path, address: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Where a page of the site is to be found; the first one by the folder itself.
+/// The address of a page of the site; for the main page that of the directory itself.
 pub(crate) fn place(address: &str, file: &str) -> String {
     let address = address.trim_end_matches('/');
     if file == "index.html" { format!("{address}/") } else { format!("{address}/{file}") }

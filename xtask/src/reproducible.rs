@@ -1,4 +1,4 @@
-//! Whether the same sources give the same page, to the byte.
+//! Checks that the same sources give the same page, to the byte.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ pub fn check() -> Result<()> {
         let folder = scratch.path().join(turn);
         let mut trunk = command("trunk");
         trunk.args(["build", "--release", "--log", "error", "--dist"]).arg(folder.join("dist"));
-        // all that the page is made of is compiled anew; the hooks' own programs are not part of it
+        // everything that goes into the page is recompiled; the hooks' own programs are not part of it
         run(trunk.env("CARGO_TARGET_DIR", folder.join("target")))?;
         built.push(folder.join("dist"));
-        // Its room is needed by the second build.
+        // Its disk space is needed by the second build.
         fs::remove_dir_all(folder.join("target"))?;
     }
     let [first, second] = &built[..] else { bail!("two builds were asked for") };
@@ -34,7 +34,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Names of files that are in one folder alone, or not the same in both.
+/// Names of files that are in only one directory, or differ between them.
 fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
     let (one, other) = (contents(one)?, contents(other)?);
     let names: std::collections::BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();

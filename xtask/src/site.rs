@@ -1,7 +1,7 @@
-//! A static file server for one folder on 127.0.0.1: for one reader, and for the browser tests.
+//! A static file server for one folder on 127.0.0.1: for one user, and for the browser tests.
 //!
-//! It can put the folder below a path and allow other origins, as GitHub Pages does, and sends what lies beside a file as
-//! `NAME.br` where the browser takes brotli.
+//! It can serve the directory below a path and allow other origins, as GitHub Pages does, and sends `NAME.br` next to
+//! a file if the browser accepts brotli.
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -43,7 +43,7 @@ pub struct Server {
     site: Site,
 }
 
-/// A server running in a thread of its own; stops when dropped.
+/// A server running in a separate thread; stops when dropped.
 #[derive(Debug)]
 pub struct Running {
     url: String,
@@ -53,34 +53,35 @@ pub struct Running {
     instead: Instead,
 }
 
-/// What a server says in the place of every answer.
+/// What a server sends instead of every answer.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// A page of somebody else's, as a network's sign-in gate sends it.
+    /// Somebody else's page, as sent by a network's captive portal.
     Page(String),
     /// The same, at another address.
     Redirect(String),
     /// A status such as 503, with a page that says so.
     Status(u16),
-    /// Nothing at all, for so long.
+    /// Nothing at all, for this long.
     Silence(Duration),
 }
 
-/// The fault of the moment.
+/// The current fault.
 type Instead = Arc<Mutex<Option<Fault>>>;
 
-/// The paths asked for, in the order in which they came.
+/// The requested paths, in order of arrival.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 impl Server {
-    /// Binds 127.0.0.1 at `port` (0: any free one) or, where that is taken, at the next free of the `tries` ports from there.
+    /// Binds 127.0.0.1 at `port` (0: any free one) or, if that is taken, at the next free one of the `tries` ports
+    /// from there.
     pub fn bind(site: Site, port: u16, tries: u16) -> io::Result<Self> {
         // No port follows 65,535.
         let last = port.saturating_add(tries.saturating_sub(1));
         for candidate in port..=last {
             match TcpListener::bind((Ipv4Addr::LOCALHOST, candidate)) {
                 Ok(listener) => {
-                    // tokio takes over a listener in this mode only.
+                    // tokio only accepts a listener in this mode.
                     listener.set_nonblocking(true)?;
                     let address = listener.local_addr()?;
                     return Ok(Self { listener, address, site });
@@ -132,23 +133,23 @@ impl Running {
         &self.url
     }
 
-    /// Every path asked for so far, without its query.
+    /// Every path requested so far, without its query.
     pub fn asked(&self) -> Vec<String> {
-        // Each value behind these locks is set in one go, so one that a panic poisoned is whole.
+        // Values behind these locks are set in one step, so a value poisoned by a panic is still consistent.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on every answer is `fault`; none: as it should be.
+    /// From now on every answer is `fault`; `None` restores normal answers.
     pub fn misbehave(&self, fault: Option<Fault>) {
         *self.instead.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    /// Answers nobody any more, as a machine that went away.
+    /// Stops answering, like a machine that went away.
     pub fn stop(&self) {
         drop(self.stop.lock().unwrap_or_else(PoisonError::into_inner).take());
-        // Joined: the port is free once this returns.
+        // Joined, so that the port is free once this returns.
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // a thread that panicked serves nobody either
+        // a thread that panicked does not serve either
         drop(stopped.map(thread::JoinHandle::join));
     }
 }
@@ -203,8 +204,8 @@ fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
 
 fn with_headers(mut response: Response, cross_origin: bool) -> Response {
     let headers = response.headers_mut();
-    // A rebuilt page must never be mixed with an older one. Times of change are told to the second, and two builds may
-    // be closer than that.
+    // A rebuilt page must never be mixed with an older one. Modification times are in seconds, and two builds may be
+    // closer than that.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.remove(LAST_MODIFIED);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -222,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The whole answer to a request with these headers.
+    /// The full response to a request with these headers.
     fn answer(running: &Running, request: &str, headers: &str) -> String {
         let address = running.url().strip_prefix("http://").unwrap().split('/').next().unwrap();
         let mut stream = TcpStream::connect(address).unwrap();

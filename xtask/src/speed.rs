@@ -1,4 +1,4 @@
-//! How much longer estimates take as WebAssembly than natively, in one run in which the two take turns.
+//! How much longer estimates take as WebAssembly than natively, in one run in which the two alternate.
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,13 +10,13 @@ use crate::process::{cargo, command, root, run, say, target_folder};
 
 /// How many times as long WebAssembly may take.
 const LIMIT: f64 = 2.5;
-/// Rounds of which the fastest counts: what is slower was slowed by others on the machine.
+/// Number of rounds, of which the fastest counts: slower ones were slowed by other load on the machine.
 const ROUNDS: usize = 8;
-/// Fresh pairs of processes of which the fastest counts: how V8 happens to optimise and where a heap happens to lie stay for a
-/// process's whole life, and moved single cases by up to 40 % from one to the next.
+/// Fresh pairs of processes, of which the fastest counts: V8's optimisation decisions and heap placement persist for
+/// a process's lifetime, and changed individual cases by up to 40 % between processes.
 const PROCESSES: usize = 3;
-/// How long a round should take natively, and how long each side runs before it is timed, by when V8 has optimised what runs.
-/// Unit: nanosecond.
+/// How long a round should take natively, and how long each side warms up before it is timed, so that V8 has
+/// optimised the code. Unit: nanosecond.
 const ROUND: f64 = 30e6;
 const WARM: f64 = 1e9;
 /// As in `speed/src/lib.rs`.
@@ -24,7 +24,7 @@ const WORKLOADS: [&str; 5] =
     ["W1 GPT 2023", "W2 Llama-2 70B", "W3 GPT-3 175B", "W4 Mixtral 8x7B", "W5 DeepSeek-V3"];
 const WORKS: [&str; 4] = ["totals", "quick step", "exact step", "report"];
 
-/// Builds both and prints the table; fails where one takes more than `LIMIT` times as long.
+/// Builds both and prints the table; fails if one takes more than `LIMIT` times as long.
 pub fn compare() -> Result<()> {
     install::install(For::Page)?;
     install::install(For::Node)?;
@@ -50,7 +50,7 @@ pub fn compare() -> Result<()> {
         }
     }
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    // The geometric one, as these are ratios.
+    // The geometric mean, since these are ratios.
     #[expect(clippy::cast_precision_loss, reason = "twenty ratios")]
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
     println!("geometric mean {mean:.2}, most {most:.2}, limit {LIMIT}");
@@ -61,7 +61,7 @@ pub fn compare() -> Result<()> {
     }
 }
 
-/// The engine natively at full optimisation, and as the page has it.
+/// The engine natively at full optimisation, and as in the page.
 struct Programs {
     native: PathBuf,
     wasm: PathBuf,
@@ -124,7 +124,7 @@ fn turns(native: &mut Side, wasm: &mut Side, workload: usize, work: usize) -> Re
         }
     }
     let mut least = [f64::INFINITY; 2];
-    // One after the other in each round, so that what else the machine does slows both.
+    // One after the other in each round, so that other load on the machine slows both.
     for _ in 0..ROUNDS {
         let (one, other) = (native.time(workload, work, turns)?, wasm.time(workload, work, turns)?);
         if !alike(one.1, other.1) {
@@ -135,12 +135,12 @@ fn turns(native: &mut Side, wasm: &mut Side, workload: usize, work: usize) -> Re
     Ok(least.map(|took| took / f64::from(turns)))
 }
 
-/// Whether two results are the same but for the last digits of a mathematical function.
+/// Whether two results are equal except for the last digits of a mathematical function.
 fn alike(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs()
 }
 
-/// A program that reads what to do and answers how long it took.
+/// A program that reads tasks and replies how long they took.
 struct Side {
     process: Child,
     ask: ChildStdin,
@@ -155,7 +155,7 @@ impl Side {
         Ok(Self { process, ask, answers })
     }
 
-    /// Nanoseconds that so many turns took, and the number of the result.
+    /// Nanoseconds that this many turns took, and the numeric result.
     fn time(&mut self, workload: usize, work: usize, turns: u32) -> Result<(f64, f64)> {
         writeln!(self.ask, "{workload} {work} {turns}")?;
         let mut line = String::new();

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::root;
 
-/// Where the version stands besides the workspace, and the line it stands on.
+/// Where else the version is stated, and on which line.
 const PLACES: [(&str, &str, &str); 2] =
     [("npm/package.json", "  \"version\": \"", "\","), ("CITATION.cff", "version: ", "")];
 
@@ -18,7 +18,7 @@ pub fn version() -> Result<String> {
     line.map(str::to_owned).context("[workspace.package] has no version")
 }
 
-/// Fails where another place has another version, or the tag of a release.
+/// Fails if another place, or the tag of a release, has a different version.
 pub fn check(tag: Option<&str>) -> Result<()> {
     let version = version()?;
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! What the page weighs: every file that it loads, as `brotli -q 11` sends it; and what stands beside it.
+//! The weight of the page: every file that it loads, compressed with `brotli -q 11`; and the other files.
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,21 @@ use brotli::CompressorWriter;
 use crate::fingerprint::files_below;
 use crate::process::root;
 
-/// Bytes that the whole page may weigh, compressed.
+/// Maximum size of the whole page in bytes, compressed.
 pub const LIMIT: u64 = 1_000_000;
-/// How much heavier than its record the page may be before the gate asks whether that is meant. Unit: percent.
+/// How much heavier than its record the page may be before the gate asks whether that is intended. Unit: percent.
 pub const TOLERANCE: u64 = 4;
 /// Where the weight is recorded, in the checkout.
 const RECORD: &str = "xtask/page-weight.txt";
 /// Files that the page never loads: other sites do, or a system that the page is installed on.
 const FOR_OTHERS: [&str; 6] =
     ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
-/// Files that the page loads after its first answer, or beside the engine that gives it.
-pub const LATER: [&str; 10] = [
+/// Files that the page loads after its first answer, or in parallel with the engine.
+pub const LATER: [&str; 12] = [
+    "bytes.js",
     "inter.woff2",
     "reader.js",
+    "readers.txt",
     "reading.js",
     "search.js",
     "shardscope-reader.js",
@@ -32,10 +34,17 @@ pub const LATER: [&str; 10] = [
     "worker.js",
 ];
 
-/// Of these, what a text needs to be read: who brings one of their own waits for it too.
-const READERS: [&str; 4] = ["reader.js", "reading.js", "shardscope-reader.js", "shardscope-reader_bg.wasm"];
+/// Those of them that are needed to read texts: users with their own text wait for them too.
+const READERS: [&str; 6] = [
+    "bytes.js",
+    "reader.js",
+    "readers.txt",
+    "reading.js",
+    "shardscope-reader.js",
+    "shardscope-reader_bg.wasm",
+];
 
-/// Registered when the application has started; it keeps the others.
+/// Registered when the application has started; it caches the others.
 const SERVICE: &str = "sw.js";
 
 /// One file and its size.
@@ -43,15 +52,15 @@ const SERVICE: &str = "sw.js";
 pub struct Weight {
     /// Path below the folder.
     pub file: PathBuf,
-    /// As it lies there.
+    /// Uncompressed size.
     pub raw: u64,
     /// Compressed.
     pub brotli: u64,
-    /// Whether it stands beside the page, which loads it later or not at all.
+    /// Whether the page loads it later or not at all.
     pub beside: bool,
 }
 
-/// Weighs `dist/`, prints every file, and fails where the page is too heavy; with `record`, keeps its weight.
+/// Weighs `dist/`, prints every file, and fails if the page is too heavy; with `record`, records its weight.
 pub fn gate(record: bool) -> Result<()> {
     let weights = weigh(&root().join("dist")).context("dist/ holds no page")?;
     println!("{:>10} {:>10}  file", "bytes", "brotli 11");
@@ -75,7 +84,7 @@ pub fn gate(record: bool) -> Result<()> {
     let readers = weights.iter().filter(|weight| READERS.iter().any(|file| weight.file.ends_with(file)));
     let with_readers = total + readers.map(|weight| weight.brotli).sum::<u64>();
     println!("{:>10} {with_readers:>10}  the same for who brings a text of their own", "");
-    // Recorded before it is judged: the limit holds for a recorded weight too.
+    // Recorded before it is judged: the limit applies to a recorded weight too.
     if record {
         fs::write(root().join(RECORD), format!("{total}\n"))?;
     }
@@ -86,7 +95,7 @@ pub fn gate(record: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a page of `total` compressed bytes, once of `recorded`, may be published; in words, either way.
+/// Whether a page of `total` compressed bytes, previously `recorded`, may be published; in words, either way.
 fn judge(total: u64, recorded: u64) -> Result<String> {
     if total > LIMIT {
         bail!("the page weighs {total} bytes, above the limit of {LIMIT}");
@@ -100,7 +109,7 @@ fn judge(total: u64, recorded: u64) -> Result<String> {
     Ok(format!("within {TOLERANCE} % of the recorded {recorded} bytes and the limit of {LIMIT}"))
 }
 
-/// Weighs every file below `folder`, by name, those beside the page last.
+/// Weighs every file below `folder`, by name, those that are not part of the page last.
 pub fn weigh(folder: &Path) -> Result<Vec<Weight>> {
     let mut weights = Vec::new();
     let beside = Beside::new(folder)?;
@@ -119,7 +128,7 @@ pub fn weigh(folder: &Path) -> Result<Vec<Weight>> {
     Ok(weights)
 }
 
-/// What tells the files beside the page from those that it loads.
+/// What distinguishes the files that the page loads from others.
 struct Beside {
     /// The text of `index.html`.
     page: String,
@@ -161,9 +170,9 @@ fn is_other_page(path: &Path) -> bool {
         && path.file_name().is_some_and(|name| name != "index.html")
 }
 
-/// What is left of `bytes` at quality 11 with the usual window of 4 MiB.
+/// The compressed size of `bytes` at quality 11 with the usual window of 4 MiB.
 pub fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    // 64 KiB are the buffer's; 22 is the logarithm of the window.
+    // The buffer has 64 KiB; 22 is the logarithm of the window.
     let mut writer = CompressorWriter::new(Vec::new(), 1 << 16, 11, 22);
     writer.write_all(bytes)?;
     // This ends the stream as well.
@@ -190,7 +199,7 @@ mod tests {
         for file in ["evidence.html", "guide.html", "pages.css", "evidence.js", "embed.js", "sw.js"] {
             assert!(beside.holds(file), "{file}");
         }
-        // What nobody names may be loaded by the engine or its glue.
+        // Files that nothing references may be loaded by the engine or its glue.
         for file in ["index.html", "page-1.css", "icon.svg", "x.js", "x_bg.wasm", "parts/more.wasm"] {
             assert!(!beside.holds(file), "{file}");
         }

@@ -1,4 +1,6 @@
-//! The Python wheel: built by maturin, installed into an environment of its own, and tested there as a user calls it.
+//! The Python wheel: built by maturin, installed into a separate environment, and tested there as a user would call
+//! it.
+use std::env;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
@@ -8,8 +10,11 @@ use crate::process::{command, output, root, run, say, target_folder};
 
 /// Requirement of the build backend, for pip.
 const MATURIN: &str = "maturin>=1.9,<2";
-/// The client of the Model Context Protocol that meets `shardscope mcp`.
+/// The client of the Model Context Protocol that talks to `shardscope mcp`.
 const CLIENT: &str = "mcp>=2,<3";
+
+/// Runs the repository's hook as a user's commit does.
+const HOOKS: &str = "pre-commit>=4,<5";
 
 /// What the notebook's widget stands on, as `pyproject.toml` has it.
 const WIDGET: &str = "anywidget>=0.9,<1";
@@ -36,9 +41,12 @@ pub fn test() -> Result<()> {
     let python = folder.join("environment/bin/python").to_string_lossy().into_owned();
     // Without an index: the wheel depends on no other package.
     output(command(&python).args(["-m", "pip", "install", "--quiet", "--no-index"]).arg(&wheel))?;
-    // Without one of them its tests say that they were not made.
-    for package in [CLIENT, WIDGET] {
-        let _ = output(command(&python).args(["-m", "pip", "install", "--quiet", package]));
+    // Without one of them its tests say that they were not made, which is no answer in continuous integration.
+    for package in [CLIENT, HOOKS, WIDGET] {
+        let installed = output(command(&python).args(["-m", "pip", "install", "--quiet", package]));
+        if env::var_os("CI").is_some() {
+            installed.with_context(|| format!("{package} for the tests of the wheel"))?;
+        }
     }
     run(command(&python)
         .args(["-m", "unittest", "discover", "--start-directory"])

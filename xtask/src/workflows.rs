@@ -1,4 +1,4 @@
-//! What the workflows must hold, as far as it can be told without a forge.
+//! Requirements on the CI workflows, as far as they can be checked offline.
 use std::fs;
 
 use regex::Regex;
@@ -78,7 +78,7 @@ fn the_release_builds_what_dist_and_the_action_know() {
     let built = Regex::new(r"- \{ target: ([\w-]+), on: ").unwrap();
     let built: Vec<_> = built.captures_iter(&release).map(|found| found[1].to_owned()).collect();
     assert_eq!(built, targets);
-    // The action fetches `shardscope-cli-<target>.tar.xz` for every system that its machines have a bash of their own on.
+    // The action fetches `shardscope-cli-<target>.tar.xz` for every system on which its machines have bash.
     let fetch = read("packages/action/fetch.sh");
     let fetched = Regex::new(r"\) target=([\w-]+) ;;").unwrap();
     let fetched: Vec<_> = fetched.captures_iter(&fetch).map(|found| found[1].to_owned()).collect();
@@ -91,7 +91,7 @@ fn the_release_builds_what_dist_and_the_action_know() {
     assert!(dist.contains("packages = [\"shardscope-cli\"]"));
 }
 
-/// On a machine that has rustup alone, what takes minutes is said before it begins.
+/// On a machine with only rustup, anything that takes minutes is announced before it begins.
 #[test]
 fn the_commands_say_what_they_install_before_they_do() {
     let folder = tempfile::tempdir().unwrap();

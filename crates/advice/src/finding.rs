@@ -1,4 +1,4 @@
-//! How a changed plan is tried.
+//! How a changed plan is evaluated.
 
 use shardscope_estimate::device_peak;
 use shardscope_estimate::time::exact_step_seconds;
@@ -6,7 +6,7 @@ use shardscope_plan::{Field, Plan, Variant};
 use shardscope_report::{Expected, Finding, Report};
 use shardscope_units::{Bytes, Seconds, percent, seconds};
 
-/// A plan with its report, and a hand for trying changes.
+/// A plan with its report, and helpers for trying changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Advisor<'a> {
     /// The plan that advice is given on.
@@ -15,7 +15,7 @@ pub struct Advisor<'a> {
     pub report: &'a Report,
 }
 
-/// A change that was estimated, with what it comes to.
+/// A change with its estimates.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     pub(super) change: Vec<(Field, String)>,
@@ -41,31 +41,31 @@ impl<'a> Advisor<'a> {
         format!("{} of the step ({}) is exposed", seconds(waits), percent(share))
     }
 
-    /// The plan's own variant, to be changed.
+    /// The plan's own variant, as a starting point for changes.
     pub(super) fn variant(&self) -> Variant {
         Variant::from_plan(self.plan)
     }
 
-    /// What `variant` comes to; none where Megatron would refuse it or where nothing changes.
+    /// The estimates of `variant`; `None` if Megatron would refuse it or if nothing changes.
     pub(super) fn attempt(&self, variant: &Variant) -> Option<Trial> {
         let own = self.variant();
-        // No trial: it would be told as a change with nothing to gain.
+        // Not a trial: it would be reported as a change with nothing to gain.
         if *variant == own {
             return None;
         }
         let plan = variant.apply(self.plan)?;
-        // What PyTorch would reserve, without releasing cached blocks: what is proposed should fit with ease.
+        // What PyTorch would reserve, without releasing cached blocks: a proposal should fit comfortably.
         let peak = device_peak(&plan).0;
-        // The exact step, not the quick one of the search: it is told beside the report's own figure.
+        // The exact step, not the quick one of the search: it is shown next to the report's own figure.
         Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
     }
 
-    /// Total memory of the device, as the driver reports it.
+    /// Total memory of the device, as reported by the driver.
     pub(super) fn capacity(&self) -> Bytes {
         self.report.memory.capacity
     }
 
-    /// The peak of the plan as it is.
+    /// The peak of the unchanged plan.
     pub(super) fn peak(&self) -> Bytes {
         let memory = &self.report.memory;
         let phases = memory.rl.iter().flat_map(|rl| &rl.phases).map(|phase| phase.breakdown.value());
@@ -79,9 +79,9 @@ impl Trial {
         self.peak <= capacity
     }
 
-    /// The time of a step; without one, never.
+    /// The time of a step; infinity if there is none.
     pub(super) fn seconds(&self) -> f64 {
-        // Sorts behind all trials that have a time.
+        // Sorts after all trials that have a time.
         self.step.map_or(f64::INFINITY, Seconds::get)
     }
 

@@ -8,19 +8,19 @@ pub use finding::Advisor;
 use shardscope_estimate::{Fault, fault};
 use shardscope_plan::Plan;
 use shardscope_report::{Finding, Report, report};
-use shardscope_sorting::sort_by;
 
 /// The report of `plan` with its advice: what the page, the terminal and the JavaScript API give.
 ///
 /// # Errors
-/// An estimate that no machine could keep, which must not be shown.
+/// An estimate that no machine could keep, which must never be shown.
 pub fn advised(plan: &Plan) -> Result<Report, Fault> {
     let mut report = reported(plan)?;
     report.advice = advice(plan, &report);
     Ok(report)
 }
 
-/// The same without advice, which takes ten times as long: for a page that shows the figures first and asks [`advice`] behind.
+/// The same without advice, which takes ten times as long: for a page that shows the figures first and calls
+/// [`advice`] afterwards.
 ///
 /// # Errors
 /// As [`advised`].
@@ -30,11 +30,11 @@ pub fn reported(plan: &Plan) -> Result<Report, Fault> {
     fault(plan, &report.time, &report.memory, &report.traffic).map_or(Ok(report), Err)
 }
 
-/// Everything the rules have to say about `plan`, what stands in the way first.
+/// All findings about `plan`, blocking ones first.
 #[must_use]
 pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let advisor = Advisor::new(plan, report);
-    // In this order: what stands in the way, ways out of it, the best change, then what rules know.
+    // In this order: what blocks the run, ways out of it, the best change, then the findings of the rules.
     let mut findings: Vec<Finding> = rules::evaluation_batch::finding(&advisor).into_iter().collect();
     findings.extend(rules::out_of_memory::findings(&advisor));
     findings.extend(rules::best_change::finding(&advisor));
@@ -52,13 +52,13 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
         rules::expert_dispatcher::finding,
     ];
     let mut others: Vec<Finding> = rest.iter().filter_map(|rule| rule(&advisor)).collect();
-    // The fastest first; what promises no time stands behind.
+    // The fastest first; findings without a step time come last.
     let seconds = |one: &Finding| one.expected.step.map_or(f64::INFINITY, shardscope_units::Seconds::get);
-    sort_by(&mut others, |one, other| seconds(one).total_cmp(&seconds(other)));
+    others.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)));
     for other in others {
-        // A change is told once, however many rules find it.
+        // A change is reported once, however many rules find it.
         match findings.iter_mut().find(|finding| same_change(finding, &other)) {
-            // What the rule knows is the reason that the best change lacks.
+            // The rule supplies the reason that the best change lacks.
             Some(told) => told.why = format!("{}; {}", told.why, other.why),
             None => findings.push(other),
         }
@@ -68,7 +68,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
 
 /// Whether both set the same values, in whatever order.
 fn same_change(one: &Finding, other: &Finding) -> bool {
-    // Findings without a change are remarks, each of its own.
+    // Findings without a change are remarks and always distinct.
     !one.change.is_empty()
         && one.change.len() == other.change.len()
         && one.change.iter().all(|change| other.change.contains(change))

@@ -1,4 +1,5 @@
-//! Cases in which the first suggestion used to be another than the best, or none: each beside every single change, worked out.
+//! Cases in which the first suggestion used not to be the best one, or was missing: each is compared with every
+//! single change, fully estimated.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
 
@@ -37,7 +38,8 @@ fn plan_with(gpus: u64, accelerator: &str, flags: &str, more: &[(&str, String)])
     resolution.plan.expect(&said)
 }
 
-/// The fastest of all single changes that fit with the headroom free, each worked out whole; and of those that take some.
+/// The fastest of all single changes that fit with the headroom free, each fully estimated; and of those that use
+/// some of the headroom.
 fn brute(plan: &Plan) -> [Option<f64>; 2] {
     let capacity = plan.cluster().accelerator.memory;
     let mut best = [None, None];
@@ -99,7 +101,7 @@ fn ways_out_that_come_to_the_same_are_told_once() {
     let ways = advice(&plan(32, "H100-SXM", &flags));
     let figures: Vec<_> = ways.iter().map(|way| (way.expected.peak_reserved, way.expected.step)).collect();
     assert!(figures.len() > 1, "{figures:?}");
-    // Recomputing norms beside the MLP changes neither.
+    // Recomputing norms in addition to the MLP changes neither.
     assert!(figures.windows(2).all(|pair| pair[0] != pair[1]), "{figures:?}");
 }
 
@@ -169,7 +171,7 @@ fn scores_in_memory_are_told_of() {
     assert!(flash.expected.step < Some(report.time.step));
 }
 
-/// What a change of format or dispatcher is said to take is what the changed plan takes.
+/// The estimate given for a change of format or dispatcher is that of the changed plan.
 #[test]
 fn faster_products_and_exchanges_are_told_of_with_their_effect() {
     let dense = format!(
@@ -227,7 +229,8 @@ fn of_code<'a>(advice: &'a [Finding], code: &str) -> Option<&'a Finding> {
     advice.iter().find(|finding| finding.code == code)
 }
 
-/// (p - 1)/v is the bubble of 1F1B; schedules that fill it with weight gradients have what their run leaves.
+/// (p - 1)/v is the bubble of 1F1B; for schedules that fill it with weight gradients, the bubble is what their
+/// simulation leaves.
 #[test]
 fn a_bubble_is_that_of_the_schedule() {
     let flags = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 \

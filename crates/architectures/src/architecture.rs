@@ -1,7 +1,6 @@
 //! One configuration read: what the model counts, what shape it has, and what of it is not estimated.
 
 use shardscope_config_tree::Node;
-use shardscope_sorting::sort;
 
 use crate::evaluate::{Evaluation, MOST_LAYERS, Stop, Used};
 use crate::gap::Gap;
@@ -295,7 +294,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
     if !as_counted && !gaps.iter().any(|gap| gap.is_counted()) {
         gaps.push(Gap::OtherParts);
     }
-    sort(&mut gaps);
+    gaps.sort();
     gaps.dedup();
     Ok(gaps)
 }

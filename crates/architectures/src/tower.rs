@@ -60,7 +60,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 31] = [
+const KEPT: [&str; 32] = [
     "heads",
     "f",
     "prefix",
@@ -72,6 +72,7 @@ const KEPT: [&str; 31] = [
     "ends_hooked_once",
     "ends_wide_once",
     "p",
+    "patch_values",
     "ends_liger",
     "cast_tables",
     "ends_after_wide",

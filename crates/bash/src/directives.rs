@@ -1,4 +1,4 @@
-//! Lines addressed to a scheduler: `#SBATCH`, `#PBS`, `#$` and their like.
+//! Scheduler directives: `#SBATCH`, `#PBS`, `#$` and similar lines.
 
 use super::eval::Evaluator;
 use super::script::Directive;
@@ -7,7 +7,7 @@ use super::value::{Value, is_blank};
 /// Markers after `#`: `$` is Grid Engine's, `PJM` Fujitsu's, `BSUB` LSF's.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
 
-/// Most options kept of one text.
+/// Most options stored per text.
 const MOST: usize = 200;
 
 /// The directives of a text, in order.
@@ -17,7 +17,7 @@ pub fn read(text: &Value) -> Vec<Directive> {
     let mut commands = false;
     for line in text.text().split_inclusive('\n') {
         let body = line.trim_end();
-        // A line that opens or closes a block of Markdown is none of the script's.
+        // A Markdown code fence is not part of the script.
         commands |= !body.trim_start().is_empty() && !body.trim_start().starts_with(['#', '`']);
         if let Some(rest) = body.strip_prefix('#')
             && let Some(marker) = MARKERS
@@ -46,7 +46,7 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
         if !text.starts_with('-') || out.len() >= MOST {
             continue;
         }
-        // `-N4`, but not `-lselect=2`: only digits may be glued to a short option here.
+        // `-N4`, but not `-lselect=2`: only digits may directly follow a short option here.
         let digits = text.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
         let (length, skipped) = match text.find('=') {
             Some(at) if text.starts_with("--") => (at, 1),
@@ -76,7 +76,7 @@ fn unquoted(value: &Value) -> Value {
     value.part(start, text.trim_end_matches(['"', '\'']).len().max(start))
 }
 
-/// The last directive that gives Slurm something under one of these keys, as `sbatch` lets the last one win.
+/// The last directive that gives Slurm something under one of these keys, since in `sbatch` the last one wins.
 pub fn slurms<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
     let asked = |directive: &&Directive| {
         directive.scheduler == "SBATCH"
@@ -97,7 +97,7 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
     let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
-    // `--gres=gpu:8` sets no SLURM_GPUS_PER_NODE, but Slurm counts its GPUs in SLURM_GPUS_ON_NODE all the same.
+    // `--gres=gpu:8` sets no SLURM_GPUS_PER_NODE, but Slurm still counts its GPUs in SLURM_GPUS_ON_NODE.
     let on_node = gpus.clone().or_else(|| {
         value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
     });
@@ -117,7 +117,7 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
             provide(shell, name, value.clone());
         }
     }
-    // Grid Engine is asked for nodes of a kind: `-l rt_F=2`.
+    // In Grid Engine nodes are requested by type: `-l rt_F=2`.
     let asked = directives.iter().filter(|line| line.scheduler == "$" && line.key == "-l");
     for line in asked {
         for kind in ["node_f", "rt_F", "rt_AF", "rt_HF"] {
@@ -132,8 +132,8 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
-    // What the user answers for a variable outranks the directive. A value that is no number (a template's hole) is
-    // better left an unknown of its own name.
+    // The user's answer for a variable outranks the directive. A value that is not a number (a template placeholder)
+    // is better left as an unknown under its own name.
     if shell.variables.has(name)
         || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
     {
@@ -154,7 +154,7 @@ pub fn resource(value: &Value, name: &str) -> Option<Value> {
     for (at, _) in text.match_indices(name) {
         let start = at + name.len() + 1;
         if text.get(at + name.len()..start) == Some("=")
-            // Where a name begins: `rt_F` is not the end of `my_rt_F`.
+            // Only where a name begins: `rt_F` must not match the end of `my_rt_F`.
             && (at == 0 || text.get(at - 1..at)?.contains([':', ',']))
         {
             let digits = digits(text.get(start..)?);

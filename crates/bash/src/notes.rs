@@ -5,15 +5,15 @@ use super::script::{Hole, HoleKind};
 use super::value::{HoleId, Value};
 use shardscope_source::{Diagnostic, Span};
 
-/// What reading a script collects beside its meaning, and how much of it may still be collected.
+/// What evaluating a script collects along the way, and how much more may be collected.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    /// The holes in the order of [`key`], searched by halves: the same `$X` is asked for wherever it stands.
+    /// The holes in the order of [`key`], for binary search: the same `$X` is looked up wherever it occurs.
     index: Vec<HoleId>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) holes: Vec<Hole>,
     pub(crate) nodes_left: u32,
-    /// Bytes that unreadable statements may still cost.
+    /// Bytes that unreadable statements may still use up.
     pub(crate) waste_left: usize,
 }
 
@@ -32,7 +32,7 @@ impl Notes {
         if self.diagnostics.len() >= limits::DIAGNOSTICS {
             return;
         }
-        // A loop meets the same fault at every turn.
+        // A loop meets the same error in every iteration.
         let repeated = |known: &Diagnostic| known.span == diagnostic.span && known.code == diagnostic.code;
         if !self.diagnostics.iter().any(repeated) {
             self.diagnostics.push(diagnostic);
@@ -50,7 +50,7 @@ impl Notes {
             Err(at) => at,
         };
         if self.holes.len() >= limits::HOLES {
-            // Past the bound everything unknown is one and the same hole: still unknown, only under another's name.
+            // Past the bound every unknown is the same hole: still unknown, but under another one's name.
             return HoleId(0);
         }
         let id = HoleId(u32::try_from(self.holes.len()).unwrap_or(u32::MAX));
@@ -66,14 +66,14 @@ impl Notes {
     }
 }
 
-/// What tells holes apart: their kind, their place if they follow from others, their name.
+/// What distinguishes holes: their kind, their place if they follow from others, their name.
 fn key<'h>(kind: HoleKind, name: &'h str, span: Span, needs: &[HoleId]) -> (u8, u32, &'h str) {
-    // A variable that nobody sets is one unknown wherever it stands. What follows from others may differ from place to
+    // A variable that nobody sets is one unknown wherever it occurs. What depends on others may differ from place to
     // place (the same `$(basename $X)` before and after X is assigned), so there the place counts.
     (kind as u8, if needs.is_empty() { 0 } else { span.start.saturating_add(1) }, name)
 }
 
-/// How a hole stands in a text: always from a `$` or `<` on, without quotes.
+/// How a hole appears in a text: always starting with `$` or `<`, without quotes.
 pub(crate) fn shown(kind: HoleKind, name: &str) -> String {
     // The result may be parsed again as shell text (`eval`, `bash -c`): a quote in it would open one there.
     let clean: String =

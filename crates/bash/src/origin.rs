@@ -15,7 +15,7 @@ pub struct Origin {
     pub via: Option<Span>,
     /// Whether the piece is the text under `span`, byte for byte.
     pub exact: bool,
-    /// Whether it came from outside: the environment or the call line; it has no place in the text then.
+    /// Whether it came from outside: the environment or the call line; in which case it has no place in the text.
     pub given: bool,
     /// Index of the undecided branch that could have given another value.
     pub doubt: Option<u16>,
@@ -27,7 +27,7 @@ impl Origin {
         Self { span, via: None, exact: true, given: false, doubt: None }
     }
 
-    /// Text computed from what stands at `span`.
+    /// Text computed from what is written at `span`.
     pub const fn computed(span: Span) -> Self {
         Self { span, via: None, exact: false, given: false, doubt: None }
     }
@@ -48,7 +48,7 @@ pub(crate) struct Mark {
 
 /// Whether a piece continues the one before it in the source.
 pub(crate) fn joins(last: &Mark, next: Origin) -> bool {
-    // Only text that lies in one run in the source may join: its bytes are then those under the joined span.
+    // Only text that is contiguous in the source may be joined, so that its bytes are those under the joined span.
     last.hole.is_none()
         && last.origin.exact
         && next.exact

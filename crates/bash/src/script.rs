@@ -4,14 +4,13 @@ use shardscope_source::{Diagnostic, Span};
 /// What a script is given from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Variables by name, as `--env NAME=VALUE` gives them. A number stands for that positional parameter,
-    /// `arguments` for the whole call line.
+    /// Variables by name, as `--env NAME=VALUE` gives them. A number as name means that positional parameter.
     pub variables: Vec<(String, String)>,
-    /// The words after the script in the line that calls it.
+    /// The arguments of the script.
     pub arguments: Vec<String>,
 }
 
-/// What a script comes to: its commands in order, with every value it left behind.
+/// What a script evaluates to: its commands in order, with every value it left behind.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Simple commands in the order in which they would run.
@@ -20,7 +19,7 @@ pub struct Script {
     pub variables: Vec<Variable>,
     /// Strings and arrays that hold options no command used: a pasted fragment.
     pub fragments: Vec<Fragment>,
-    /// Lines addressed to a scheduler.
+    /// Scheduler directives.
     pub directives: Vec<Directive>,
     /// Files the script writes.
     pub files: Vec<File>,
@@ -30,18 +29,18 @@ pub struct Script {
     pub holes: Vec<Hole>,
     /// Files it reads with `source` that are not among the pasted texts.
     pub missing_files: Vec<(String, Span)>,
-    /// What there is to say about the text.
+    /// Diagnostics about the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Whether a command would run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// It runs, as far as the text says.
+    /// It runs, as far as the text determines.
     Run,
     /// It is only printed by `echo` or `printf`, or written to a file: often the real one, run by other means.
     Shown,
-    /// It stands in a branch that is read as not taken, and that the text does not decide.
+    /// It is in a branch that is treated as not taken, and that the text does not decide.
     Skipped,
 }
 
@@ -54,9 +53,9 @@ pub struct Command {
     pub words: Vec<Word>,
     /// Assignments before the program.
     pub environment: Vec<(String, Word)>,
-    /// Where the command stands in the source.
+    /// Where the command is in the source.
     pub span: Span,
-    /// Index of the command whose words hold this one: `srun ... bash -c '...'`, `sbatch <<EOF`.
+    /// Index of the command whose words contain this one: `srun ... bash -c '...'`, `sbatch <<EOF`.
     pub outer: Option<usize>,
     /// Whether it runs only under a condition that the text does not decide.
     pub doubt: Option<u16>,
@@ -73,7 +72,7 @@ pub struct Variable {
     pub array: bool,
     /// Whether inner commands see it.
     pub exported: bool,
-    /// The last assignment; none for what came from outside.
+    /// The last assignment; `None` if the value came from outside.
     pub span: Option<Span>,
 }
 
@@ -88,7 +87,7 @@ pub struct Fragment {
     pub span: Span,
 }
 
-/// One option of a line addressed to a scheduler.
+/// One option of a scheduler directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directive {
     /// The marker: `SBATCH`, `PBS`, `$`, `PJM`, `YBATCH`, `BSUB`, `COBALT`.
@@ -117,13 +116,13 @@ pub struct File {
 pub struct Branch {
     /// The condition.
     pub span: Span,
-    /// Whether what it guards was read as running.
+    /// Whether what it guards was treated as running.
     pub taken: bool,
-    /// Whether bash would decide so too, given the variables as they are.
+    /// Whether bash would decide the same, given the variables as they are.
     pub decided: bool,
-    /// Why it was read so, in words for the user.
+    /// Why it was treated this way, in words for the user.
     pub why: String,
-    /// The unknowns it hangs on.
+    /// The unknowns it depends on.
     pub needs: Vec<HoleId>,
     /// What the outcome not chosen would have set: name and text as written.
     pub sets: Vec<(String, Span)>,
@@ -134,7 +133,7 @@ pub struct Branch {
 pub enum HoleKind {
     /// A variable nobody sets.
     Variable,
-    /// `$1` and its like, the call line not being given.
+    /// `$1` and the like, if the call is not given.
     Positional,
     /// What a command prints; the name is the command.
     Command,
@@ -144,7 +143,7 @@ pub enum HoleKind {
     Branch,
     /// Arithmetic over other holes.
     Arithmetic,
-    /// Text made from other holes.
+    /// Text derived from other holes.
     Derived,
 }
 
@@ -159,17 +158,17 @@ pub struct Hole {
     pub span: Span,
     /// The holes it follows from; empty for a root.
     pub needs: Vec<HoleId>,
-    /// Literals it is compared with: a menu.
+    /// Literals it is compared with, to offer as choices.
     pub choices: Vec<String>,
 }
 
 impl Script {
-    /// A hole by its id; none where the id is of another script.
+    /// A hole by its id; `None` if the id is from another script.
     pub fn hole(&self, id: HoleId) -> Option<&Hole> {
         self.holes.get(id.0 as usize)
     }
 
-    /// The holes that `id` comes down to: itself if it needs no other.
+    /// The holes that `id` ultimately depends on: itself if it needs no other.
     pub fn roots(&self, id: HoleId) -> Vec<HoleId> {
         // A stack, not recursion: chains of holes are as long as the script makes them. `rev` keeps source order.
         let (mut roots, mut seen, mut open) = (Vec::new(), Vec::new(), vec![id]);
@@ -187,7 +186,7 @@ impl Script {
         roots
     }
 
-    /// A variable by its name, found by halves: [`Script::variables`] is sorted.
+    /// A variable by its name, by binary search: [`Script::variables`] is sorted.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables
             .binary_search_by(|variable| variable.name.as_str().cmp(name))

@@ -1,4 +1,4 @@
-//! What the parser makes of a script: commands, words and their parts, nothing expanded yet.
+//! What the parser produces for a script: commands, words and their parts, nothing expanded yet.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ pub(crate) enum CommandForm {
     For { name: String, words: Option<Vec<Word>>, body: List },
     ForArithmetic { header: [Vec<Part>; 3], body: List },
     While { condition: List, span: Span, until: bool, body: List },
-    // Shared: a call keeps the body even where what it runs defines the function anew.
+    // Shared: a call keeps the body even if it redefines the function.
     Function { name: String, body: Rc<Command> },
     Group(List),
     Subshell(List),
@@ -49,7 +49,7 @@ pub(crate) enum CommandForm {
     Arithmetic(Vec<Part>),
 }
 
-/// A condition, where it stands, and what it guards.
+/// A condition, its place, and what it guards.
 #[derive(Debug)]
 pub(crate) struct Arm {
     pub(crate) condition: List,
@@ -189,7 +189,7 @@ pub(crate) enum Operation {
         offset: Vec<Part>,
         length: Option<Vec<Part>>,
     },
-    /// `@Q` and its kin, by their letter.
+    /// `@Q` and the like, by their letter.
     Transform(u8),
 }
 

@@ -5,9 +5,8 @@ use super::origin::joins;
 pub use super::origin::{HoleId, Origin};
 use shardscope_source::Span;
 
-/// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
-/// The empty text is `None`, and so has no origin either.
-/// Copies share their text.
+/// Text after expansion, each piece of it pointing at its source; unknown parts are named holes. The empty text is
+/// `None`, and so has no origin either. Copies share their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value(Option<Rc<Content>>);
 
@@ -25,7 +24,7 @@ pub struct Piece<'a> {
     pub text: &'a str,
     /// Where it comes from.
     pub origin: Origin,
-    /// The hole it stands for; none for text that is known.
+    /// The hole it represents; `None` for known text.
     pub hole: Option<HoleId>,
 }
 
@@ -34,7 +33,7 @@ pub struct Piece<'a> {
 pub struct Word {
     /// What it expands to.
     pub value: Value,
-    /// Where it stands in the command as written: `$GPT_ARGS` for each option of that string.
+    /// Its place in the command as written: `$GPT_ARGS` for each option in that string.
     pub span: Span,
 }
 
@@ -56,12 +55,12 @@ impl Word {
 }
 
 impl Value {
-    /// Text as it stands in the source.
+    /// Text exactly as in the source.
     pub fn written(text: &str, span: Span) -> Self {
         Self::from_text(text, Origin::written(span))
     }
 
-    /// Text that follows from what stands at a place.
+    /// Text computed from what is at a place.
     pub fn computed(text: &str, span: Span) -> Self {
         Self::from_text(text, Origin::computed(span))
     }
@@ -100,7 +99,7 @@ impl Value {
         self.first_hole().is_some()
     }
 
-    /// The first unknown in it; none where all is known.
+    /// The first unknown in it; `None` if everything is known.
     pub fn first_hole(&self) -> Option<HoleId> {
         self.marks().iter().find_map(|mark| mark.hole)
     }
@@ -121,7 +120,7 @@ impl Value {
         }
     }
 
-    /// The hole, if the value is that and nothing else.
+    /// The hole, if the value consists of nothing else.
     pub fn only_hole(&self) -> Option<HoleId> {
         match self.marks() {
             [mark] => mark.hole,
@@ -149,10 +148,10 @@ impl Value {
         Pieces { text: self.text(), marks: self.marks(), start: 0 }
     }
 
-    /// Where the text was written: its first piece and those that follow it closely in the source. None for empty text.
-    /// Text from outside has the place of the expansion that brought it in.
+    /// Where the text was written: its first piece and those that follow it closely in the source. `None` for empty
+    /// text. Text from outside has the place of the expansion that inserted it.
     pub fn origin(&self) -> Option<Span> {
-        /// Bytes between two pieces still taken as one place: a quote, a backslash and a line end.
+        /// Bytes between two pieces that still count as one place: a quote, a backslash and a newline.
         const GAP: u32 = 4;
         let mut marks = self.marks().iter();
         let first = marks.next()?;
@@ -177,16 +176,16 @@ impl Value {
 
     /// How much copying it costs, in evaluation steps.
     pub(crate) fn weight(&self) -> u32 {
-        // A piece is as much work as 256 bytes of text.
+        // A piece costs as much as 256 bytes of text.
         u32::try_from(self.marks().len() + self.len() / 256).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn push(&mut self, text: &str, origin: Origin, hole: Option<HoleId>) {
-        // The empty text stays `None`, and a mark of no length would have no place.
+        // The empty text stays `None`; a mark of zero length would have no place.
         if text.is_empty() {
             return;
         }
-        // Copies on write: whoever shares this text keeps theirs.
+        // Copy on write: other values that share this text keep theirs.
         let content = Rc::make_mut(self.0.get_or_insert_default());
         content.text.push_str(text);
         let end = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
@@ -207,7 +206,7 @@ impl Value {
         }
     }
 
-    /// Adds what follows from a place.
+    /// Adds text computed from a place.
     pub(crate) fn add(&mut self, text: &str, span: Span) {
         self.push(text, Origin::computed(span), None);
     }
@@ -219,19 +218,19 @@ impl Value {
         }
     }
 
-    /// Marks every piece as one that an undecided branch could have made otherwise.
+    /// Marks every piece as one that an undecided branch could have changed.
     pub(crate) fn set_doubt(&mut self, branch: u16) {
         for mark in self.marks_mut() {
             mark.origin.doubt = Some(branch);
         }
     }
 
-    // Copies where the content is shared: another value that has the same text keeps its own places.
+    // Copies if the content is shared: another value that has the same text keeps its own places.
     fn marks_mut(&mut self) -> &mut [Mark] {
         self.0.as_mut().map_or(&mut [], |content| &mut Rc::make_mut(content).marks)
     }
 
-    /// The text between two bytes; a hole cut through stays whole.
+    /// The text between two bytes; a hole that would be cut through is kept entire.
     #[must_use]
     pub fn part(&self, from: usize, to: usize) -> Value {
         let mut out = Value::default();
@@ -266,7 +265,7 @@ impl Value {
         let mut fields = Vec::new();
         let mut field = Value::default();
         for piece in self.pieces() {
-            // The blanks in `$(a b)` are of the hole's name, not of what it will stand for.
+            // The blanks in `$(a b)` belong to the hole's name, not to its eventual value.
             if piece.hole.is_some() {
                 piece.add_to(&mut field);
                 continue;
@@ -291,7 +290,7 @@ impl Value {
 }
 
 impl Piece<'_> {
-    /// Adds other text in the place of this piece.
+    /// Adds other text in place of this piece.
     pub(crate) fn instead(&self, text: &str, out: &mut Value) {
         out.push(text, Origin { exact: false, ..self.origin }, None);
     }
@@ -304,7 +303,8 @@ impl Piece<'_> {
     /// Adds a part of this piece to a value.
     fn copy(&self, from: usize, to: usize, out: &mut Value) {
         let mut origin = self.origin;
-        // Only text that is the source byte for byte has a place for each part; all else keeps that of the whole.
+        // Only text identical to the source has a place for each part; anything else keeps the place of the whole
+        // piece.
         if origin.exact {
             let base = origin.span.start as usize;
             origin.span = Span::from_bytes(base + from, base + to);
@@ -332,7 +332,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// What separates words: blanks and line ends, also the no-break and zero-width kinds a browser pastes.
+/// What separates words: whitespace, including the no-break and zero-width kinds that browsers paste.
 pub(crate) fn is_blank(c: char) -> bool {
     matches!(
         c,

@@ -1,6 +1,6 @@
-//! What is bash and what is not, held against brush-parser, which agrees with `bash -n` on all but one of 3,336 public
-//! launch scripts: whole scripts are read without a complaint, and of scripts cut off somewhere those are complained of
-//! that brush-parser refuses.
+//! What is valid bash, checked against brush-parser, which agrees with `bash -n` on all but one of 3,336 public
+//! launch scripts: complete scripts are read without diagnostics, and truncated scripts get one exactly if
+//! brush-parser refuses them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::BufReader;
@@ -10,10 +10,10 @@ use brush_parser::{Parser, ParserOptions};
 use shardscope_bash::{Environment, evaluate};
 use shardscope_source::Source;
 
-/// Most cuts tried of one script; each goes through both parsers.
+/// Most truncations tried per script; each goes through both parsers.
 const CUTS: usize = 12;
 
-/// Whether brush-parser takes it for a whole program.
+/// Whether brush-parser accepts it as a complete program.
 fn is_bash(text: &str) -> bool {
     Parser::new(BufReader::new(text.as_bytes()), &ParserOptions::default()).parse_program().is_ok()
 }
@@ -36,7 +36,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every script of the corpus with its name: those written by hand, and those that bash has run.
+/// Every script of the corpus with its name: those written by hand, and those that have been run by bash.
 fn scripts() -> Vec<(String, String)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let mut found = Vec::new();
@@ -72,8 +72,8 @@ fn what_brush_takes_is_read_without_a_complaint() {
     assert!(taken > 200, "{taken} scripts");
 }
 
-/// Whether the text ends inside a here-document: closed by one of its words it is bash. Of such a text bash says that
-/// "here-document is delimited by end-of-file" and runs it, so we read it; brush-parser refuses it.
+/// Whether the text ends inside a here-document: closed by one of its words it is bash. For such a text bash warns
+/// that "here-document is delimited by end-of-file" and runs it, so we read it; brush-parser refuses it.
 fn ends_in_here_document(text: &str) -> bool {
     text.match_indices("<<").any(|(at, _)| {
         let word = text[at + 2..].trim_start_matches(['-', ' ', '"', '\'']);
@@ -106,11 +106,11 @@ fn a_script_that_is_cut_off_is_complained_of() {
     println!("{whole} whole, {cut_off} cut off, {here_documents} of them in here-documents");
     assert_eq!(differ, [""; 0]);
     assert!(whole > 500 && cut_off > 200, "{whole} whole, {cut_off} cut off");
-    // The one known difference; it closes when brush-parser takes such texts, too.
+    // The one known difference; it disappears once brush-parser accepts such texts, too.
     assert!(here_documents > 0, "brush-parser takes open here-documents now");
 }
 
-/// What cannot be read between backquotes is shown where it stands, backslashes counted in.
+/// What cannot be read between backquotes is shown at its place, counting backslashes.
 #[test]
 fn a_fault_between_backquotes_has_its_place_in_the_script() {
     for (text, place) in

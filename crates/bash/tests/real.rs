@@ -1,5 +1,6 @@
-//! Idioms of launch scripts, each with what bash 5.2 leaves in `TP`; where bash is on the path, it is asked again. What the
-//! text does not decide, or a tool's option that is not modelled, must be open: a hole, or a value under an undecided branch.
+//! Idioms of launch scripts, each with the value that bash 5.2 leaves in `TP`; if bash is on the path, it is run
+//! again. What the text does not decide, or what depends on a tool's option that is not modelled, must be open: a
+//! hole, or a value under an undecided branch.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::Command;
@@ -18,12 +19,12 @@ fn ours(text: &str) -> (String, bool) {
     (value.text().to_owned(), value.has_holes() || doubted)
 }
 
-/// What bash leaves there; none without bash, or without the program that the script runs.
+/// The value that bash leaves there; `None` without bash, or without the program that the script runs.
 fn theirs(text: &str) -> Option<String> {
     let whole = format!("{text}\nprintf '%s' \"$TP\"\n");
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", &whole]).env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8");
-    // Some scripts write files, by names without a folder.
+    // Some scripts write files by relative names.
     bash.current_dir(std::env::temp_dir());
     let out = bash.output().ok()?;
     let complains = String::from_utf8_lossy(&out.stderr).contains("not found");

@@ -1,15 +1,16 @@
-//! Accelerators as their data sheets give them.
+//! Accelerators according to their data sheets.
 //!
-//! Source tags: ST = stas00/ml-engineering accelerator chapter (commit 744d01e); NET = its network
-//! chapter; DGXC = NVIDIA dgxc-benchmarking peak table; BS = bigscience run logs; TT = torchtitan
-//! benchmark notes; R = recalled from data sheets, not verified in a stored copy. Memory is what the
-//! driver shows as total where that is known, else the label in GiB. Multiprocessors: data sheets (R).
-//! Context: measured on V100 and A100-40GB (BS), bounded by a run on the T4; other GPUs carry the A100's until they are measured. A TPU's is what XLA's compiler
-//! leaves no program of its memory (XLA: libtpu 0.0.42.1, `tests/data/maxtext/steps.jsonl`).
-//! Host link: what copies reach with both directions at work, as NET measured it: 55 of PCIe 5's 63 GB/s on eight H200, 172 of
-//! NVLink-C2C's 450 on half a GB300, whose two directions share the host's memory; other generations of PCIe the same part.
-//! Network: one adapter per accelerator of the usual node of its generation (NET); `catalog::nodes` has others.
-//! Processors: those of the maker's own system or of the cloud that rents the part, as `Processor` names them.
+//! Source tags: ST = stas00/ml-engineering accelerator chapter (commit 744d01e); NET = its network chapter; DGXC =
+//! NVIDIA dgxc-benchmarking peak table; BS = bigscience run logs; TT = torchtitan benchmark notes; R = recalled from
+//! data sheets, not verified in a stored copy. Memory is the total that the driver shows if that is known, otherwise
+//! the label in GiB. Multiprocessors: data sheets (R). Context: measured on V100 and A100-40GB (BS), bounded by a run
+//! on the T4; other GPUs use the A100's until they are measured. A TPU's is the memory that XLA's compiler makes
+//! available to no program (XLA: libtpu 0.0.42.1, `tests/data/maxtext/steps.jsonl`). Host link: the bandwidth that
+//! copies achieve with both directions in use, as NET measured it: 55 of PCIe 5's 63 GB/s on eight H200, 172 of
+//! NVLink-C2C's 450 on half a GB300, whose two directions share the host's memory; the same fraction for other
+//! generations of PCIe. Network: one adapter per accelerator in the usual node of its generation (NET);
+//! `catalog::nodes` has others. Processors: those of the vendor's own system or of the cloud that rents the part, as
+//! `Processor` names them.
 
 use shardscope_plan::{Accelerator, Cluster, Generation, Link, Measured, Peaks, Processor};
 use shardscope_units::{Bytes, BytesPerSecond, FlopsPerSecond};
@@ -20,9 +21,9 @@ struct Row {
     generation: Generation,
     /// CUDA's major compute capability ("CUDA GPUs", developer.nvidia.com/cuda-gpus).
     capability: Option<u64>,
-    /// Memory that the driver shows as total. Unit: MiB.
+    /// Total memory that the driver shows. Unit: MiB.
     memory_mib: u64,
-    /// Bandwidth of the memory. Unit: TB/s.
+    /// Memory bandwidth. Unit: TB/s.
     memory_tb_s: f64,
     /// TFLOP/s, dense.
     fp32: f64,
@@ -35,13 +36,13 @@ struct Row {
     multiprocessors: u64,
     /// GB/s per direction.
     fast_link: (&'static str, f64),
-    /// GB/s per direction, both at work.
+    /// GB/s per direction, both in use.
     host_link: (&'static str, f64),
     fast_domain: u64,
     gpus_per_node: u64,
     /// GB/s per direction and accelerator.
     network: (&'static str, f64),
-    /// The driver's context, or what a TPU's runtime keeps. Unit: MiB.
+    /// The driver's context, or the memory that a TPU's runtime reserves. Unit: MiB.
     context_mib: u64,
     /// Of the usual node.
     processor: Processor,
@@ -84,7 +85,7 @@ const ROWS: &[Row] = &[
     Row { name: "TPU-v6e", generation: Generation::A100, capability: None, memory_mib: 32768, memory_tb_s: 1.64, fp32: 114.75, half: 918.0, fp8: None, fp4: None, multiprocessors: 1, fast_link: ("ICI", 224.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 768, processor: Processor::Genoa, source: "tflops: ST; memory: R; links: R; context: XLA" },
 ];
 
-/// The accelerator taken when nothing names one.
+/// The accelerator assumed if nothing names one.
 pub const DEFAULT_ACCELERATOR: &str = "H100-SXM";
 
 /// The names of all accelerators.
@@ -92,27 +93,28 @@ pub fn accelerator_names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name)
 }
 
-/// The accelerator of a name: its catalog name in any case, or the first whose name begins with it (`A100`, `h200`).
+/// The accelerator with this name: its catalog name in any case, or the first whose name begins with it (`A100`,
+/// `h200`).
 #[must_use]
 pub fn accelerator(name: &str) -> Option<Accelerator> {
     row(name).map(typed)
 }
 
-/// The same for software that runs on TPUs alone.
+/// The same for software that runs only on TPUs.
 pub const DEFAULT_TPU: &str = "TPU-v5p";
 
-/// The accelerator taken when nothing names one: [`DEFAULT_ACCELERATOR`].
+/// The accelerator assumed if nothing names one: [`DEFAULT_ACCELERATOR`].
 #[must_use]
 pub fn default_accelerator() -> Accelerator {
     typed(row(DEFAULT_ACCELERATOR).unwrap_or(&ROWS[0]))
 }
 
-/// Equal nodes of one accelerator, with the fast-link domain it is usually built into.
+/// Identical nodes of one accelerator, with the fast-link domain it is usually built into.
 #[must_use]
 pub fn cluster(accelerator: Accelerator, num_nodes: u64, gpus_per_node: u64) -> Cluster {
     let usual = row(&accelerator.name).map_or(gpus_per_node, |row| row.fast_domain);
-    // A rack-wide domain spans nodes; any other ends with the node. Jobs of more than one rack take segments of a power of
-    // two of each: 16 of the 18 trays of an NVL72 (NVIDIA's recipes for GB200: `--segment 16`).
+    // A rack-wide domain spans nodes; any other is limited to the node. Jobs of more than one rack use power-of-two
+    // segments of each: 16 of the 18 trays of an NVL72 (NVIDIA's recipes for GB200: `--segment 16`).
     let fast_domain = if usual <= usual_gpus_per_node(&accelerator.name) {
         gpus_per_node
     } else if num_nodes.saturating_mul(gpus_per_node) > usual {
@@ -129,8 +131,8 @@ pub fn usual_gpus_per_node(name: &str) -> u64 {
     row(name).map_or(8, |row| row.gpus_per_node)
 }
 
-// A whole name, then the usual part of a family, then the first whose name begins so: `A100` is the SXM part of 80 GB,
-// though the one of 40 GB stands first.
+// An exact name, then the usual part of a family, then the first with this prefix: `A100` means the 80 GB SXM part,
+// although the 40 GB one is listed first.
 fn row(name: &str) -> Option<&'static Row> {
     let name = name.trim();
     let same = |known: &str| known.eq_ignore_ascii_case(name);
@@ -146,7 +148,7 @@ fn row(name: &str) -> Option<&'static Row> {
 /// The accelerator that a scheduler's words name (`gpu:a100:8`, `v100-32g`), if any.
 #[must_use]
 pub fn accelerator_in(words: &str) -> Option<Accelerator> {
-    /// Words as clusters write them, the special ones first.
+    /// Words as clusters write them, more specific ones first.
     const WORDS: &[(&str, &str)] = &[
         ("v100-16g", "V100-SXM2-16GB"),
         ("v100-32g", "V100-SXM2-32GB"),
@@ -182,7 +184,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
     if is_slice(&words) {
         return None;
     }
-    // Not a part of a longer word: neither "ga100x" nor "v1001".
+    // Must not be part of a longer word: neither "ga100x" nor "v1001".
     let stands = |word: &str| {
         words.match_indices(word).any(|(at, _)| {
             let before = at.checked_sub(1).and_then(|at| words.as_bytes().get(at));
@@ -195,7 +197,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
     accelerator(name)
 }
 
-/// Whether a scheduler's words ask for a part of a GPU, as NVIDIA names those of its MIG: `gpu:a100_3g.20gb:1`.
+/// Whether a scheduler's words request a slice of a GPU, in NVIDIA's MIG notation: `gpu:a100_3g.20gb:1`.
 #[must_use]
 pub fn is_slice(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
@@ -208,7 +210,7 @@ pub fn is_slice(words: &str) -> bool {
     })
 }
 
-/// The usual part behind a bare family name.
+/// The usual part that a bare family name means.
 fn preferred(name: &str) -> Option<&'static Row> {
     const USUAL: &[(&str, &str)] = &[
         ("A100", "A100-SXM-80GB"),
@@ -230,10 +232,10 @@ fn preferred(name: &str) -> Option<&'static Row> {
 /// TPUs for which whole steps were compiled (`tests/data/maxtext/steps.jsonl`).
 const COMPILED_FOR: [&str; 3] = ["TPU-v5e", "TPU-v5p", "TPU-v6e"];
 
-/// Those of NVIDIA's Turing, which has CUDA's compute capability 7.5; Volta has 7.0.
+/// Accelerators of NVIDIA's Turing generation, which has CUDA compute capability 7.5; Volta has 7.0.
 const TURING: [&str; 1] = ["T4"];
 
-/// Whether an accelerator is one of NVIDIA's Turing.
+/// Whether an accelerator is of NVIDIA's Turing generation.
 #[must_use]
 pub fn is_turing(name: &str) -> bool {
     row(name).is_some_and(|row| TURING.contains(&row.name))

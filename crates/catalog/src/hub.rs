@@ -1,4 +1,4 @@
-//! Models by their names on the Hub: `models.tsv`, a line for each configuration.
+//! Models by their names on the Hub: `models.tsv`, one line per configuration.
 
 use shardscope_architectures::Architecture;
 use shardscope_config_tree::read_json;
@@ -9,8 +9,8 @@ static LINES: LaterText = LaterText::new(
     if cfg!(feature = "tables-later") { None } else { Some(include_str!("models.tsv")) },
 );
 
-/// The tables of this crate and of `architectures`: until a program with the feature `tables-later` is given them, no model of
-/// the Hub is known.
+/// The tables of this crate and of `architectures`: a program with the feature `tables-later` knows no model of the
+/// Hub until it is given them.
 pub fn tables() -> impl Iterator<Item = &'static LaterText> {
     shardscope_architectures::tables().into_iter().chain([&LINES])
 }
@@ -18,13 +18,13 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// `organisation/name`, one or more: the same configuration.
+    /// `organisation/name`, one or more that share the configuration.
     names: &'static str,
     /// Repository, commit and file that the configuration was read from.
     pub(crate) source: &'static str,
-    /// Parameters as published, all digits or rounded with a letter; none where nobody publishes them.
+    /// Parameters as published, all digits or rounded with a letter; `None` if nobody publishes them.
     pub(crate) published: Option<&'static str>,
-    /// The configuration, as far as it makes the shape.
+    /// The part of the configuration that determines the shape.
     config: &'static str,
 }
 
@@ -41,9 +41,9 @@ impl Entry {
         self.names.split(' ')
     }
 
-    /// What the configuration describes; none where it cannot be read, which the tests rule out.
+    /// What the configuration describes; `None` if it cannot be read, which the tests rule out.
     pub(crate) fn architecture(self) -> Option<Architecture> {
-        // Parsed only now: hundreds of lines are searched by name for one whose configuration is read.
+        // Parsed lazily: hundreds of lines are searched by name, and only one configuration is read.
         let tree = read_json(self.config, 0);
         Architecture::read(tree.documents.first()?).ok()
     }
@@ -54,10 +54,10 @@ pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::parse)
 }
 
-/// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.
+/// The line with a name, and the name as listed there: without its organisation, in lower case, with `-` for `_`.
 pub(crate) fn named(wanted: &str) -> Option<(Entry, &'static str)> {
     let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    // `wanted` is folded already.
+    // `wanted` is already normalised.
     let same = |name: &str| name.len() == wanted.len() && name.bytes().map(fold).eq(wanted.bytes());
     entries().find_map(|entry| Some((entry, entry.names().map(last).find(|name| same(name))?)))
 }
@@ -71,7 +71,7 @@ pub(crate) fn last(name: &str) -> &str {
 mod tests {
     use super::{entries, last};
 
-    /// Whether a count is the published one: within 0.1 % of all its digits, or what rounds to it.
+    /// Whether a count is the published one: within 0.1 % of all its digits, or the published number when rounded.
     fn is_published(count: u64, published: &str) -> bool {
         let (figure, unit) = match published.as_bytes().last() {
             Some(b'T') => (published.trim_end_matches('T'), 1e12),
@@ -100,7 +100,7 @@ mod tests {
                 let tower = read.tower.map_or(0, |tower| tower.parameters);
                 let counted = read.parameters + tower;
                 assert!(is_published(counted, published), "{name}: {counted} of {published}");
-                // Nobody publishes a checkpoint's count by hand: with a tower all digits are met.
+                // A checkpoint's count is not published by hand: with a tower all digits must match.
                 if let (true, Ok(exact)) = (tower > 0, published.parse::<u64>()) {
                     assert_eq!(counted, exact, "{name}");
                     towers += 1;

@@ -8,12 +8,12 @@ use crate::hub::{self, Entry};
 use crate::rows::{self, ROWS, Row};
 use crate::shape;
 
-/// The short names of models that a plan is proposed for, smaller and older ones first within a family.
+/// The short names of models offered for a plan, smaller and older ones first within a family.
 pub fn model_names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain(FROM_HUB)
 }
 
-/// Short names whose models stand among those of the Hub.
+/// Short names whose models are listed among those of the Hub.
 const FROM_HUB: [&str; 2] = ["gpt-oss-20b", "gpt-oss-120b"];
 
 /// All names on the Hub that the catalog knows, with their organisations.
@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Its shape as settings; none where it has parts that no setting states ([`Model::lacking`]).
+    /// Its shape as settings; `None` if it has parts that no setting can express ([`Model::lacking`]).
     #[must_use]
     pub fn settings(self) -> Vec<(Field, String)> {
         match self.0 {
@@ -51,13 +51,13 @@ impl Model {
         }
     }
 
-    /// What of it no setting states, in words: layers of another kind, other modalities. Empty for most.
+    /// The parts that no setting can express, in words: layers of another kind, other modalities. Empty for most.
     #[must_use]
     pub fn lacking(self) -> Vec<String> {
         self.architecture().as_ref().map(lacking).unwrap_or_default()
     }
 
-    /// What it is made of, and what of that is not estimated. None for a model that stands here as settings.
+    /// Its architecture, and which parts of that are not estimated. `None` for a model that is listed as settings.
     #[must_use]
     pub fn architecture(self) -> Option<Architecture> {
         match self.0 {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Where its shape was read; none for models under short names, which are settings of the catalog's own.
+    /// Where its shape was read; `None` for models under short names, which are settings written for the catalog.
     #[must_use]
     pub fn source(self) -> Option<&'static str> {
         match self.0 {
@@ -104,25 +104,25 @@ fn refused(refusal: Refusal) -> String {
 /// The shape that the text of a `config.json` states, as settings.
 ///
 /// # Errors
-/// What of the model no setting states, or why it cannot be read, in words.
+/// Which parts of the model no setting can express, or why it cannot be read, in words.
 pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     let tree = read_json(text, 0);
     let root = tree.documents.first().ok_or_else(|| vec!["the text is not a JSON document".to_owned()])?;
     let read = Architecture::read(root).map_err(|refusal| vec![refused(refusal)])?;
     let lacking = lacking(&read);
-    // Settings of a part of the model would be those of another model.
+    // Settings for only part of the model would describe another model.
     if lacking.is_empty() { Ok(shape::settings(&read)) } else { Err(lacking) }
 }
 
-/// What the catalog has under a name.
+/// What the catalog knows under a name.
 pub enum Named {
-    /// The model of this very name.
+    /// The model with exactly this name.
     Known(Model),
     /// Another name of the same model: all sizes are equal.
     Alias(Model),
     /// The catalog has none of that name.
     Unknown {
-        /// Whose it is on the Hub, where the name says.
+        /// Its organisation on the Hub, if the name states it.
         organisation: Option<String>,
         /// Its own name.
         name: String,
@@ -130,7 +130,7 @@ pub enum Named {
 }
 
 impl Named {
-    /// The model, by its own name or another of it; none where it is unknown.
+    /// The model, by its own name or an alias; `None` if it is unknown.
     #[must_use]
     pub fn model(self) -> Option<Model> {
         match self {
@@ -139,7 +139,7 @@ impl Named {
         }
     }
 
-    /// Where the Hub has the `config.json` of an unknown one. None where no organisation is named.
+    /// The address of an unknown model's `config.json` on the Hub. `None` if no organisation is named.
     #[must_use]
     pub fn address(&self) -> Option<String> {
         match self {
@@ -151,16 +151,16 @@ impl Named {
     }
 }
 
-/// Where the Hub has the `config.json` of a repository.
+/// The address of a repository's `config.json` on the Hub.
 #[must_use]
 pub fn config_address(repository: &str) -> String {
     format!("https://huggingface.co/{repository}/blob/main/config.json")
 }
 
-/// Ends of a name that change no size of the model: tuned on instructions, in another layout or element format.
+/// Suffixes of a name that change no size of the model: instruction tuning, another layout or another number format.
 const VARIANTS: [&str; 7] = ["-instruct", "-chat", "-hf", "-base", "-it", "-fp8", "-bf16"];
 
-/// Other official names, folded, with the names of the rows that they mean.
+/// Other official names, normalised, with the names of the rows that they refer to.
 const ALIASES: &[(&str, &str)] = &[
     ("gpt2", "GPT-2-124M"),
     ("gpt2-medium", "GPT-2-355M"),
@@ -181,9 +181,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("deepseek-v3-0324", "DeepSeek-V3"),
 ];
 
-/// The model of a name: its own, `organisation/name`, a path to it or the address of its page. Names are
-/// compared whole, in any case and with `_` for `-`: a name that only begins like one of the catalog is
-/// another model (DeepSeek-R1-Distill-Qwen-7B is no DeepSeek-R1).
+/// The model that a name refers to: its own name, `organisation/name`, a path to it or the address of its page. Names
+/// are compared in full, ignoring case and treating `_` as `-`: a name that only begins like one in the catalog is
+/// another model (DeepSeek-R1-Distill-Qwen-7B is not DeepSeek-R1).
 #[must_use]
 pub fn find(name: &str) -> Named {
     let (organisation, last) = parts(name);
@@ -193,7 +193,7 @@ pub fn find(name: &str) -> Named {
     };
     let of =
         |wanted: &str| own(wanted).or_else(|| own(ALIASES.iter().find(|(alias, _)| *alias == wanted)?.1));
-    // Exact names first: an ending that is cut off must not find another model than the one of that very name.
+    // Exact names first: stripping a suffix must not find a different model than the one with exactly that name.
     if let Some(model) = own(&wanted) {
         return Named::Known(model);
     }
@@ -204,7 +204,7 @@ pub fn find(name: &str) -> Named {
         return Named::Alias(model);
     }
     let mut rest = wanted.as_str();
-    // One ending after the other: `-Instruct-FP8`.
+    // One suffix after the other: `-Instruct-FP8`.
     while let Some(shorter) = VARIANTS.iter().find_map(|end| rest.strip_suffix(end)) {
         rest = shorter;
         if let Some(model) = of(rest) {
@@ -214,7 +214,7 @@ pub fn find(name: &str) -> Named {
     Named::Unknown { organisation: organisation.map(str::to_owned), name: last.to_owned() }
 }
 
-/// Organisation and name in what people write for a model. A path of more or fewer parts than two names no
+/// Organisation and name in what people write for a model. A path that does not have exactly two parts names no
 /// organisation.
 fn parts(written: &str) -> (Option<&str>, &str) {
     let mut rest = written.trim();
@@ -224,14 +224,14 @@ fn parts(written: &str) -> (Option<&str>, &str) {
     for host in ["huggingface.co/", "www.huggingface.co/", "hf.co/"] {
         rest = rest.strip_prefix(host).unwrap_or(rest);
     }
-    // Addresses of a branch or file behind the model's own.
+    // A branch or file appended to the model's address.
     for behind in ["/tree/", "/blob/", "/resolve/"] {
         rest = rest.split_once(behind).map_or(rest, |(front, _)| front);
     }
     let rest = rest.trim_end_matches('/');
     match rest.rsplit_once('/') {
         Some((organisation, name))
-            // `./x`, `$HOME/x` and `/data/x/y` are paths, which say nothing of the Hub.
+            // `./x`, `$HOME/x` and `/data/x/y` are paths, which say nothing about the Hub.
             if !organisation.is_empty() && !organisation.contains(['/', '.', '$', '~']) =>
         {
             (Some(organisation), name)
@@ -241,22 +241,23 @@ fn parts(written: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The settings of a known model with the catalog's name of it: see [`find`].
+/// The settings of a known model with its catalog name: see [`find`].
 #[must_use]
 pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
     find(name).model().map(|model| (model.name(), model.settings()))
 }
 
-/// The vocabulary of the models of one shape (layers, hidden size, heads, MLP width), with the name of the first of them;
-/// none where no model of the catalog has that shape, and where they differ in it (Llama 2 and 3 of 70B).
+/// The vocabulary of the models of one shape (layers, hidden size, heads, MLP width), with the name of the first of
+/// them; `None` if no model in the catalog has that shape, or if those that do have different vocabularies (Llama 2
+/// and 3 of 70B).
 #[must_use]
 pub fn vocabulary_of_shape(shape: [u64; 4]) -> Option<(&'static str, u64)> {
-    // Scripts often give a shape without a vocabulary: it can be proposed where all models of that shape agree.
+    // Scripts often give a shape without a vocabulary: it can be suggested if all models of that shape agree.
     agreed(|row| rows::sizes(row) == shape)
 }
 
-/// The same of the models that have these query groups and biases of queries, keys and values too: the layers of Llama 2 7B with
-/// such biases are those of the first Qwen, whose vocabulary is another.
+/// The same, restricted to models with these query groups and QKV biases: the layers of Llama 2 7B with QKV biases
+/// are those of the first Qwen, which has a different vocabulary.
 #[must_use]
 pub fn vocabulary_of_attention(shape: [u64; 4], groups: u64, biases: bool) -> Option<(&'static str, u64)> {
     agreed(|row| rows::sizes(row) == shape && rows::attention(row) == (groups, biases))

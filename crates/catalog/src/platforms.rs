@@ -1,11 +1,11 @@
-//! Clusters and cloud machines: accelerators and network adapters of a node.
+//! Clusters and cloud machines: the accelerators and network adapters per node.
 //!
 //! Source tags as in the accelerator table; SEED1 = Narayanan 2021, SEED2 = Azure NeMo 22.06.
 
 use shardscope_plan::Link;
 use shardscope_units::BytesPerSecond;
 
-/// A kind of node as it is built or rented.
+/// A type of node as it is sold or rented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Platform {
     /// Its name.
@@ -25,7 +25,7 @@ struct Row {
     accelerator: &'static str,
     gpus: u32,
     adapters: u32,
-    /// Of one adapter, per direction. Unit: Gbit/s.
+    /// Bandwidth of one adapter, per direction. Unit: Gbit/s.
     gbit: u32,
     network: &'static str,
     source: &'static str,
@@ -68,14 +68,14 @@ pub fn platforms() -> impl Iterator<Item = Platform> {
     ROWS.iter().map(typed)
 }
 
-/// The platform of a name, in any case.
+/// The platform with this name, ignoring case.
 #[must_use]
 pub fn platform(name: &str) -> Option<Platform> {
     ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(name.trim())).map(typed)
 }
 
 fn typed(row: &Row) -> Platform {
-    // Adapters are shared out evenly, whether there are more of them than accelerators or fewer.
+    // Adapter bandwidth is divided evenly, whether there are more or fewer adapters than accelerators.
     let bits = f64::from(row.adapters) * f64::from(row.gbit);
     Platform {
         name: row.name,

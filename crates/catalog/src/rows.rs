@@ -1,5 +1,5 @@
 //! Models under short names, as Megatron's settings. Shapes are those of the published `config.json` files and
-//! papers; the totals of most are held against published parameter counts by the tests.
+//! papers; the tests compare the totals of most with published parameter counts.
 
 use shardscope_plan::Field;
 
@@ -7,15 +7,15 @@ use shardscope_plan::Field;
 type Shape = [u32; 8];
 /// Experts, experts per token, expert width, shared expert width, leading dense layers.
 type Routed = [u32; 5];
-/// Query rank (0: none), key/value rank; head widths are 128 unrotated, 64 rotated, 128 of values in all of them.
+/// Query rank (0: none), key/value rank; head widths are 128 unrotated, 64 rotated and 128 for values in all of them.
 type Latent = [u32; 2];
 
 /// What models of one kind share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// LayerNorm, GELU, biases, learned positions, tied (GPT-2, GPT-3).
+    /// LayerNorm, GELU, biases, learned positions, tied embeddings (GPT-2, GPT-3).
     Gpt,
-    /// As `Gpt`, with rotary positions and an output layer of its own.
+    /// As `Gpt`, with rotary positions and an untied output layer.
     NeoX,
     /// RMS norm, SwiGLU, rotary positions, no biases.
     Llama,
@@ -54,7 +54,7 @@ pub(crate) fn sizes(row: &Row) -> [u64; 4] {
     [layers, hidden, heads, ffn]
 }
 
-/// Tokens of the vocabulary.
+/// Vocabulary size in tokens.
 pub(crate) fn vocabulary(row: &Row) -> u64 {
     let [.., vocabulary, _] = row.shape;
     u64::from(vocabulary)
@@ -118,14 +118,14 @@ pub(crate) const ROWS: &[Row] = &[
     mla("DeepSeek-R1", [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
     mla("Moonlight-16B-A3B", [27, 2048, 11_264, 16, 16, 128, 163_840, 8192], [64, 6, 1408, 2816, 1], [0, 512]),
     mla("Kimi-K2", [61, 7168, 18_432, 64, 64, 128, 163_840, 131_072], [384, 8, 2048, 2048, 1], [1536, 512]),
-    // Without the norms after attention and MLP, 2h a layer.
+    // Without the norms after attention and MLP, 2h per layer.
     row("GLM-4-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
     row("GLM-Z1-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
     moe("GLM-4.5-106B-A12B", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
     moe("GLM-4.5-Air", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
 ];
 
-/// The settings that a row stands for, by Megatron's names.
+/// The settings that a row represents, by Megatron's names.
 pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
     let [layers, hidden, ffn, heads, groups, head, vocabulary, positions] = row.shape;
     let mut out: Vec<(Field, String)> = Vec::new();
@@ -153,7 +153,7 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
             count(Field::QLoraRank, query);
         }
         count(Field::KvLoraRank, key_value);
-        // Of all models of this family here (`Latent`).
+        // The same for all models of this family listed here (`Latent`).
         count(Field::QkHeadDim, 128);
         count(Field::QkPosEmbHeadDim, 64);
         count(Field::VHeadDim, 128);
@@ -171,7 +171,7 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
     out
 }
 
-/// How the modules of transformers differ from Llama's, as [`crate::of_config`] says it of the same model.
+/// How the modules in transformers differ from Llama's, as [`crate::of_config`] gives it for the same model.
 fn modules(row: &Row) -> &'static [(Field, &'static str)] {
     match row.kind {
         Family::Gpt => &[
@@ -204,7 +204,7 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
             (Field::RotaryPercent, "0.5"),
             (Field::ModuleVariants, "fp32_sigmoid_router"),
         ],
-        // These stand here without their norms after attention and MLP.
+        // These are listed without their norms after attention and MLP.
         _ if row.name.starts_with("GLM") => &[(Field::UnrecordedModules, "glm4")],
         Family::Llama if row.routed.is_some() => {
             &[(Field::ConvertedExperts, "true"), (Field::Fp32Routing, "true")]
@@ -218,7 +218,7 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
 
 fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     let mut say = |field: Field, value: &str| out.push((field, value.to_owned()));
-    // What all published decoders since Llama share here.
+    // What all published decoders since Llama have in common.
     let modern = !matches!(row.kind, Family::Gpt | Family::NeoX);
     if row.shape[4] != row.shape[3] {
         say(Field::GroupQueryAttention, "true");

@@ -3,7 +3,7 @@
 use shardscope_architectures::{Architecture, Routed, Shape};
 use shardscope_plan::{Field, Mixers};
 
-/// The settings that a shape is, in the order of a reading.
+/// The settings that describe a shape, in reading order.
 #[must_use]
 pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     let mut out = Settings(Vec::new());
@@ -29,11 +29,12 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     if let Some(field) = activation {
         out.flag(field, true);
     }
-    // By the weights of a channel: an RMS norm has one, a LayerNorm a bias beside it.
+    // Decided by the weights per channel: an RMS norm has one, a LayerNorm has a bias as well.
     out.say(Field::Normalization, if shape.norm_weights == 1 { "RMSNorm" } else { "LayerNorm" });
     out.say(Field::PositionEmbeddingType, &shape.position);
     out.flag(Field::UntieEmbeddingsAndOutputWeights, !shape.tied);
-    // Rows of a learned table; with other positions the length that the model was made for, if it is stated.
+    // Rows of a learned table; with other position embeddings, the length that the model was designed for, if it is
+    // stated.
     if shape.positions > 0 {
         out.count(Field::MaxPositionEmbeddings, shape.positions);
     } else if let Some(longest) = shape.longest {
@@ -82,7 +83,8 @@ fn attention(out: &mut Settings, shape: &Shape) {
     match shape.latent {
         Some(latent) => {
             out.flag(Field::MultiLatentAttention, true);
-            // Heads have widths of their own, and the hidden size need not be a multiple of their number (GLM-4.7-Flash).
+            // Heads have an explicit width, and the hidden size need not be a multiple of their number
+            // (GLM-4.7-Flash).
             if !shape.hidden.is_multiple_of(shape.heads) {
                 out.count(Field::KvChannels, latent.plain_width);
             }
@@ -102,7 +104,7 @@ fn attention(out: &mut Settings, shape: &Shape) {
             }
         }
     }
-    // Megatron's flag is for all linear layers at once; biases of queries, keys and values alone have one of their own.
+    // Megatron's flag is for all linear layers at once; biases of only queries, keys and values have a separate one.
     let [qkv, _, mlp] = shape.biases;
     out.flag(Field::AddBiasLinear, mlp && qkv);
     out.flag(Field::AddQkvBias, qkv);
@@ -128,7 +130,7 @@ fn experts(out: &mut Settings, routed: &Routed) {
     }
 }
 
-/// The layers with experts as Megatron's list of 0 and 1; none when all have them.
+/// The layers with experts as Megatron's list of 0 and 1; `None` if all have them.
 fn pattern(layers: &[bool]) -> Option<String> {
     // The usual pattern, leading dense layers, is written as people write it.
     let dense = layers.iter().take_while(|moe| !**moe).count();
@@ -144,7 +146,7 @@ fn pattern(layers: &[bool]) -> Option<String> {
     Some(format!("[{}]", marks.join(",")))
 }
 
-/// What mixes tokens in each layer, where that is not attention in all of them.
+/// What mixes tokens in each layer, if that is not attention in all of them.
 fn mixers(out: &mut Settings, shape: &Shape) {
     match &shape.blocks {
         Some(blocks) => out.say(Field::HybridOverridePattern, blocks),
@@ -177,12 +179,12 @@ fn mixers(out: &mut Settings, shape: &Shape) {
     out.flag(Field::LinearNorm, linear.norm);
 }
 
-/// Activations that are one kernel which keeps its input (`transformers/activations.py`).
+/// Activations that are a single kernel that saves its input (`transformers/activations.py`).
 const KERNELS: [&str; 6] = ["", "silu", "swish", "gelu", "gelu_pytorch_tanh", "relu2"];
-/// Those whose operations are known otherwise.
+/// Activations whose sequence of operations is known.
 const STEPS: [&str; 2] = ["gelu_new", "relu"];
 
-/// How the library's own modules are arranged, which what they keep for backward depends on.
+/// How the library's own modules are arranged, which determines what they save for backward.
 fn arrangement(out: &mut Settings, architecture: &Architecture) {
     let arranged = architecture.arrangement;
     for (field, on) in [
@@ -205,13 +207,13 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
             out.flag(field, true);
         }
     }
-    // Only what differs from Llama's arrangement is said, which is the settings' default.
+    // Only differences from Llama's arrangement are stated; Llama's is the default of these settings.
     if arranged.rotary_percent != 100 {
         out.say(Field::RotaryPercent, &(arranged.rotary_percent as f64 / 100.0).to_string());
     }
     let shape = &architecture.shape;
     let mut variants = architecture.variants.clone();
-    // A layer of one block has one norm all the same.
+    // A single-block layer has one norm in any case.
     let single = shape.norms == 1 && shape.blocks.is_none();
     variants.extend(single.then(|| "single_norm".to_owned()));
     let act = shape.activation.as_str();
@@ -225,7 +227,7 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         out.say(Field::KernelVariants, &architecture.operations.join(" "));
     }
     let usual = !architecture.variants.iter().any(|variant| variant == "unrecorded");
-    // Shapes of the others are exact too; but what their modules keep for backward was never recorded.
+    // Shapes of the others are exact too; but what their modules save for backward was never recorded.
     let known = architecture.is_recorded() && usual && (KERNELS.contains(&act) || STEPS.contains(&act));
     if !known && !architecture.model_type.is_empty() {
         out.say(Field::UnrecordedModules, &architecture.model_type);

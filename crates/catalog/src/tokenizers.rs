@@ -3,10 +3,10 @@
 use super::models;
 use shardscope_plan::Field;
 
-/// A tokenizer: its names (lower case, `-` for `_`, sizes and variants of models left out), its tokens, and what it is.
-/// Sizes are what Megatron takes from the tokenizer itself: the number of its tokens, added ones
-/// included (which may be less than a model's embedding has rows). From the published tokenizers of
-/// the models named; recalled where no stored copy was at hand, and omitted where not certain.
+/// A tokenizer: its names (lower case, `-` for `_`, model sizes and variants left out), its token count, and a
+/// description. Token counts are what Megatron takes from the tokenizer itself, including added tokens (which may be
+/// fewer than the rows of a model's embedding). From the published tokenizers of the models named; recalled if no
+/// stored copy was available, and omitted if not certain.
 type Row = (&'static [&'static str], u64, &'static str);
 
 const ROWS: &[Row] = &[
@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
     (&["bertwordpiececase"], 28_996, "BERT's cased vocabulary"),
 ];
 
-/// Parts of a name that say which model of a family it is, and nothing of its tokenizer.
+/// Parts of a name that say which model of a family it is, and nothing about its tokenizer.
 const PLAIN: &[&str] = &[
     "meta",
     "hf",
@@ -60,16 +60,17 @@ const PLAIN: &[&str] = &[
     "bf16",
 ];
 
-/// Rows that an embedding may have beyond the tokens of its tokenizer: Qwen2.5-72B's has 399 more, DeepSeek-V3's 465.
+/// How many more rows an embedding may have than its tokenizer has tokens: Qwen2.5-72B's has 399 more, DeepSeek-V3's
+/// 465.
 const SPARE_ROWS: u64 = 1024;
 
-/// The vocabulary of a tokenizer named in a flag or a path, and whose it is. Names are compared whole, sizes and variants
-/// left out: a name that only begins like one of these may be of another family (Falcon3, Qwen3.5, llama-30b), and of those
-/// whose model the catalog has, its own figure holds.
+/// The vocabulary of a tokenizer named in a flag or a path, and whose it is. Names are compared in full, without
+/// sizes and variants: a name that only begins like one of these may belong to another family (Falcon3, Qwen3.5,
+/// llama-30b). If the catalog has the model, its own figure takes precedence.
 #[must_use]
 pub fn vocabulary(name: &str) -> Option<(u64, String)> {
     let name = name.to_ascii_lowercase().replace('_', "-");
-    // From the file or model to the folders that it lies in; a hub's cache has `models--organisation--name`.
+    // From the file or model to the folders that contain it; a hub's cache has `models--organisation--name`.
     let parts = || name.rsplit('/').flat_map(|part| part.rsplit("--")).filter(|part| !part.is_empty());
     for part in parts() {
         let tokens = row(&name, part);
@@ -89,14 +90,14 @@ pub fn vocabulary(name: &str) -> Option<(u64, String)> {
     None
 }
 
-/// The rows of the embedding of a model of the catalog, with its name there.
+/// The embedding rows of a model in the catalog, with its name there.
 fn embedding(part: &str) -> Option<(&'static str, u64)> {
     let (model, settings) = models::model(part)?;
     let (_, size) = settings.into_iter().find(|(field, _)| *field == Field::VocabSize)?;
     Some((model, size.parse().ok()?))
 }
 
-/// The tokenizer of a part of a path.
+/// The tokenizer that a path component names.
 fn row(whole: &str, part: &str) -> Option<&'static Row> {
     let part = [".json", ".model", ".txt"].iter().find_map(|end| part.strip_suffix(end)).unwrap_or(part);
     let mut family = String::new();

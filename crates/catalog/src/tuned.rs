@@ -1,15 +1,16 @@
-//! Which model of the catalog a checkpoint of another name was probably tuned from.
+//! Which model of the catalog a checkpoint with another name was probably fine-tuned from.
 
 use std::sync::OnceLock;
 
 use crate::hub::{self, Entry, last};
 
-/// Words at the end of a catalog's name that say what it was tuned for, not how large it is.
+/// Words at the end of a catalog name that say what it was tuned for, not how large it is.
 const ENDS: [&str; 7] = ["hf", "base", "instruct", "chat", "it", "pt", "thinking"];
 
-/// The model of the catalog whose family, version and size stand word for word, one behind the other, in a name that the
-/// catalog does not have: `OpenRLHF/Llama-3-8b-sft-mixture` has those of `meta-llama/Meta-Llama-3-8B`. Where several do, the
-/// one with most words of it. A name proves nothing, so that it is for a proposal alone: LLaMA-Pro adds layers and keeps it.
+/// The model of the catalog whose family, version and size appear word for word, in sequence, in a name that the
+/// catalog does not have: `OpenRLHF/Llama-3-8b-sft-mixture` has those of `meta-llama/Meta-Llama-3-8B`. If several do,
+/// the one that shares the most words. A name proves nothing, so this is only for suggestions: LLaMA-Pro adds layers
+/// and keeps the name.
 #[must_use]
 pub fn tuned_from(name: &str) -> Option<&'static str> {
     let wanted = words(last(name.trim_end_matches('/')));
@@ -19,7 +20,7 @@ pub fn tuned_from(name: &str) -> Option<&'static str> {
         if !wanted.windows(core.len()).any(|part| part == core) {
             continue;
         }
-        // Of those that match as well, the plainest name.
+        // Among equally good matches, the plainest name.
         let better = best.is_none_or(|best| {
             core.len() > best.core.len() || core.len() == best.core.len() && known.words < best.words
         });
@@ -30,18 +31,19 @@ pub fn tuned_from(name: &str) -> Option<&'static str> {
     best.map(|known| known.name)
 }
 
-/// A name of the catalog that has a size.
+/// A catalog name that contains a size.
 struct Known {
     name: &'static str,
     /// Family, version and size.
     core: Vec<String>,
-    /// How many words the whole name has.
+    /// How many words the full name has.
     words: usize,
 }
 
-/// The names that something can be tuned from. None while the page's programs have not been given the table.
+/// The names that something can be fine-tuned from. Empty as long as the page's programs have not been given the
+/// table.
 fn known() -> &'static [Known] {
-    // Their words are told apart once: a text is compared with all of them many times.
+    // Split into words only once: a text is compared with all of them many times.
     static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
     if hub::entries().next().is_none() {
         return &[];
@@ -77,7 +79,7 @@ fn words(name: &str) -> Vec<String> {
     out
 }
 
-/// Without a maker's name in front, and without what it was tuned for.
+/// Without a leading vendor name, and without what it was tuned for.
 fn core(words: &[String]) -> &[String] {
     let mut core = words.strip_prefix(&["meta".to_owned()]).unwrap_or(words);
     while let [front @ .., end] = core {
@@ -89,7 +91,8 @@ fn core(words: &[String]) -> &[String] {
     core
 }
 
-/// Whether a family is followed by a size in billions or millions: without one, names of a family have any size.
+/// Whether a family is followed by a size in billions or millions: without a size, a family's name could mean any of
+/// its models.
 fn has_size(words: &[String]) -> bool {
     let number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
     words

@@ -1,7 +1,7 @@
-//! What texts come to, and what keeps them from a plan.
+//! What texts resolve to, and what keeps them from being a plan.
 
 use shardscope::bash::Environment;
-use shardscope::launch::{AnswerKind, Question, Request, Resolution, read};
+use shardscope::launch::{Asked, Question, Request, Resolution, read};
 use shardscope::link::Pasted;
 use shardscope::plan::{Field, Origin, Plan};
 use shardscope::report::Report;
@@ -10,9 +10,9 @@ use shardscope::source::{Code, Severity, Source, render};
 
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
 
-/// What was read, and what it came to.
+/// What was read, and its resolution.
 pub(crate) struct Answer {
-    /// The texts, for places in them.
+    /// The texts, to resolve spans.
     pub(crate) source: Source,
     /// Plan, settings, questions and diagnostics.
     pub(crate) resolution: Resolution,
@@ -20,7 +20,7 @@ pub(crate) struct Answer {
     pub(crate) beside: Vec<String>,
 }
 
-/// What `pasted` comes to.
+/// Resolves `pasted`.
 pub(crate) fn answer(pasted: &Pasted) -> Answer {
     let texts = pasted.texts.iter().map(|text| (text.name.as_str(), text.text.as_str()));
     let source = Source::from_files(texts);
@@ -38,29 +38,31 @@ pub(crate) fn environment(pasted: &Pasted) -> Environment {
     }
 }
 
-/// The option that answers a question, with what is proposed or a place for the value.
+/// The option that answers a question, with the suggested value or a placeholder.
 fn option(question: &Question) -> String {
-    let (name, value) = (question.name.as_str(), proposed(question));
-    match AnswerKind::from_question(question) {
-        // Every word of its answer is a variable of its own.
-        AnswerKind::Variables => {
+    let (name, value) = (question.name(), proposed(question));
+    match &question.asks {
+        // Every word of its answer is a separate variable.
+        Asked::Variables => {
             let pairs = value.split(' ').map(|pair| format!("--env {}", word(pair)));
             pairs.collect::<Vec<_>>().join(" ")
         }
-        AnswerKind::Arguments | AnswerKind::Argument => format!("--args {}", quoted(value)),
-        AnswerKind::Setting(_) => format!("--set {}", word(&format!("{name}={value}"))),
-        AnswerKind::Variable => format!("--env {}", word(&format!("{name}={value}"))),
+        Asked::Arguments | Asked::Argument(_) => format!("--args {}", quoted(value)),
+        Asked::Setting(_) => format!("--set {}", word(&format!("{name}={value}"))),
+        Asked::Variable(_) | Asked::Recipe | Asked::CommandLine => {
+            format!("--env {}", word(&format!("{name}={value}")))
+        }
     }
 }
 
-/// What is proposed as the answer, or a place for it.
+/// The suggested answer, or a placeholder.
 fn proposed(question: &Question) -> &str {
     // An empty proposal would be an option without a value.
     question.proposal.as_deref().filter(|value| !value.is_empty()).unwrap_or("…")
 }
 
-/// `text` as one word of a shell, bare where no shell could take it for anything else: names and proposals are the text's, and the
-/// line is there to be copied.
+/// `text` as one shell word, unquoted if no shell could misread it: names and suggestions come from the text, and the
+/// line is meant to be copied.
 fn word(text: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | ',' | ':' | '/' | '=' | '@' | '%' | '…')
@@ -68,9 +70,9 @@ fn word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
 }
 
-/// `text` as one word of a shell, in quotes.
+/// `text` as one quoted shell word.
 fn quoted(text: &str) -> String {
-    // Double quotes, which every shell has, unless something counts within them.
+    // Double quotes, which every shell has, unless something is special inside them.
     if text.contains(['"', '$', '`', '\\', '!', '\'']) {
         format!("'{}'", text.replace('\'', r"'\''"))
     } else {
@@ -78,7 +80,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// What says that a text starts no training, as against one that starts a training and leaves something open.
+/// Codes that mean that a text starts no training, as opposed to starting one and leaving something open.
 const NO_LAUNCH: [Code; 6] = [
     Code::NoTrainingCommand,
     Code::NoTraining,
@@ -89,12 +91,12 @@ const NO_LAUNCH: [Code; 6] = [
 ];
 
 impl Answer {
-    /// The plan and its estimates; what keeps the text from them is among the diagnostics.
+    /// The plan and its estimates; if there are none, the diagnostics say why.
     pub(crate) fn estimated(&mut self) -> Option<(Plan, Report)> {
         estimated(&mut self.resolution)
     }
 
-    /// The diagnostics, each with the place that it points to.
+    /// The diagnostics, each with the place it points at.
     pub(crate) fn problems(&self) -> String {
         let mut out = String::new();
         for file in &self.beside {
@@ -105,7 +107,7 @@ impl Answer {
         out
     }
 
-    /// What a reader of figures must know of them: warnings, and an accelerator that was assumed.
+    /// What must accompany the figures: warnings, and an assumed accelerator.
     pub(crate) fn warnings(&self) -> String {
         let mut out = self.said(Severity::Warning);
         let accelerator = self.resolution.setting(Field::Accelerator);
@@ -116,7 +118,7 @@ impl Answer {
         out
     }
 
-    /// The diagnostics that matter at least so much.
+    /// The diagnostics of at least this severity.
     fn said(&self, least: Severity) -> String {
         let mut out = String::new();
         for diagnostic in self.resolution.diagnostics.iter().filter(|one| one.severity >= least) {
@@ -136,11 +138,11 @@ impl Answer {
         out
     }
 
-    /// The diagnostics and the questions: what keeps the text from a plan.
+    /// The diagnostics and the questions: what keeps the text from being a plan.
     pub(crate) fn obstacles(&self) -> String {
         let mut out = self.problems();
         for question in &self.resolution.questions {
-            out += &format!("open: {} ({})\n", harmless(&question.prompt), harmless(&question.name));
+            out += &format!("open: {} ({})\n", harmless(&question.prompt), harmless(question.name()));
         }
         out
     }
@@ -150,10 +152,10 @@ impl Answer {
         let mut out = self.obstacles();
         let questions = &self.resolution.questions;
         if !questions.is_empty() {
-            // All words behind a script are one option.
+            // All positional arguments of a script are one option.
             let (words, others): (Vec<&Question>, Vec<&Question>) =
-                // `$1` and its like cannot be given one by one.
-                questions.iter().partition(|question| AnswerKind::from_question(question) == AnswerKind::Argument);
+                // `$1` and the like cannot be given one by one.
+                questions.iter().partition(|question| matches!(question.asks, Asked::Argument(_)));
             let mut options: Vec<String> = others.into_iter().map(option).collect();
             let words: Vec<&str> = words.into_iter().map(proposed).collect();
             options.extend((!words.is_empty()).then(|| format!("--args {}", quoted(&words.join(" ")))));
@@ -162,7 +164,7 @@ impl Answer {
         out
     }
 
-    /// The gravest obstacle in one line.
+    /// The worst obstacle in one line.
     pub(crate) fn obstacle(&self) -> String {
         let resolution = &self.resolution;
         let error = resolution.diagnostics.iter().find(|said| said.severity == Severity::Error);
@@ -184,11 +186,11 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::option;
-    use shardscope::launch::Question;
+    use shardscope::launch::{Asked, Question};
 
     fn check(name: &str, proposal: &str, expected: &str) {
         let question = Question {
-            name: name.to_owned(),
+            asks: Asked::from_name(name),
             prompt: String::new(),
             choices: Vec::new(),
             proposal: Some(proposal.to_owned()),

@@ -38,7 +38,7 @@ pub(crate) struct ApplyArguments {
     words: Option<String>,
 }
 
-/// A change wanted, and the files.
+/// The requested changes, and the files.
 struct Wanted {
     changes: Vec<(Field, String)>,
     files: Vec<String>,
@@ -50,14 +50,14 @@ impl ApplyArguments {
     fn wanted(&self) -> Result<Wanted, CallError> {
         let mut wanted = Wanted { changes: Vec::new(), files: Vec::new() };
         for operand in &self.operands {
-            // A path may hold an equals sign; a setting's name has no slash and no dot.
+            // A path may contain an equals sign; a setting's name has no slash and no dot.
             let change = operand.split_once('=').filter(|(name, _)| !name.contains(['/', '.']));
             match change.map(|(name, value)| (name, value, Field::named(long_name(name)))) {
                 Some((_, value, Some(field))) => {
                     fitting(field, value)?;
                     wanted.changes.push((field, value.to_owned()));
                 }
-                // A file that is there is meant as one, whatever it is called.
+                // An existing file is meant as a file, whatever its name.
                 Some((name, ..)) if !std::path::Path::new(operand).exists() => {
                     let known = Field::ALL.iter().map(|field| field.name());
                     return Err(CallError::UnknownSetting {
@@ -87,7 +87,7 @@ impl ApplyArguments {
     }
 }
 
-/// Shows the changes or writes them. Nothing is written where one of them finds no place.
+/// Shows the changes or writes them. Nothing is written if one of them finds no place.
 pub(crate) fn run(arguments: &ApplyArguments) -> ExitCode {
     match arguments.wanted().and_then(|wanted| apply(arguments, &wanted)) {
         Ok(code) => code,
@@ -99,8 +99,8 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
     let mut texts = Vec::new();
     for file in &wanted.files {
         let text = String::from_utf8(input::bytes(file)?);
-        // Bytes replaced while reading would be written back as U+FFFD.
-        // What is read loosely for an estimate would come back otherwise than it was.
+        // Bytes replaced while reading would be written back as U+FFFD. Lossy reading is fine for an estimate, but
+        // would change the file here.
         texts.push(text.map_err(|_| CallError::NotUtf8 { path: file.clone() })?);
     }
     let changes = Changes {
@@ -132,7 +132,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
         tell("nothing is changed\n");
         return Ok(ExitCode::from(NO_PLAN));
     }
-    // Before any is written: a change of some of the files would be none of those asked for.
+    // Before any file is written: changing only some of them would not be what was requested.
     if arguments.in_place {
         for file in &wanted.files {
             let opened = std::fs::OpenOptions::new().write(true).open(file);
@@ -155,7 +155,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
     Ok(ExitCode::SUCCESS)
 }
 
-/// A unified diff, which `patch -p1` takes; empty where nothing changed.
+/// A unified diff, which `patch -p1` takes; empty if nothing changed.
 pub(crate) fn difference(file: &str, before: &str, after: &str) -> String {
     let file = from_here(file);
     // `patch -p1` strips `a/`, so the rest must be relative.

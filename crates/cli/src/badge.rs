@@ -40,7 +40,7 @@ enum Format {
     Data,
 }
 
-/// Prints the badge; ends with 2 where there is no plan.
+/// Prints the badge; exits with 2 if there is no plan.
 pub(crate) fn run(arguments: &BadgeArguments) -> ExitCode {
     let mut answer = match arguments.input.answer() {
         Ok(answer) => answer,
@@ -59,12 +59,13 @@ pub(crate) fn run(arguments: &BadgeArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the right side says: `fits 64 × H100-SXM · 41.0% MFU`. What the figures leave out stays with them.
+/// The text on the right side: `fits 64 × H100-SXM · 41.0% MFU`, together with what the figures leave out.
 fn said(figures: &Figures) -> String {
     let Figures { gpus, accelerator, .. } = figures;
     let verdict = words(figures.verdict);
     let line = format!("{verdict} {gpus} × {accelerator}{}", figures.marked);
-    // A step that cannot be run has no speed, and one on an accelerator that no published run is of has none to show in two words.
+    // A step that cannot run has no speed, and one on an accelerator without published runs has none that two words
+    // could qualify.
     if figures.verdict == Verdict::OutOfMemory || !figures.calibrated {
         line
     } else {
@@ -72,7 +73,7 @@ fn said(figures: &Figures) -> String {
     }
 }
 
-/// Behind white letters with a contrast of at least 4.5 to 1 (WCAG 2.1, 1.4.3).
+/// The background of white letters, with a contrast of at least 4.5 to 1 (WCAG 2.1, 1.4.3).
 const fn colour(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fits => "#2e7d32",
@@ -105,7 +106,7 @@ fn drawn(label: &str, value: &str, colour: &str) -> String {
     )
 }
 
-/// Width of a text with its padding. Unit: pixel. `textLength` makes every font keep to it.
+/// Width of a text with its padding. Unit: pixel. `textLength` forces every font to this width.
 fn width(text: &str) -> usize {
     // Tenths of a pixel that Verdana's letters take at 11 pixels, by kind.
     let tenths = |c: char| match c {

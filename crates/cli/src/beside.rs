@@ -1,6 +1,7 @@
-//! Files that a launch script names and that lie beside it: settings it hands on, scripts it sources.
+//! Files that a launch script names and that are next to it: settings files that it passes on, scripts that it
+//! sources.
 //!
-//! Which files are wanted is told by the reader's diagnostics, so nothing is read that the run does not read.
+//! The reader's diagnostics determine which files are wanted, so nothing is read that the run does not read.
 
 use std::path::{Path, PathBuf};
 
@@ -10,31 +11,31 @@ use shardscope::source::{Code, Source, Span};
 use crate::answer::{Answer, answer};
 use crate::files::bytes;
 
-/// Files that are fetched at most for one run.
+/// Maximum number of files fetched for one run.
 const MOST: usize = 16;
-/// Rounds at most: a file fetched may name others.
+/// Maximum number of rounds: a fetched file may name others.
 const ROUNDS: usize = 3;
 
-/// Where such files may lie.
+/// Where such files may be.
 pub(crate) struct Places {
-    /// Folders from which names are followed, the first first.
+    /// Directories that names are relative to, in order of priority.
     pub(crate) folders: Vec<PathBuf>,
-    /// The folder that must not be left: a stranger's script may name anything.
+    /// The directory that must not be left: a stranger's script may name anything.
     pub(crate) within: Option<PathBuf>,
 }
 
 impl Places {
-    /// The folder of each file, and the one in which the program was called.
+    /// The directory of each file, and the current directory.
     pub(crate) fn new(files: &[String]) -> Self {
         let folder = |file: &String| Path::new(file).parent().map(Path::to_path_buf);
-        // Standard input lies nowhere.
+        // Standard input has no directory.
         let mut folders: Vec<PathBuf> = files.iter().filter(|file| *file != "-").filter_map(folder).collect();
-        // Last: names in a script are mostly relative to the script, sometimes to the call.
+        // Last: names in a script are mostly relative to the script, sometimes to the current directory.
         folders.push(PathBuf::from("."));
         Self { folders, within: None }
     }
 
-    /// The file that `name` names, if there is one and it may be read.
+    /// The file called `name`, if there is one and it may be read.
     fn find(&self, name: &str) -> Option<String> {
         for folder in &self.folders {
             // Resolved first, so that neither `..` nor a link leads out of `within` unseen.
@@ -48,20 +49,21 @@ impl Places {
     }
 }
 
-/// The answer to `pasted`, completed by what its texts name and what lies at `places`; the names of what was fetched.
+/// The answer to `pasted`, completed by the files that its texts name and that are at `places`; returns their names
+/// too.
 pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<String>) {
     let mut fetched: Vec<String> = Vec::new();
     let mut found = answer(pasted);
     for _ in 0..ROUNDS {
         let mut more = false;
         for name in wanted(&found) {
-            // One fetched twice, or without end, would keep the rounds going.
+            // A file fetched twice, or an endless chain, would keep the rounds going.
             if fetched.len() == MOST || fetched.contains(&name) {
                 continue;
             }
             let Some(text) = places.find(&name).and_then(|path| bytes(&path).ok()) else { continue };
             let last = name.rsplit('/').next().unwrap_or(&name).to_owned();
-            // A file given by hand wins over the one beside the script.
+            // A file given by hand wins over the one next to the script.
             if pasted.texts.iter().any(|text| text.name == last) {
                 continue;
             }
@@ -72,7 +74,7 @@ pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<St
         if !more {
             break;
         }
-        // Read anew with the new files, which may name others.
+        // Read again with the new files, which may name others.
         found = answer(pasted);
     }
     (found, fetched)
@@ -86,7 +88,7 @@ fn named(text: &str) -> Vec<String> {
     words.filter(|word| word.contains('.') && !word.contains('$')).map(str::to_owned).collect()
 }
 
-/// The word behind a place, on its line or on the one that a backslash joins to it.
+/// The word after a place, on its line or on one joined by a backslash.
 fn behind(source: &Source, span: Span) -> &str {
     let rest = source.text().get(span.end as usize..).unwrap_or_default();
     let rest = rest.trim_start_matches(|c: char| c.is_whitespace() && c != '\n' || "=\"'".contains(c));
@@ -98,13 +100,13 @@ fn behind(source: &Source, span: Span) -> &str {
 fn wanted(answer: &Answer) -> Vec<String> {
     let mut names = Vec::new();
     for said in &answer.resolution.diagnostics {
-        // By code: only these point at something that a file could bring.
+        // By code: only these point at something that a file could provide.
         if !matches!(said.code, Code::MissingFile | Code::OpenValue) {
             continue;
         }
         let Some(span) = said.span else { continue };
         let found = named(answer.source.slice(span));
-        // Where the diagnostic points at the option, its value is the word behind it.
+        // Where the diagnostic points at the option, its value is the next word.
         let found = if found.is_empty() { named(behind(&answer.source, span)) } else { found };
         for name in found {
             if !names.contains(&name) {

@@ -7,14 +7,14 @@ use shardscope::launch::BadValue;
 use shardscope::link::LinkError;
 use shardscope_measured::Unread;
 
-/// What of a call stands in the way of any answer; a run that makes no plan is an answer and no error.
+/// What is wrong with a call itself; a run that does not form a plan is an answer, not an error.
 #[derive(Debug)]
 pub(crate) enum CallError {
     Unreadable {
         path: String,
         cause: io::Error,
     },
-    /// `most`: what is read of a file. Unit: byte.
+    /// `most`: the limit for a file. Unit: byte.
     TooLarge {
         path: String,
         most: u64,
@@ -43,7 +43,7 @@ pub(crate) enum CallError {
         name: String,
         meant: Option<&'static str>,
     },
-    /// A word that a list of the catalog was asked for and that is in none of its names.
+    /// A word by which a catalog list was filtered and that is in none of its names.
     UnknownName {
         kind: &'static str,
         word: String,

@@ -38,7 +38,7 @@ impl ListArguments {
         known: impl Iterator<Item = &'static str>,
         cells: impl Fn(&T) -> [String; N],
     ) -> ExitCode {
-        // A word that found nothing is more likely misspelt than a wish for an empty table.
+        // A word that found nothing is more likely misspelt than a request for an empty table.
         if let (Some(word), []) = (&self.word, rows) {
             let kind = titles.first().copied().unwrap_or_default();
             return refuse(&CallError::UnknownName { kind, word: word.clone(), meant: suggest(word, known) });
@@ -73,8 +73,8 @@ impl ListArguments {
     }
 }
 
-/// Widths that `columns` of a terminal have room for: columns of words but the first give way, the widest first, as far as they are
-/// readable.
+/// Widths that fit into `columns` of a terminal: columns of words except the first shrink, the widest first, as long
+/// as they stay readable.
 fn within<const N: usize>(columns: Option<usize>, mut widths: [usize; N], right: [bool; N]) -> [usize; N] {
     let Some(columns) = columns else { return widths };
     while widths.iter().sum::<usize>() + GAP.len() * N.saturating_sub(1) > columns {
@@ -103,9 +103,9 @@ fn lined<const N: usize>(row: &[String; N], widths: [usize; N], right: [bool; N]
     out
 }
 
-/// What stands between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
-/// A column of words is made no narrower. Unit: column of the terminal.
+/// Minimum width of a column of words. Unit: column of the terminal.
 const NARROWEST: usize = 16;
 
 #[derive(Serialize)]
@@ -146,7 +146,7 @@ fn takes(kind: ValueKind) -> String {
 }
 
 pub(crate) fn settings(arguments: &ListArguments) -> ExitCode {
-    // By what a setting is about, too: few know Megatron's names by heart.
+    // Also by its description: few know Megatron's names by heart.
     let wants = |field: &&Field| arguments.wants(field.name()) || arguments.wants(field.about());
     let rows: Vec<Setting> = Field::ALL
         .iter()
@@ -154,7 +154,7 @@ pub(crate) fn settings(arguments: &ListArguments) -> ExitCode {
         .map(|field| Setting { name: field.name(), takes: takes(field.kind()), about: field.about() })
         .collect();
     let known = Field::ALL.iter().map(|field| field.name());
-    // Words of many choices would push what stands behind them out of sight.
+    // A long list of choices would push later columns out of sight.
     arguments.show(["setting", "what it is", "what it takes"], &rows, known, |row| {
         [row.name.to_owned(), row.about.to_owned(), row.takes.clone()]
     })
@@ -165,13 +165,13 @@ pub(crate) fn models(arguments: &ListArguments) -> ExitCode {
         .filter(|name| arguments.wants(name))
         .filter_map(|name| {
             let settings = find(name).model()?.settings();
-            // Models that cannot be said by settings are not listed, since nothing could be done with them.
+            // Models that settings cannot express are not listed, since nothing could be done with them.
             let settings = settings.into_iter().map(|(field, value)| (field.name(), value)).collect();
             Some(Model { name, settings })
         })
         .collect();
     arguments.show(["model", "layers", "hidden size", "attention heads"], &rows, model_names(), |model| {
-        // A dash counts as a figure, so that one gap does not turn a column to the left.
+        // A dash counts as a figure, so that a gap does not left-align a whole column.
         let of = |name: &str| model.settings.get(name).cloned().unwrap_or_else(|| "-".to_owned());
         [model.name.to_owned(), of("num_layers"), of("hidden_size"), of("num_attention_heads")]
     })
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(within(None, widths, right), widths);
         assert_eq!(within(Some(200), widths, right), widths);
         assert_eq!(within(Some(100), widths, right), [30, 35, 20, 9]);
-        // As far as they are readable.
+        // As long as they stay readable.
         assert_eq!(within(Some(20), widths, right), [30, 16, 16, 9]);
         let row = ["tp_comm_overlap", "communication behind matmuls", "1"].map(str::to_owned);
         let lines = "tp_comm_overlap  communication  1\n                 behind\n                 matmuls\n";

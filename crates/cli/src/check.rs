@@ -53,7 +53,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// `changes`, and the headroom among them: the engine applies it to every part of the verdict. The price, too.
+    /// `changes` plus the headroom and the price, so that the engine applies them to every part of the verdict.
     pub(crate) fn put_into(&self, changes: &Changes) -> Changes {
         let mut changes = changes.clone();
         if let Some(price) = self.price {
@@ -94,7 +94,7 @@ struct Checked<'a> {
     open: Option<String>,
     #[serde(flatten)]
     figures: Option<&'a Figures>,
-    /// The run that it is held against.
+    /// The run that it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<&'a Figures>,
     /// Share by which a step takes longer than there.
@@ -102,13 +102,13 @@ struct Checked<'a> {
     slower_by: Option<f64>,
 }
 
-/// Prints one line for a run; what keeps a text from making a plan goes to standard error.
+/// Prints one line for a run; what keeps a text from being a plan goes to standard error.
 pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     // Before anything is read: the call itself makes no sense.
     if arguments.gate.compares() && arguments.against.against.is_none() {
         return refuse(&CallError::NothingToCompare { option: "--fail-on slower" });
     }
-    // Into the changes, so that both runs are held to the same headroom and price.
+    // Into the changes, so that both runs have the same headroom and price.
     let changes = arguments.gate.put_into(&arguments.input.changes);
     let against = match &arguments.against.against {
         Some(file) => match baseline(file, &changes) {
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
                 Ok(_) => continue,
                 Err(problem) => return refuse(&problem),
             };
-            // The gravest of all: 2 for what cannot be read outranks 1 for what fails.
+            // The worst of all: 2 for what cannot be read outranks 1 for what fails.
             worst = worst.max(arguments.say(Some(from_here(file)), answer, against.as_ref()));
         }
     } else {
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     ExitCode::from(worst)
 }
 
-/// The figures of the run that another is held against.
+/// The figures of the run that another one is compared with.
 ///
 /// # Errors
 /// Why it has none.
@@ -153,7 +153,7 @@ pub(crate) fn baseline(file: &str, changes: &Changes) -> Result<Figures, CallErr
 }
 
 impl CheckArguments {
-    /// Says what one run comes to; its exit code.
+    /// Prints the result of one run; returns its exit code.
     fn say(&self, file: Option<&str>, mut answer: Answer, against: Option<&Figures>) -> u8 {
         let found = answer.estimated();
         let figures = found.map(|(plan, found)| Figures::new(&plan, &found));
@@ -207,7 +207,7 @@ impl Checked<'_> {
             return line;
         };
         let said = figures.line();
-        // The verdict is what stands before the colon.
+        // The verdict is the text before the colon.
         match said.split_once(':').filter(|_| colours) {
             Some((verdict, rest)) => {
                 line += &format!("{}:{rest}", coloured(verdict, colour_of(figures.verdict)));

@@ -18,7 +18,7 @@ use crate::gate::Figures;
 use crate::input::{Answer, Changes, setting};
 use crate::output::{BOLD, Format, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
 
-/// Parts of memory and of time that are named as causes at most.
+/// Parts of memory and of time listed as causes, at most.
 const CAUSES: usize = 8;
 
 /// `compare`.
@@ -47,17 +47,17 @@ pub(crate) struct CompareArguments {
 pub(crate) struct Read {
     /// Resolution of its texts.
     pub(crate) answer: Answer,
-    /// The plan they make.
+    /// Their plan.
     pub(crate) plan: Plan,
     /// Its estimates.
     pub(crate) report: Report,
 }
 
 impl Read {
-    /// What `pasted` comes to.
+    /// Resolves and estimates `pasted`.
     ///
     /// # Errors
-    /// What was read, where it makes no plan.
+    /// What was read, if it does not form a plan.
     pub(crate) fn new(mut pasted: Pasted, places: &Places) -> Result<Self, Box<Answer>> {
         let (mut answer, _) = completed(&mut pasted, places);
         match answer.estimated() {
@@ -71,7 +71,7 @@ impl Read {
     }
 }
 
-/// Prints what differs; ends with 2 where one of them makes no plan.
+/// Prints what differs; exits with 2 if one of them does not form a plan.
 pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
     let with = Changes { settings: arguments.with.clone(), ..Changes::default() };
     // Before any file is read, as for all other changes.
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
             Err(problem) => return refuse(&problem),
         }
     };
-    // Both are read before either is refused, so that a caller sees all that is missing.
+    // Both are read before either is refused, so that the caller sees everything that is missing.
     let (before, after) =
         match (Read::new(before, &places(&arguments.before)), Read::new(after, &places(after_name))) {
             (Ok(before), Ok(after)) => (before, after),
@@ -189,7 +189,7 @@ pub(crate) fn document(before: &Read, after: &Read) -> Differences {
     let comparison = compare_plans(before.side(), after.side());
     let line = |line: &ComparedNumber| LineOf {
         label: line.label.clone(),
-        // At least one side has the figure; of neither there would be no line.
+        // At least one side has the figure; otherwise there would be no line.
         unit: line.before.or(line.after).map_or("", |amount| amount.unit()),
         before: line.before.map(|amount| amount.number()),
         after: line.after.map(|amount| amount.number()),
@@ -244,7 +244,7 @@ fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
     let settings: Vec<ComparedRow> = rows.collect();
     blocks.push(("Settings".to_owned(), settings));
     for section in &comparison.sections {
-        // By the change as shown, with which the text of the row agrees.
+        // By the change as displayed, so that it agrees with the row's text.
         let lines = section.lines.iter().filter(|line| all || line.change().is_some());
         let amount = |amount: Option<Amount>| amount.map_or_else(|| "-".to_owned(), |amount| amount.shown());
         let rows = lines.map(|line| ComparedRow {
@@ -273,7 +273,7 @@ fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
         });
         blocks.push((title.to_owned(), rows.collect()));
     }
-    // A heading without rows would say that something differs.
+    // A heading without rows would suggest that something differs.
     blocks.retain(|(_, rows)| !rows.is_empty());
     blocks
 }

@@ -31,7 +31,7 @@ pub(crate) struct ContributeArguments {
     versions: String,
 }
 
-/// Prints the row; ends with 1 where something is lacking, which is said on standard error.
+/// Prints the row; exits with 1 if something is lacking, which is reported on standard error.
 pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     if arguments.check {
         return match arguments.input.read() {
@@ -73,7 +73,7 @@ fn checked(rows: &str) -> ExitCode {
         let number = index + 1;
         match Row::read(line) {
             Ok(row) => lacking.extend(row.lacking().into_iter().map(|what| format!("row {number}: {what}"))),
-            // A line that is no row does not hide what the others lack.
+            // A line that is not a row must not hide what the others lack.
             Err(error) => lacking.push(format!("row {number} is none: {error}")),
         }
     }

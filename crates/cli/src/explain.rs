@@ -9,9 +9,9 @@ use serde_json::Value;
 use shardscope::report::document::Document;
 
 use crate::input::Input;
-use crate::output::{BOLD, NO_PLAN, coloured, print, print_json, refuse, tell};
+use crate::output::{BOLD, Format, NO_PLAN, coloured, print, print_json, refuse, tell};
 
-/// Numbers that are explained at once at most.
+/// Maximum number of figures explained at once.
 pub(crate) const MOST: usize = 40;
 
 /// `explain`.
@@ -20,9 +20,9 @@ pub(crate) struct ExplainArguments {
     /// Words of the number's place, for example "gradients", "time/pipeline" or "mlp input"; all of them must be in it.
     #[arg(long, value_name = "WORDS", default_value = "")]
     of: String,
-    /// Write a list of objects.
-    #[arg(long)]
-    json: bool,
+    /// How the numbers are written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
     #[command(flatten)]
     input: Input,
 }
@@ -48,6 +48,37 @@ pub(crate) struct Explained {
     pub(crate) source: String,
 }
 
+impl Explained {
+    /// ` = value unit`; empty if the document has no number there.
+    fn equals(&self) -> String {
+        self.value.map(|value| format!(" = {value} {}", self.unit)).unwrap_or_default()
+    }
+
+    /// Each symbol with this run's value and what it means.
+    fn symbols(&self) -> impl Iterator<Item = (&String, &Value, &str)> {
+        let meaning = |name: &String| self.letters.get(name).and_then(Value::as_str).unwrap_or_default();
+        self.symbols.iter().map(move |(name, value)| (name, value, meaning(name)))
+    }
+
+    fn text(&self) -> String {
+        let place = coloured(&self.place, BOLD);
+        let mut out = format!("{place}{}\n  {}\n  {}\n", self.equals(), self.formula, self.meaning);
+        for (name, value, meaning) in self.symbols() {
+            out += &format!("    {name} = {value}  {meaning}\n");
+        }
+        out + &format!("  {}\n", self.source)
+    }
+
+    fn markdown(&self) -> String {
+        let mut out =
+            format!("- **{}**{}: `{}`\n\n  {}\n\n", self.place, self.equals(), self.formula, self.meaning);
+        for (name, value, meaning) in self.symbols() {
+            out += &format!("  - `{name}` = {value} {meaning}\n");
+        }
+        out + &format!("\n  {}\n\n", self.source)
+    }
+}
+
 /// Prints the numbers whose place has all the words.
 pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
     let mut answer = match arguments.input.answer() {
@@ -64,19 +95,14 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
         Ok(found) => found,
         Err(problem) => return refuse(&problem),
     };
-    if arguments.json {
-        print_json(&found);
-        return ExitCode::SUCCESS;
-    }
     let mut out = String::new();
-    for one in &found {
-        let value = one.value.map(|value| format!(" = {value} {}", one.unit)).unwrap_or_default();
-        out += &format!("{}{value}\n  {}\n  {}\n", coloured(&one.place, BOLD), one.formula, one.meaning);
-        for (name, value) in &one.symbols {
-            let meaning = one.letters.get(name).and_then(Value::as_str).unwrap_or_default();
-            out += &format!("    {name} = {value}  {meaning}\n");
+    match arguments.format {
+        Format::Json => {
+            print_json(&found);
+            return ExitCode::SUCCESS;
         }
-        out += &format!("  {}\n", one.source);
+        Format::Text => found.iter().for_each(|one| out += &one.text()),
+        Format::Markdown => found.iter().for_each(|one| out += &one.markdown()),
     }
     if more > 0 {
         out += &format!("and {more} more; --of with more words names fewer\n");
@@ -88,7 +114,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
 /// The numbers of a document whose place has all of `words`, and how many more there are.
 ///
 /// # Errors
-/// A sentence where there is none, with places that there are.
+/// If there is none, a sentence with existing places.
 pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, usize), String> {
     let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
     let report = document.get("report").unwrap_or(&Value::Null);
@@ -131,7 +157,7 @@ pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, 
     Ok((found, more))
 }
 
-/// What the numbers below the first step of a place are of.
+/// The unit of numbers below the first step of a place.
 fn unit_of(place: &str) -> &'static str {
     match place.split('/').next() {
         Some("memory" | "communication") => "bytes",
@@ -149,7 +175,7 @@ fn value_at(here: &Value, place: &str) -> Option<f64> {
     }
     let (step, rest) = place.split_once('/').unwrap_or((place, ""));
     match here {
-        // Lists go by index where the place was written with one, else by label.
+        // Lists are addressed by index if the place has one, otherwise by label.
         Value::Array(items) => match step.parse::<usize>() {
             Ok(index) => value_at(items.get(index)?, rest),
             Err(_) => within(items, place),
@@ -163,7 +189,7 @@ fn value_at(here: &Value, place: &str) -> Option<f64> {
     }
 }
 
-/// The number at a place that begins with the label of one of `items`, which may have a slash of its own.
+/// The number at a place that begins with the label of one of `items`, which may itself contain a slash.
 fn within(items: &[Value], place: &str) -> Option<f64> {
     items.iter().find_map(|item| {
         ["label", "name"].iter().find_map(|key| {

@@ -38,7 +38,7 @@ enum Target {
     Accelerate,
 }
 
-/// Prints the plan; with 1 nothing, where reading it back would give another plan.
+/// Prints the plan; prints nothing and exits with 1 if reading it back would give a different plan.
 pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
     let answer = match arguments.input.answer() {
         Ok(answer) => answer,
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
         print(&exported.text);
         return ExitCode::SUCCESS;
     }
-    // Said before the text and on standard error: whoever redirects the output still sees it.
+    // Reported before the text and on standard error, so that it is visible even if the output is redirected.
     let names: Vec<&str> = exported.unsaid.iter().map(|field| field.name()).collect();
     let cannot = coloured("it cannot say", YELLOW);
     tell(&format!("{cannot}: {}\n", names.join(", ")));

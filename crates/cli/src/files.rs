@@ -4,20 +4,20 @@ use std::io::Read;
 
 use crate::call_error::CallError;
 
-/// A larger file is refused; no launch script comes near. Unit: byte.
+/// A larger file is refused; no launch script comes close. Unit: byte.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
 
-/// A file as it is called from the folder of the call, where it lies below that.
+/// A file's path relative to the current directory, if it is below that.
 pub(crate) fn from_here(file: &str) -> &str {
     let here = std::env::current_dir().ok();
     let here = here.as_deref().and_then(std::path::Path::to_str);
-    // A component must end there: `/home/me2` does not lie below `/home/me`.
+    // A component must end there: `/home/me2` is not below `/home/me`.
     let below = here.and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
     below.unwrap_or(file)
 }
 
-/// Goes to the folder of the call. WASI starts every program in the root; who starts this one says the folder as a shell does.
-/// Where it cannot be gone to, names of files stay those from the root.
+/// Changes to the caller's directory. WASI starts every program in the root; the caller passes the directory as a
+/// shell does. If it cannot be entered, file names stay relative to the root.
 #[cfg(target_os = "wasi")]
 pub(crate) fn enter_folder_of_call() {
     if let Some(folder) = std::env::var_os("PWD") {
@@ -39,9 +39,9 @@ pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, CallError> {
 /// Why it cannot be read.
 pub(crate) fn bytes_up_to(file: &str, most: u64) -> Result<Vec<u8>, CallError> {
     let mut bytes = Vec::new();
-    // One more than is read, to know a larger file.
+    // One byte more than the limit, to detect a larger file.
     let read = if file == "-" {
-        // Bounded while reading: `/dev/zero` has no length to be asked for.
+        // Bounded while reading: `/dev/zero` has no length to check.
         std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(file).and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
@@ -53,7 +53,7 @@ pub(crate) fn bytes_up_to(file: &str, most: u64) -> Result<Vec<u8>, CallError> {
     Ok(bytes)
 }
 
-/// The text of a file; bytes that are no UTF-8 become U+FFFD.
+/// The text of a file; bytes that are not UTF-8 become U+FFFD.
 ///
 /// # Errors
 /// Why it cannot be read.

@@ -1,4 +1,4 @@
-//! What a run is held against: whether it fits, what should stay free, and how much slower than another it may be.
+//! What a run is checked against: whether it fits, what should stay free, and how much slower than another it may be.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ const BILLION: f64 = 1e9;
 /// Seconds of an hour.
 const HOUR: f64 = 3600.0;
 
-/// What counts as a failure. A run that does not fit fails always.
+/// What counts as a failure. A run that does not fit always fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FailOn {
     /// More memory than an accelerator has.
@@ -166,19 +166,20 @@ impl Figures {
         }
     }
 
-    /// How much longer a step takes than the other's, as a share of it; negative where it is faster.
+    /// How much longer a step takes than the other's, as a share of it; negative if it is faster.
     pub(crate) fn slower_than(&self, other: &Self) -> f64 {
-        // A step of zero seconds is none; the share must still be a number.
+        // A step of zero seconds is not a real step; the share must still be a number.
         self.step_seconds.get() / other.step_seconds.get().max(f64::MIN_POSITIVE) - 1.0
     }
 
-    /// Everything for which the run fails, in words; empty where it passes. `against` is what it may not be slower than.
+    /// Everything for which the run fails, in words; empty if it passes. `against` is the run that it must not be
+    /// slower than.
     pub(crate) fn failures(&self, fail_on: &[FailOn], against: Option<&Self>) -> Vec<String> {
         let mut failures = Vec::new();
         if self.verdict == Verdict::OutOfMemory {
             failures.push("it does not fit".to_owned());
         }
-        // `oom` adds nothing here: what does not fit has failed already.
+        // `oom` adds nothing here: what does not fit has already failed.
         for fail_on in fail_on {
             match (fail_on, against) {
                 (FailOn::Tight, _) if self.verdict == Verdict::Tight && self.needs.released > Bytes::ZERO => {
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn the_figures_are_those_of_the_phase_that_does_not_fit() {
         assert_eq!(rolled_out("0.98").at, "rollout phase");
-        // Less than the training's peak, and what the run fails of all the same.
+        // Less than the training's peak, yet the reason why the run fails.
         let starved = rolled_out("0.001");
         assert_eq!(starved.at, "rollout phase");
         let line = starved.line();

@@ -58,7 +58,7 @@ impl Input {
     /// Everything that was given, as a link carries it.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// What could not be read.
     pub(crate) fn read(&self) -> Result<Pasted, CallError> {
         self.changes.read(&self.files)
     }
@@ -71,7 +71,7 @@ impl Input {
         Ok(self.answer_of(self.read()?))
     }
 
-    /// What `pasted` comes to, which was read from these files: standard input can be read once only.
+    /// Resolves `pasted`, which was read from these files: standard input can only be read once.
     pub(crate) fn answer_of(&self, mut pasted: Pasted) -> Answer {
         let (mut answer, beside) = completed(&mut pasted, &Places::new(&self.files));
         answer.beside = beside;
@@ -88,12 +88,13 @@ impl Changes {
         self.checked()?;
         let mut pasted = Pasted::default();
         for file in files {
-            // A link may stand among files: its texts and settings join theirs.
+            // A link may be among the files: its texts and settings join theirs.
             match fragment(file) {
                 Some(fragment) => take_link(&mut pasted, fragment)?,
                 None => {
                     let text = contents(file)?;
-                    // By the last part of their path: a script names them so, and links must not give folders away.
+                    // By the last part of their path: that is how scripts name them, and links must not reveal
+                    // directories.
                     let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
                     pasted.texts.push(PastedText { name, text });
                 }
@@ -103,7 +104,7 @@ impl Changes {
         Ok(pasted)
     }
 
-    /// That every setting and the accelerator are known: what a caller misspelt must not pass as an answer to it.
+    /// Checks that every setting and the accelerator are known: a misspelt name must not be silently ignored.
     ///
     /// # Errors
     /// The first that is not.
@@ -112,9 +113,9 @@ impl Changes {
         known_settings(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// Puts the changes onto what was read.
+    /// Applies the changes to what was read.
     pub(crate) fn put_into(&self, pasted: &mut Pasted) {
-        // Behind what a link carries: later settings win.
+        // After what a link carries, since later settings win.
         pasted.settings.extend(self.accelerator.iter().map(|name| ("accelerator".to_owned(), name.clone())));
         pasted.settings.extend(self.settings.iter().cloned());
         pasted.environment.extend(self.environment.iter().cloned());
@@ -128,14 +129,14 @@ impl Changes {
     }
 }
 
-/// That settings of a call are known, an accelerator among them too.
+/// Checks that the settings of a call are known, including an accelerator among them.
 ///
 /// # Errors
 /// The first that is not.
 fn known_settings<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), CallError> {
     for (name, value) in settings {
         match Field::named(name) {
-            // Checked here, because the engine would go on with another accelerator and a warning.
+            // Checked here, because the engine would continue with a different accelerator and a warning.
             Some(Field::Accelerator) => known_accelerator(value)?,
             Some(_) => {}
             None => {
@@ -147,7 +148,7 @@ fn known_settings<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> Res
     Ok(())
 }
 
-/// That an accelerator is one of the catalog; no name is none asked for.
+/// Checks that an accelerator is in the catalog; an empty name means that none is requested.
 fn known_accelerator(name: &str) -> Result<(), CallError> {
     if name.is_empty() || catalog::accelerator(name).is_some() {
         return Ok(());
@@ -158,10 +159,10 @@ fn known_accelerator(name: &str) -> Result<(), CallError> {
     })
 }
 
-/// The fragment of an address of the page, where `operand` is one and no file.
+/// The fragment of an address of the page, if `operand` is one and not a file.
 pub(crate) fn fragment(operand: &str) -> Option<&str> {
     let (before, fragment) = operand.split_once('#')?;
-    // A file whose name has a `#` is no link.
+    // A file whose name contains a `#` is not a link.
     let is_address = before.is_empty() || before.contains("://");
     is_address.then_some(fragment)
 }
@@ -176,7 +177,7 @@ fn take_link(pasted: &mut Pasted, fragment: &str) -> Result<(), CallError> {
     }
 }
 
-/// What a link carries, put to what was read before it.
+/// Adds what a link carries to what was read before it.
 pub(crate) fn take(pasted: &mut Pasted, shared: Shared) {
     match shared {
         Shared::Settings(settings) => pasted.settings.extend(settings),

@@ -31,10 +31,10 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
     match arguments.input.read() {
         Ok(pasted) if arguments.open => print(&carried(&pasted)),
         Ok(mut pasted) => {
-            // Who opens the link has none of the files that lie beside the script.
+            // Whoever opens the link has none of the files next to the script.
             let (answer, beside) = completed(&mut pasted, &Places::new(&arguments.input.files));
             for name in beside {
-                // Settings alone carry no file, and say what was read of it.
+                // A settings link carries no file, but states what was read from it.
                 let what = if arguments.settings_alone { "is read as well" } else { "goes with it" };
                 let name = harmless(&name);
                 tell(&format!("{}: {name} {what}, which the text names\n", coloured("note", CYAN)));
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Settings and answers a line each, then the texts under their names.
+/// Settings and answers, one per line, then the texts under their names.
 fn carried(pasted: &Pasted) -> String {
     let mut out = String::new();
     for (name, value) in &pasted.settings {

@@ -16,7 +16,7 @@ mod gate;
 mod input;
 mod link;
 mod manual;
-// Neither tokio's standard streams nor child processes are there under WASI.
+// Neither tokio's standard streams nor child processes are available under WASI.
 #[cfg(not(target_family = "wasm"))]
 mod mcp;
 mod measured;
@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use output::print;
 
-/// Whether an LLM training run fits, what it sends over which wires, and how fast it will be: from its launch script.
+/// Whether an LLM training run fits, what it sends over which links, and how fast it will be: from its launch script.
 #[derive(Parser)]
 #[command(name = "shardscope", version, max_term_width = 100)]
 struct Arguments {

@@ -23,11 +23,11 @@ use crate::compare::{Differences, document};
 use crate::explain::explained;
 use crate::output::refuse;
 
-/// How long a search goes on. Unit: second.
+/// Time limit of a search. Unit: second.
 const SEARCH: Duration = Duration::from_secs(20);
-/// Things looked at between two looks at the clock, of a question.
+/// Candidates evaluated between two clock checks, for a question.
 const STEP: u64 = 8;
-/// Layouts tried between two looks at the clock.
+/// Layouts tried between two clock checks.
 const SLICE: u64 = 256;
 
 /// What an agent is told of the whole.
@@ -64,7 +64,8 @@ impl Tools {
     fn search(&self, Parameters(input): Parameters<SearchInput>) -> Result<Json<Found>, String> {
         let (_, plan, _) = input.run.estimated()?;
         let mut walk = Walk::with(&plan, input.vary.choices());
-        // The call blocks until it has an answer, so the clock ends it; `complete` tells whether all was tried.
+        // The call blocks until it has an answer, so the clock ends it; `complete` states whether everything was
+        // tried.
         let until = Instant::now() + SEARCH;
         let mut more = true;
         while more && Instant::now() < until {
@@ -90,7 +91,7 @@ impl Tools {
         annotations(title = "Ask before launching", read_only_hint = true, open_world_hint = false)
     )]
     fn ask(&self, Parameters(input): Parameters<AskInput>) -> Result<Json<Answered>, String> {
-        // What keeps the run from a plan is told as of every other tool.
+        // What keeps the run from being a plan is reported as in every other tool.
         input.run.estimated()?;
         let run = UserInput::of_pasted(input.run.pasted()?);
         let mut asking = Asking::new(&run, &input.asked()?).map_err(|missing| missing.to_string())?;
@@ -100,7 +101,7 @@ impl Tools {
             more = asking.step(STEP);
         }
         let lines = asking.lines();
-        // Around the answer `limit` lines are shown, the window moved in where it would run past the end.
+        // `limit` lines around the answer are shown, with the window shifted if it would run past the end.
         let chosen = lines.iter().position(|line| line.chosen);
         let limit = input.limit().max(1);
         let first = chosen.unwrap_or(0).saturating_sub(limit / 2).min(lines.len().saturating_sub(limit));
@@ -166,7 +167,7 @@ impl ServerHandler for Tools {
     }
 }
 
-/// Serves until the client closes its end.
+/// Serves until the client closes the connection.
 pub(crate) fn run() -> ExitCode {
     // One thread is enough: the tools compute and never wait.
     let served = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {

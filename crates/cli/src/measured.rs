@@ -28,7 +28,7 @@ pub(crate) struct MeasuredArguments {
     format: Format,
 }
 
-/// What a tool says, and the file that it says it in.
+/// A tool's figures, and the file that they are from.
 pub(crate) struct MeasuredFile {
     pub(crate) file: String,
     pub(crate) measured: Measured,
@@ -51,7 +51,7 @@ struct MeasuredLine {
     words: [String; 2],
 }
 
-/// Sets the figures side by side.
+/// Prints the figures side by side.
 pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
     let (input, pasted, found) = match taken(&arguments.input) {
         Ok(taken) => taken,
@@ -86,12 +86,12 @@ pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
 /// The run without the files that are measurements, what was read of it, and the measurements.
 ///
 /// # Errors
-/// What cannot be read, a pickle that is no memory snapshot among it.
+/// What cannot be read, including a pickle that is not a memory snapshot.
 pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>), CallError> {
     let mut found = Vec::new();
     let mut files = Vec::new();
     for file in &input.files {
-        // Standard input can be read only once and a link is no file: both are the run's to read.
+        // Standard input can be read only once and a link is not a file: both are the run's to read.
         if file == "-" || fragment(file).is_some() {
             files.push(file.clone());
             continue;
@@ -107,7 +107,7 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>),
     }
     let input = Input { files, changes: input.changes.clone() };
     let mut pasted = input.read()?;
-    // Standard input was read with the run; every other text comes of a file that was looked at above.
+    // Standard input was read with the run; every other text comes from a file that was examined above.
     pasted.texts.retain(|text| match read(text.text.as_bytes()) {
         Ok(all) if text.name == "-" => {
             found.extend(all.into_iter().map(|measured| MeasuredFile { file: "-".to_owned(), measured }));
@@ -150,8 +150,8 @@ fn lines(found: &MeasuredFile, plan: &Plan, report: &Report) -> Vec<MeasuredLine
             both.map(|rate| tflops(FlopsPerSecond::new(rate))),
         );
     }
-    // Each tool sees another part of the device: tensors, what PyTorch's allocator holds, everything with the CUDA
-    // context. Every figure is set beside the prediction of the same reach, of the fullest rank.
+    // Each tool sees a different part of the device: tensors, what PyTorch's allocator holds, everything with the
+    // CUDA context. Every figure is compared with the prediction of the same scope, for the fullest rank.
     let totals = || memory.ranks.iter().map(|rank| &rank.totals);
     let predicted = [
         ("peak allocated", found.measured.allocated, totals().map(|rank| rank.peak_allocated).max()),

@@ -1,4 +1,4 @@
-//! What every command says, and where. Colours go to terminals alone: `anstream` takes them out of pipes, files and wherever
+//! Output of all commands. Colours only go to terminals: `anstream` strips them from pipes, files and wherever
 //! `NO_COLOR` is set.
 
 use std::fmt::Display;
@@ -21,13 +21,13 @@ pub(crate) enum Format {
     Markdown,
 }
 
-/// Exit code of an input that makes no plan, and of a call that is not understood (clap's own choice, too).
+/// Exit code for input that does not form a plan, and for an invalid call (as in clap).
 pub(crate) const NO_PLAN: u8 = 2;
 
 /// Lines narrower than this are not worth folding. Unit: column.
 const NARROWEST: usize = 40;
 
-/// Writes to standard output. A reader that stopped listening (`| head`) is no error of ours.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) {
     let mut output = anstream::stdout().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
@@ -50,7 +50,7 @@ pub(crate) fn tell(text: &str) {
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
 
-/// Says on standard error why the call cannot be answered.
+/// Reports on standard error why the call cannot be answered.
 pub(crate) fn refuse(problem: &(impl Display + ?Sized)) -> ExitCode {
     tell(&format!("{}: {}\n", coloured("error", RED), harmless(&problem.to_string())));
     ExitCode::from(NO_PLAN)
@@ -81,7 +81,7 @@ pub(crate) const fn colour_of(verdict: Verdict) -> Style {
     }
 }
 
-/// `text` without characters that a terminal obeys: what a stranger wrote into a script is shown, not run.
+/// `text` without terminal control characters: text from a stranger's script is displayed, not interpreted.
 pub(crate) fn harmless(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()
@@ -93,28 +93,28 @@ pub(crate) fn width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0))
 }
 
-/// WASI does not tell how wide a terminal is.
+/// WASI does not report the width of a terminal.
 #[cfg(target_family = "wasm")]
 pub(crate) const fn width() -> Option<usize> {
     None
 }
 
-/// Lines of prose folded at `width`, their following lines set in. Of lines that align columns (two blanks inside) the last column is
-/// folded below itself, where two thirds of the width leave it room.
+/// Lines of prose folded at `width`, with continuation lines indented. In lines that align columns (two blanks
+/// inside), the last column is wrapped below itself if it starts within two thirds of the width.
 fn folded(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| *width >= NARROWEST) else { return text.to_owned() };
     let mut out = String::new();
     for line in text.lines() {
         let inside = line.trim_start();
         let last = inside.rfind("  ").map(|gap| line.len() - inside.len() + gap + 2);
-        // The lines after the first stand below the last column, or two columns further in than the line itself.
+        // Continuation lines start below the last column, or two columns further in than the line itself.
         let indent = last.map_or(line.len() - inside.len() + 2, |start| line[..start].chars().count());
         if line.chars().count() <= width || last.is_some() && indent > width * 2 / 3 {
             out += line;
         } else {
             let indent = " ".repeat(indent);
             let options = textwrap::Options::new(width).subsequent_indent(&indent);
-            // Names of settings and values are copied: they stay whole in a column.
+            // Names of settings and values are copied: they are not broken within a column.
             let options = if last.is_some() { in_columns(options) } else { options };
             out += &textwrap::fill(line, options);
         }

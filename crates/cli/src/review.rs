@@ -1,6 +1,6 @@
 //! `shardscope review`: what a change does to the runs that a repository launches, as a comment for its review.
 //!
-//! It reads two checkouts and a list of changed paths and opens no connection: who calls it posts the comment.
+//! It reads two checkouts and a list of changed paths and opens no connection: the caller posts the comment.
 
 mod comment;
 mod runs;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> ExitCode {
 fn review(arguments: &ReviewArguments) -> Result<ExitCode, CallError> {
     // A misspelt setting is one error of the call rather than one of each run.
     arguments.changes.checked()?;
-    // Without links in them, so that `runs::side` can tell by `starts_with` what lies inside.
+    // Without links in them, so that `runs::side` can check with `starts_with` what is inside.
     let root = |folder: &PathBuf| {
         folder
             .canonicalize()
@@ -82,7 +82,7 @@ fn review(arguments: &ReviewArguments) -> Result<ExitCode, CallError> {
     Ok(if failing.count() > 0 { ExitCode::from(FAILS) } else { ExitCode::SUCCESS })
 }
 
-/// The paths given, those of standard input in the place of `-`.
+/// The paths given, with `-` replaced by those from standard input.
 fn paths(given: &[String]) -> Result<Vec<String>, CallError> {
     let mut paths = Vec::new();
     for path in given {
@@ -90,7 +90,7 @@ fn paths(given: &[String]) -> Result<Vec<String>, CallError> {
             let mut text = String::new();
             let read = std::io::stdin().lock().take(MAX_FILE).read_to_string(&mut text);
             read.map_err(CallError::UnreadablePaths)?;
-            // `git diff -z` ends each path by NUL, which no path can hold.
+            // `git diff -z` ends each path with NUL, which no path can contain.
             let by = if text.contains('\0') { '\0' } else { '\n' };
             paths.extend(text.split(by).filter(|path| !path.is_empty()).map(str::to_owned));
         } else {
@@ -100,7 +100,7 @@ fn paths(given: &[String]) -> Result<Vec<String>, CallError> {
     Ok(paths)
 }
 
-/// Prints the id of the comment that begins as ours do; nothing where there is none.
+/// Prints the id of the comment that begins as ours do; nothing if there is none.
 pub(crate) fn own_comment() -> ExitCode {
     let mut list = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(MAX_LIST).read_to_end(&mut list) {

@@ -120,7 +120,7 @@ fn kind(text: &str) -> Result<(String, Option<f64>), String> {
     Ok((known.name, price))
 }
 
-/// A number above 0 that is one.
+/// A positive finite number.
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
     number.ok_or_else(|| "it is not a positive number".to_owned())
@@ -148,7 +148,7 @@ fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     let (least, most) = sizes.split_once("..").unwrap_or((sizes, sizes));
     let size = |text: &str| text.trim().parse::<u64>().map_err(|_| form());
     let (dimension, least, most) = (dimension(name)?, size(least)?, size(most)?);
-    // What no size can be in would end as "nothing fits".
+    // An empty range would end as "nothing fits".
     Varied::default().with(dimension, Extent::Between(least, most))?;
     Ok((dimension, least, most))
 }
@@ -166,7 +166,7 @@ impl SearchArguments {
         let fixed = self.fix.iter().map(|dimension| (*dimension, Values::Stated));
         let ranged =
             self.range.iter().map(|(dimension, least, most)| (*dimension, Values::Between(*least, *most)));
-        // The later of two words on a dimension counts: what is opened and bounded is bounded.
+        // The later of two options for a dimension counts: opened and then bounded means bounded.
         open.chain(fixed)
             .chain(ranged)
             .fold(Choices::default(), |choices, (dimension, values)| choices.with(dimension, values))
@@ -187,8 +187,8 @@ impl SearchArguments {
             Asked::Cheapest | Asked::WhichGpu => {
                 let budget = &plan.recipe().budget;
                 let tokens = self.tokens.or(budget.tokens).ok_or("how many tokens? add --tokens")?;
-                // Where every kind has a price of its own the common one is not read; the question wants a number all
-                // the same.
+                // If every kind has its own price, the common one is not used, but the question still requires a
+                // number.
                 let priced =
                     self.question == Asked::WhichGpu && self.kinds.iter().all(|(_, price)| price.is_some());
                 let price = self.price.or(budget.price_per_gpu_hour).or(priced.then_some(0.0));
@@ -198,7 +198,8 @@ impl SearchArguments {
         })
     }
 
-    /// An option of another question, and the questions that take it: an answer that passed it over would be to another question.
+    /// An option of another question, and the questions that support it: an answer that ignored it would answer a
+    /// different question.
     fn misplaced(&self) -> Option<String> {
         let priced = [Asked::Cheapest, Asked::WhichGpu];
         let nodes = [Asked::Cheapest, Asked::Scaling, Asked::WhichGpu];
@@ -221,7 +222,7 @@ impl SearchArguments {
     }
 }
 
-/// More tokens than these are no budget.
+/// Upper bound for a plausible token budget.
 const MOST_TOKENS: f64 = 1e18;
 
 /// Most nodes that a row goes up to, as many as the search for the fewest accelerators.
@@ -230,7 +231,7 @@ const MOST_NODES: u64 = 1 << 12;
 /// Prints the answer, and diagnostics to standard error.
 pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     let mut input = arguments.input.clone();
-    // Of models that are compared each has a plan of its own for what trains.
+    // Each compared model has its own plan for what trains.
     if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
         input
             .changes
@@ -294,7 +295,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     if written.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Layouts by what was typed, of which it is asked why they are not the answer.
+/// The typed layouts, to explain why they are not the answer.
 fn asked_why(texts: &[String], plan: &Plan, question: Question) -> Result<Vec<(String, Variant)>, String> {
     if !texts.is_empty() && question != Question::Fastest {
         return Err("--why-not is held against the fastest layout: leave --question out".to_owned());

@@ -1,4 +1,4 @@
-//! `shardscope submit`: sbatch with a look at the job before.
+//! `shardscope submit`: sbatch with a check of the job first.
 
 mod sbatch;
 
@@ -39,12 +39,12 @@ pub(crate) struct SubmitArguments {
     words: Vec<String>,
 }
 
-/// A condition under which nothing is submitted.
+/// A condition that prevents submission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Refusal {
     /// A run that fails a gate.
     Fails(FailOn),
-    /// A run of which something is left open, so that nothing can be said of it.
+    /// A run that leaves something open, so that it cannot be estimated.
     Open,
 }
 
@@ -56,12 +56,12 @@ impl FromStr for Refusal {
     }
 }
 
-/// Looks at the job, says what it comes to on standard error, and submits it unless that was refused.
+/// Checks the job, reports the result on standard error, and submits it unless refused.
 pub(crate) fn run(arguments: &SubmitArguments) -> ExitCode {
     let call = Call::read(&arguments.words);
     let job = match job(arguments, &call) {
         Ok(job) => job,
-        // A script that cannot be read is sbatch's to complain of: the call is handed on all the same.
+        // sbatch itself reports a script that cannot be read, so the call is passed on anyway.
         Err(problem) => {
             tell(&format!("shardscope: {problem}\n"));
             None
@@ -82,14 +82,14 @@ pub(crate) fn run(arguments: &SubmitArguments) -> ExitCode {
 struct Job {
     name: String,
     text: String,
-    /// What sbatch must be given in the place of the standard input that was read here.
+    /// What sbatch must be given as its standard input, since that was read here.
     stdin: Option<Vec<u8>>,
 }
 
 /// # Errors
 /// Why it cannot be read.
 fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, CallError> {
-    // Help and the version submit nothing.
+    // `--help` and `--version` submit nothing.
     if call.only_asks {
         return Ok(None);
     }
@@ -102,7 +102,7 @@ fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, CallErro
             let bytes = input::bytes(script)?;
             Ok(Some(Job { name: script.clone(), text: lossy(&bytes), stdin: None }))
         }
-        // sbatch reads the script from its standard input; at a terminal that is its own affair.
+        // sbatch reads the script from its standard input; at a terminal that is left to sbatch.
         None if arguments.words.is_empty() && std::io::stdin().is_terminal() => Ok(None),
         None => {
             let bytes = input::bytes("-")?;
@@ -111,7 +111,7 @@ fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, CallErro
     }
 }
 
-/// Says what the job comes to; the exit code where it is refused.
+/// Reports the result for the job; returns the exit code if it is refused.
 ///
 /// # Errors
 /// Why the question cannot be answered.
@@ -166,26 +166,26 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
     Ok((!failures.is_empty()).then_some(FAILS))
 }
 
-/// What the job will have of the variables here, as `--export` says.
+/// The variables that the job will inherit from here, according to `--export`.
 fn environment(export: &Export) -> Vec<(String, String)> {
     let here = || {
         let variables = std::env::vars_os();
         let text =
             variables.filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-        // Here they are of the allocation that this command runs in, if any; the job gets its own.
+        // These belong to the allocation that this command runs in, if any; the job gets its own.
         text.filter(|(name, _)| !name.starts_with("SLURM_"))
     };
     let mut variables: Vec<(String, String)> = match export {
         Export { all: true, .. } => here().collect(),
         Export { names, .. } => here().filter(|(name, _)| names.contains(name)).collect(),
     };
-    // `--export=ALL,TP=4` sets TP whatever the caller has in it.
+    // `--export=ALL,TP=4` sets TP regardless of the caller's value.
     variables.retain(|(name, _)| export.values.iter().all(|(given, _)| given != name));
     variables.extend(export.values.iter().cloned());
     variables
 }
 
-/// Calls the program with the arguments as they were given; ends as it does.
+/// Calls the program with the original arguments; returns its exit code.
 fn submit(arguments: &SubmitArguments, stdin: Option<Vec<u8>>) -> ExitCode {
     let mut command = Command::new(&arguments.program);
     command.args(&arguments.words);
@@ -194,7 +194,7 @@ fn submit(arguments: &SubmitArguments, stdin: Option<Vec<u8>>) -> ExitCode {
     }
     let status = command.spawn().and_then(|mut child| {
         if let (Some(bytes), Some(mut input)) = (stdin, child.stdin.take()) {
-            // What ends without reading says why itself.
+            // A program that ends without reading reports the reason itself.
             let _ = input.write_all(&bytes);
         }
         child.wait()
@@ -202,15 +202,15 @@ fn submit(arguments: &SubmitArguments, stdin: Option<Vec<u8>>) -> ExitCode {
     match status {
         Ok(status) => {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
-            // Ended by a signal: as shells tell it, a failure.
+            // Ended by a signal: a failure, as in shells.
             code.map_or(ExitCode::FAILURE, ExitCode::from)
         }
         Err(error) => refuse(&format!("{} cannot be called: {error}", arguments.program)),
     }
 }
 
-/// The script with `directives` behind its own, of which the last of a name counts. They stand before its first command: sbatch reads
-/// none behind it.
+/// The script with `directives` after its own, since the last one of a name counts, but before its first command,
+/// since sbatch reads none after that.
 fn with_directives(script: &str, directives: &str) -> String {
     let is_head = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     let head: usize = script.split_inclusive('\n').take_while(|line| is_head(line)).map(str::len).sum();

@@ -1,12 +1,11 @@
-//! The tolerant reader of YAML, for what people paste that is none: block maps and lists by indentation, plain and quoted
-//! scalars over several lines, blocks of text, anchors, merges, tags (passed over), documents. It says what does not
-//! fit and reads on.
+//! The tolerant reader of YAML, for pasted text that is not valid YAML: block maps and lists by indentation, plain
+//! and quoted scalars over several lines, block scalars, anchors, merges, tags (ignored), documents. It reports what
+//! does not fit and continues.
 //!
-//! saphyr-parser stops at the first fault, and so does not do for the texts of `faults_are_told_and_the_rest_is_read` and
-//! `templates_are_read_around` in `tests/readers.rs`: files that are cut off, lines out of place, aliases of nothing, and
-//! templates' `{{ name }}` and `${...}` in braces. Every settings file of `tests/data/formats/cases` is YAML, and both
-//! readers read it alike.
-//! Not read: keys that are not text (`? key`).
+//! saphyr-parser stops at the first error, so it cannot read the texts of `faults_are_told_and_the_rest_is_read` and
+//! `templates_are_read_around` in `tests/readers/main.rs`: truncated files, misplaced lines, undefined aliases, and
+//! templates' `{{ name }}` and `${...}` in braces. Every settings file of `tests/data/formats/cases` is YAML, and
+//! both readers give the same result for it. Not read: keys that are not text (`? key`).
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node};
@@ -39,7 +38,7 @@ pub(super) fn read_tolerantly(text: &str, base: u32) -> Tree {
     cursor.finish(documents)
 }
 
-/// What a value stands behind, on which its indentation depends.
+/// What a value follows, which determines its indentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Key,
@@ -48,8 +47,8 @@ pub(super) enum Behind {
 }
 
 impl<'a> Cursor<'a> {
-    /// From a line's start to the start of the next line that has content: its indentation.
-    /// None at the end of a document; the place is then at its marker or at the end of the text.
+    /// From a line's start to the start of the next line that has content: its indentation. `None` at the end of a
+    /// document; the position is then at its marker or at the end of the text.
     fn next_column(&mut self) -> Option<usize> {
         while !self.done() {
             let mut at = self.at;
@@ -59,7 +58,7 @@ impl<'a> Cursor<'a> {
             match self.byte(at) {
                 b'\n' | b'#' => self.skip_line(),
                 b'\r' if self.byte(at + 1) == b'\n' => self.skip_line(),
-                // Blanks at the end of the text.
+                // Whitespace at the end of the text.
                 0 if self.line_end(at) == at => self.skip_line(),
                 // A directive (`%YAML 1.2`).
                 b'%' if at == self.at => self.skip_line(),
@@ -93,7 +92,7 @@ impl<'a> Cursor<'a> {
         Some(self.value(0, Behind::Marker))
     }
 
-    /// Over lines that belong to nothing, each with a complaint.
+    /// Skips lines that belong to nothing, with a diagnostic for each.
     fn skip_rest(&mut self) {
         while let Some(column) = self.next_column() {
             self.misplaced(column);
@@ -114,7 +113,7 @@ impl<'a> Cursor<'a> {
         matches!(self.byte(at), b' ' | b'\t' | b'\r' | b'\n' | 0)
     }
 
-    /// The value whose first byte is here, in this column; ends at a line's start.
+    /// Reads the value whose first byte is at the current position, in this column; ends at the start of a line.
     fn block(&mut self, column: usize) -> Node {
         let from = self.at;
         if !self.enter() {
@@ -124,7 +123,7 @@ impl<'a> Cursor<'a> {
         let node = if self.peek() == b'-' && self.ends_word(self.at + 1) {
             self.block_list(column)
         } else if self.key_end(self.at).is_some() {
-            // Asked again by `block_map`: two scans of one line, instead of a map begun and taken back.
+            // `block_map` checks this again: scanning one line twice is simpler than undoing a map.
             self.block_map(column)
         } else {
             self.value(column, Behind::Marker)
@@ -170,8 +169,8 @@ impl<'a> Cursor<'a> {
         node
     }
 
-    /// To the first byte of the next item of a list, or of the next key of a map, in `column`;
-    /// lines that are deeper or do not fit are passed over. A map may go on where a list of its own column ends.
+    /// Moves to the first byte of the next list item or map key in `column`; deeper lines and lines that do not fit
+    /// are skipped. A map may continue where a list in its own column ends.
     fn sibling(&mut self, column: usize, list: bool) -> bool {
         while let Some(next) = self.next_column() {
             if next < column {
@@ -187,7 +186,7 @@ impl<'a> Cursor<'a> {
                 self.at += next;
                 return true;
             }
-            // `key:` behind a list in the key's own column: the list ends, and its map goes on.
+            // `key:` after a list in the key's own column: the list ends, and its map continues.
             if next == column && list {
                 return false;
             }
@@ -196,10 +195,10 @@ impl<'a> Cursor<'a> {
         false
     }
 
-    /// The colon that ends the key at `at`, if a key stands there.
+    /// The colon that ends the key at `at`, if there is a key.
     fn key_end(&self, at: usize) -> Option<usize> {
         let end = self.line_end(at);
-        // These signs begin something else than a plain key.
+        // These characters begin something other than a plain key.
         let mut colon = match self.byte(at) {
             b'[' | b'{' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%' | b'@' | b'`' | b'#' => return None,
             quote @ (b'"' | b'\'') => {
@@ -218,7 +217,7 @@ impl<'a> Cursor<'a> {
         };
         while colon < end {
             match self.byte(colon) {
-                // `http://x` and `a:b` have no blank behind the colon and are text.
+                // `http://x` and `a:b` have no space after the colon and are text.
                 b':' if self.ends_word(colon + 1) => return Some(colon),
                 b'#' if self.at_comment(colon) => return None,
                 _ => colon += 1,
@@ -227,10 +226,10 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// The value behind a key's colon, a list's dash or a document's marker that stands in `column`.
+    /// The value after a key's colon, a list's dash or a document marker in `column`.
     fn value(&mut self, column: usize, behind: Behind) -> Node {
         self.skip_blanks();
-        // Charged before it is copied: anchors that hold anchors grow as aliases do.
+        // Charged before it is copied: nested anchors grow as aliases do.
         let anchor = self.properties();
         let node = self.value_itself(column, behind);
         if let Some(name) = anchor
@@ -263,7 +262,7 @@ impl<'a> Cursor<'a> {
         node
     }
 
-    /// `- key: value` and `- - value`: a block that starts behind the dash.
+    /// `- key: value` and `- - value`: a block that starts after the dash.
     fn compact(&mut self, column: usize) -> Node {
         let line = self.slice(0, self.at).rfind('\n').map_or(0, |end| end + 1);
         let inner = self.at - line;
@@ -272,14 +271,14 @@ impl<'a> Cursor<'a> {
         self.block(inner)
     }
 
-    /// The value on the lines below, or nothing.
+    /// The value on the following lines, or null.
     fn value_below(&mut self, column: usize, behind: Behind) -> Node {
         let here = self.span(self.at, self.at);
         self.skip_line();
         let Some(next) = self.next_column() else { return Node::null(here) };
         let at = self.at + next;
         let dash = self.byte(at) == b'-' && self.ends_word(at + 1);
-        // YAML lets a list under a key stand in the key's own column.
+        // YAML allows a list under a key in the key's own column.
         let deep = match behind {
             Behind::Key => next > column || (next == column && dash),
             Behind::Dash => next > column,
@@ -292,7 +291,7 @@ impl<'a> Cursor<'a> {
         self.block(next)
     }
 
-    /// Over tags; the name of an anchor, if there is one.
+    /// Skips tags; returns the name of an anchor, if there is one.
     fn properties(&mut self) -> Option<String> {
         let mut anchor = None;
         loop {
@@ -312,7 +311,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// To the next line, over blanks and a comment.
+    /// Moves to the next line, skipping whitespace and a comment.
     fn end_line(&mut self) {
         self.skip_blanks();
         if !self.done() && self.peek() != b'\n' && !self.at_comment(self.at) {
@@ -321,7 +320,7 @@ impl<'a> Cursor<'a> {
         self.skip_line();
     }
 
-    /// A plain scalar, on this line and on deeper ones that are no keys.
+    /// A plain scalar, on this line and on deeper ones that are not keys.
     fn plain(&mut self, column: usize, behind: Behind) -> Node {
         let from = self.at;
         let mut text = self.plain_line().to_owned();
@@ -338,7 +337,7 @@ impl<'a> Cursor<'a> {
                 indent = if line_end { 0 } else { indent + 1 };
                 ahead += 1;
             }
-            // A plain scalar goes on over deeper lines that are neither comments, list items nor keys.
+            // A plain scalar continues over deeper lines that are neither comments, list items nor keys.
             let deeper =
                 indent > column || (behind == Behind::Marker && indent >= column && !self.at_marker());
             let item = self.byte(ahead) == b'-' && self.ends_word(ahead + 1);
@@ -355,7 +354,7 @@ impl<'a> Cursor<'a> {
             text.push_str(line);
             end = self.at;
         }
-        // Back over the blank lines that were looked through.
+        // Go back over the blank lines that were scanned.
         self.at = end;
         self.scalar(text, false, from)
     }
@@ -371,7 +370,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Ends the span of a block where its last value ends.
+/// Shrinks the span of a block to the end of its last value.
 fn shrink(node: &mut Node) {
     let last = node.entries().last().map(|entry| entry.key_span.to(entry.node.span));
     if let Some(last) = last.or_else(|| node.items().last().map(|item| item.span)) {

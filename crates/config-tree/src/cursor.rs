@@ -1,4 +1,3 @@
-use shardscope_sorting::sort_by;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -7,21 +6,21 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 /// Deepest nesting of lists and maps that is read: reading and dropping trees is recursive.
 pub(super) const MAX_DEPTH: usize = 64;
-/// Most nodes read, aliases expanded; real files have under 5,000.
+/// Most nodes read, with aliases expanded; real files have under 5,000.
 const MAX_NODES: usize = 50_000;
-/// Most complaints about one text.
+/// Most diagnostics about one text.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// A settings file as read: its documents (one unless it is YAML with `---`) and what there is to say about its form.
+/// A settings file as read: its documents (one unless it is YAML with `---`) and diagnostics about its form.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
-    /// What was read, up to the places that could not be.
+    /// What could be read.
     pub documents: Vec<Node>,
-    /// Faults of form, and keys written twice.
+    /// Syntax errors, and duplicate keys.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A place in a text, with everything that the readers of this crate share.
+/// A position in a text, with the state that the readers of this crate share.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     base: usize,
@@ -34,9 +33,10 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
+    /// Starts at the beginning of `text`, which is at byte `base` of its source; `code` is the code of the errors
+    /// found.
     pub(super) fn new(text: &'a str, base: u32, code: Code) -> Self {
-        // Windows editors begin a file with a byte order mark.
+        // Windows editors write a byte order mark at the start of a file.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (anchors, diagnostics) = (HashMap::new(), Vec::new());
         Self { text, base: base as usize, code, nodes: 0, depth: 0, at, anchors, diagnostics }
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn byte(&self, at: usize) -> u8 {
-        // 0 past the end: no text has it, so that every comparison with a sign fails by itself.
+        // 0 past the end: no text contains it, so every comparison with a character fails.
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         self.text.len()
     }
 
-    /// All that follows `from`.
+    /// Everything from `from` on.
     pub(super) fn rest(&self, from: usize) -> &'a str {
         self.text.get(from..).unwrap_or("")
     }
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         Span::from_bytes(self.base + from, self.base + to)
     }
 
-    /// Where the line of `at` ends, its line end not included.
+    /// The end of the line that contains `at`, excluding the newline.
     pub(super) fn line_end(&self, at: usize) -> usize {
         let rest = self.text.as_bytes().get(at..).unwrap_or(&[]);
         rest.iter().position(|byte| *byte == b'\n').map_or(self.text.len(), |offset| at + offset)
@@ -92,12 +92,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// To the first byte of the next line.
+    /// Moves to the first byte of the next line.
     pub(super) fn skip_line(&mut self) {
         self.at = (self.line_end(self.at) + 1).min(self.text.len());
     }
 
-    /// Whether `at` begins a comment: a number sign at the start of the text or after a blank.
+    /// Whether `at` begins a comment: a `#` at the start of the text or after whitespace.
     pub(super) fn at_comment(&self, at: usize) -> bool {
         self.byte(at) == b'#'
             && (at == 0
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
                 ))
     }
 
-    /// Complains about a place; the reading goes on.
+    /// Reports an error at a place; reading continues.
     pub(super) fn complain(&mut self, message: &str, from: usize, to: usize) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
             let fault = Diagnostic::warning(self.code, message).at(self.span(from, to.max(from)));
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Counts `nodes` more; false, and at the end of the text, when there are too many.
+    /// Counts `nodes` more nodes; if there are too many, returns false and moves to the end of the text.
     pub(super) fn charge(&mut self, nodes: usize) -> bool {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_NODES {
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
         self.nodes <= MAX_NODES
     }
 
-    /// Goes one level deeper; false, and at the end of the text, when it is too deep.
+    /// Goes one level deeper; if that is too deep, returns false and moves to the end of the text.
     pub(super) fn enter(&mut self) -> bool {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -138,11 +138,12 @@ impl<'a> Cursor<'a> {
     }
 
     fn stop(&mut self, message: &str) {
-        // Once at the end there is nothing left to complain of: the first bound that was met has said it.
+        // At the end of the text nothing more is reported: the first bound that was reached has been reported
+        // already.
         if !self.done() {
             self.complain(message, self.at, self.at);
         }
-        // Nothing is left to read: all loops end without asking what failed.
+        // Nothing is left to read: all loops end without checking what failed.
         self.at = self.text.len();
     }
 
@@ -151,7 +152,7 @@ impl<'a> Cursor<'a> {
         Node { span: self.span(from, self.at), value: Value::Scalar(Scalar { text, quoted }) }
     }
 
-    /// A scalar that stands at these bytes.
+    /// A scalar at these bytes.
     pub(super) fn scalar_at(&mut self, text: String, quoted: bool, place: Range<usize>) -> Node {
         self.charge(1);
         Node { span: self.span(place.start, place.end), value: Value::Scalar(Scalar { text, quoted }) }
@@ -162,7 +163,7 @@ impl<'a> Cursor<'a> {
         Node { span: self.span(from, self.at), value: Value::List(items) }
     }
 
-    /// A map of these entries: `<<` merged, and of equal keys the last kept.
+    /// A map of these entries: with `<<` merged and the last of equal keys kept.
     pub(super) fn map(&mut self, entries: Vec<Entry>, from: usize) -> Node {
         self.charge(1);
         // YAML's merge key: a map's own entries win over merged ones, and of several merged maps the first. As the last
@@ -186,11 +187,11 @@ impl<'a> Cursor<'a> {
         Node { span: self.span(from, self.at), value: Value::Map(entries) }
     }
 
-    /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
+    /// Drops all but the last of equal keys, with a diagnostic unless an inherited one is replaced.
     fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
-        // Sorted, instead of each compared with each: a hostile map has 50,000 keys.
+        // Sorted rather than compared pairwise: a hostile map has 50,000 keys.
         let mut order: Vec<usize> = (0..entries.len()).collect();
-        sort_by(&mut order, |left, right| entries[*left].key.cmp(&entries[*right].key));
+        order.sort_by(|left, right| entries[*left].key.cmp(&entries[*right].key));
         let mut dead = vec![false; entries.len()];
         for pair in order.windows(2) {
             let (first, second) = (pair[0], pair[1]);
@@ -214,11 +215,11 @@ impl<'a> Cursor<'a> {
         kept
     }
 
-    /// What an anchor of that name holds.
+    /// The value of the anchor with this name.
     pub(super) fn alias(&mut self, name: &str, from: usize) -> Node {
-        // YAML lets an anchor be defined again: the latest above counts.
+        // YAML allows an anchor to be redefined: the most recent definition counts.
         match self.anchors.get(name).cloned() {
-            // Charged with all that it holds: aliases of aliases grow exponentially ("billion laughs").
+            // Charged with its full size: aliases of aliases grow exponentially ("billion laughs").
             Some(node) if self.charge(node.size()) => node,
             Some(_) => Node::null(self.span(from, self.at)),
             None => {

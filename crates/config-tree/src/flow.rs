@@ -1,5 +1,9 @@
-//! Values in brackets: JSON and what people make of it (comments, trailing commas, bare words,
-//! placeholders), which is also YAML's flow style and the inline values of TOML.
+//! Values in brackets: JSON as people write it (comments, trailing commas, bare words, placeholders), which is also
+//! YAML's flow style.
+//!
+//! serde_json stops at the first of these and has no spans, and saphyr-parser does not read the text of
+//! `people_write_json_like_this` in `tests/readers/main.rs`; both YAML readers and this one give the same result for
+//! plain JSON.
 
 use super::cursor::{Cursor, Tree};
 use super::node::{Entry, Node};
@@ -12,7 +16,7 @@ const LONGEST_TEMPLATE: usize = 200;
 pub fn read_json(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, Code::JsonForm);
     cursor.skip_space();
-    // A separator of `:`; TOML's inline values end their keys in `=`.
+    // The separator is `:`; TOML's inline values would end keys with `=`.
     let node = cursor.flow(b':');
     cursor.skip_space();
     if !cursor.done() {
@@ -23,7 +27,7 @@ pub fn read_json(text: &str, base: u32) -> Tree {
 }
 
 impl<'a> Cursor<'a> {
-    /// Over blanks, line ends and comments.
+    /// Skips whitespace, newlines and comments.
     pub(super) fn skip_space(&mut self) {
         loop {
             self.skip_blanks();
@@ -43,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.at = found.unwrap_or_else(|| self.end());
     }
 
-    /// A value in flow style, keys of its maps ending in `separator`.
+    /// A value in flow style, whose map keys end with `separator`.
     pub(super) fn flow(&mut self, separator: u8) -> Node {
         let from = self.at;
         if !self.enter() {
@@ -80,7 +84,7 @@ impl<'a> Cursor<'a> {
         self.slice(from, self.at)
     }
 
-    /// Whether a `{{ name }}` stands here that somebody's templates would fill.
+    /// Whether there is a template placeholder `{{ name }}` here.
     fn at_template(&self) -> bool {
         let mut near =
             (self.at + 2..self.at + LONGEST_TEMPLATE).take_while(|at| !matches!(self.byte(*at), b'\n' | 0));
@@ -94,7 +98,8 @@ impl<'a> Cursor<'a> {
         while self.next_item(b']') {
             let item_at = self.at;
             items.push(self.flow(separator));
-            // Nothing was read: without a step the loop would stand still. Charged, as such steps make no node.
+            // Nothing was read, so step forward or the loop would never end. Charged, since such steps create no
+            // node.
             if self.at == item_at {
                 self.complain("expected a value", item_at, item_at + 1);
                 self.at += 1;
@@ -144,8 +149,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Over the comma to the next item; false at the closing bracket, at the wrong one, and at the end.
-    // Commas are skipped however many there are: trailing and doubled ones carry no meaning.
+    /// Skips the comma before the next item; false at the closing bracket, at a wrong bracket, and at the end.
+    // Any number of commas is skipped: trailing and doubled ones have no meaning.
     fn next_item(&mut self, close: u8) -> bool {
         self.skip_space();
         while self.peek() == b',' {
@@ -167,7 +172,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A bare word in brackets, up to what cannot belong to it. `${...}`, `$(...)` and `{{...}}` belong to it.
+    /// A bare word in brackets, up to a character that cannot be part of it. `${...}`, `$(...)` and `{{...}}` are
+    /// part of it.
     pub(super) fn bare(&mut self, separator: u8) -> &'a str {
         let from = self.at;
         while !self.done() {
@@ -180,13 +186,13 @@ impl<'a> Cursor<'a> {
                 _ => self.at += 1,
             }
         }
-        // Blanks inside a bare word are its own (`a b: 1`), those at its end are not.
+        // Spaces inside a bare word belong to it (`a b: 1`), those at its end do not.
         let text = self.slice(from, self.at).trim_end();
         self.at = from + text.len();
         self.slice(from, self.at)
     }
 
-    /// A colon ends a key before a blank or bracket, an equals sign always.
+    /// A colon ends a key only before whitespace or a bracket, an equals sign always does.
     fn ends_key(&self, separator: u8) -> bool {
         separator == b'='
             || matches!(
@@ -212,7 +218,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A quoted text; line breaks in it fold to blanks, as YAML does.
+    /// A quoted text; line breaks in it fold to spaces, as in YAML.
     pub(super) fn quoted(&mut self) -> String {
         let (from, quote) = (self.at, self.peek());
         self.at += 1;
@@ -243,13 +249,13 @@ impl<'a> Cursor<'a> {
                 _ => self.at += 1,
             }
         }
-        // The text went to the end of the file looking for its quote; only its own line is taken.
+        // The closing quote was not found before the end of the file; take only this line.
         self.at = self.line_end(from);
         self.complain("this quote is never closed; the text is read to the end of its line", from, from + 1);
         self.slice(from + 1, self.at).trim_end().to_owned()
     }
 
-    /// Over line breaks: one is a blank, each further one a line end.
+    /// Skips line breaks: the first becomes a space, each further one a newline.
     pub(super) fn fold(&mut self, text: &mut String) {
         let mut breaks = 0;
         while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') && !self.done() {
@@ -281,7 +287,7 @@ impl<'a> Cursor<'a> {
             b'x' => self.code_point(2),
             b'u' => self.code_point(4),
             b'U' => self.code_point(8),
-            // A backslash at the end of a line: the break is left out, and with it the next line's indentation.
+            // A backslash at the end of a line: the break is dropped, along with the next line's indentation.
             b'\n' => {
                 return while matches!(self.peek(), b' ' | b'\t') {
                     self.at += 1
@@ -301,7 +307,7 @@ impl<'a> Cursor<'a> {
         let unit = |cursor: &Self, at: usize| u32::from_str_radix(cursor.slice(at, at + digits), 16).ok();
         let Some(mut code) = unit(self, self.at) else { return char::REPLACEMENT_CHARACTER };
         self.at += digits;
-        // JSON writes characters beyond 16 bits as two surrogates.
+        // JSON writes characters beyond 16 bits as surrogate pairs.
         if (0xd800..0xdc00).contains(&code)
             && self.looks_at("\\u")
             && let Some(low) = unit(self, self.at + 2).filter(|low| (0xdc00..0xe000).contains(low))

@@ -19,8 +19,8 @@ impl Error for Unknown {}
 /// Deepest chain of references followed.
 const MAX_DEPTH: u8 = 8;
 
-/// The value of `text`, which begins with `${`, standing under the keys `path`; `look` finds the text
-/// under other keys.
+/// The value of `text`, which begins with `${` and is at the key path `path`; `look` returns the text at another key
+/// path.
 ///
 /// # Errors
 /// What is not known.
@@ -37,7 +37,7 @@ fn deeper(
     let text = text.trim();
     let Some(inner) = text.strip_prefix("${") else { return Ok(text.to_owned()) };
     let Some(inner) = inner.strip_suffix('}').filter(|inner| closes_last(inner) && depth < MAX_DEPTH) else {
-        // A longer text around it, a path or a name: kept as written.
+        // The reference is part of a longer text, such as a path or a name: keep it as written.
         return Ok(text.to_owned());
     };
     if let Some((name, rest)) = inner.split_once(':') {
@@ -68,7 +68,7 @@ pub fn with_defaults(text: &str) -> String {
     out + rest
 }
 
-/// Whether the brace that was open before `inner` closes only behind it.
+/// Whether the brace that was open before `inner` closes only after it.
 fn closes_last(inner: &str) -> bool {
     let mut open = 1_i32;
     inner.bytes().all(|byte| {
@@ -77,7 +77,7 @@ fn closes_last(inner: &str) -> bool {
     })
 }
 
-/// `multiply:a,b` and its like, `oc.env:NAME,default`, `NAME:default`, `NAME:-default`.
+/// `multiply:a,b` and the like, `oc.env:NAME,default`, `NAME:default`, `NAME:-default`.
 fn call(name: &str, rest: &str, value: &dyn Fn(&str) -> Result<String, Unknown>) -> Result<String, Unknown> {
     let arguments = split(rest);
     let number = |index: usize| -> Result<u64, Unknown> {
@@ -118,7 +118,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Keys from the root: one dot in front is a sibling of `path`, each further dot one level up.
+/// Keys from the root: one leading dot means a sibling of `path`, each further dot one level up.
 fn absolute(target: &str, path: &str) -> String {
     let name = target.trim_start_matches('.');
     let mut base = path;

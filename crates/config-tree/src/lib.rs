@@ -1,5 +1,5 @@
-//! Settings files as trees of nodes that know their place: JSON as people write it, the YAML that
-//! training configurations use, and TOML. Knows nothing of training; bounded in depth and size.
+//! Settings files as trees of nodes with their spans: JSON as people write it, the YAML that training configurations
+//! use, and TOML. Knows nothing about training; bounded in depth and size.
 
 mod block;
 mod cursor;

@@ -1,23 +1,23 @@
-//! YAML's blocks of text behind `|` and `>`.
+//! YAML's block scalars after `|` and `>`.
 
 use super::block::Behind;
 use super::cursor::Cursor;
 use super::node::Node;
 
 impl<'a> Cursor<'a> {
-    /// A block of text behind `|` or `>`; none if what follows is no such header.
+    /// A block scalar after `|` or `>`; `None` if what follows is not such a header.
     pub(super) fn text_block(&mut self, column: usize, behind: Behind) -> Option<Node> {
         let end = self.line_end(self.at);
         let header = self.slice(self.at + 1, end);
         let header = header.split_once('#').map_or(header, |(head, _)| head).trim();
-        // `|-`, `>+`, `|2-`: anything longer is a plain scalar that begins with the sign.
+        // `|-`, `>+`, `|2-`: anything longer is a plain scalar that begins with that character.
         if header.len() > 2 || !header.bytes().all(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9')) {
             return None;
         }
         let folded = self.peek() == b'>';
         self.skip_line();
         let from = self.at;
-        // A block must be deeper than its key, or its first line is that of the next key.
+        // A block must be indented deeper than its key; otherwise its first line is the next key.
         let least = if behind == Behind::Marker { 0 } else { column + 1 };
         let given = header
             .bytes()
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
             .map(|digit| least.saturating_sub(1) + usize::from(digit - b'0'));
         let lines = self.block_lines(least, given);
         let text = if folded { fold_lines(&lines) } else { lines.join("\n") };
-        // Chomping: `-` drops line ends at the end, `+` keeps all, without a sign one is kept.
+        // Chomping: `-` drops trailing newlines, `+` keeps all of them, and without either one is kept.
         let text = match (header.contains('-'), header.contains('+')) {
             (true, _) => text.trim_end_matches('\n').to_owned(),
             (_, true) => text + "\n",
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
             let line = self.slice(start, end);
             let line = line.strip_suffix('\r').unwrap_or(line);
             let depth = line.len() - line.trim_start_matches(' ').len();
-            // An empty line does not end the block, whatever its blanks.
+            // An empty line does not end the block, however much whitespace it has.
             if depth == line.len() {
                 lines.push(line.get(indent.unwrap_or(depth)..).unwrap_or(""));
             } else {
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Joins the lines of a `>` block: neighbours by a blank; empty and deeper lines keep their breaks.
+/// Joins the lines of a `>` block: adjacent lines by a space; empty and deeper lines keep their breaks.
 fn fold_lines(lines: &[&str]) -> String {
     let mut text = String::new();
     let (mut breaks, mut before) = (0, None);
@@ -68,7 +68,7 @@ fn fold_lines(lines: &[&str]) -> String {
             breaks += 1;
             continue;
         }
-        // YAML's folding leaves lines that are indented further alone.
+        // YAML's folding leaves lines alone that are indented further.
         let deeper = line.starts_with([' ', '\t']);
         match before {
             Some(was_deeper) if was_deeper || deeper => breaks += 1,

@@ -4,7 +4,7 @@ use shardscope_source::Span;
 /// A value in a settings file, with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where it stands, quotes and brackets included.
+    /// Its place, including quotes and brackets.
     pub span: Span,
     /// The value as it was read.
     pub value: Value,
@@ -13,7 +13,7 @@ pub struct Node {
 /// What a [`Node`] holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A word, number, text, yes or no, or nothing.
+    /// A word, number, text, boolean or null.
     Scalar(Scalar),
     /// Values in order.
     List(Vec<Node>),
@@ -21,12 +21,12 @@ pub enum Value {
     Map(Vec<Entry>),
 }
 
-/// A scalar before anyone decides what it means.
+/// A scalar that has not been interpreted yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar {
     /// Its text, without quotes, escapes resolved.
     pub text: String,
-    /// Whether it was quoted, or a block of text, which YAML takes for text. Readers of numbers and flags take it all
+    /// Whether it was quoted or a block scalar, which YAML treats as text. Readers of numbers and flags accept it all
     /// the same.
     pub quoted: bool,
 }
@@ -43,7 +43,7 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A node that holds nothing, at a place.
+    /// A null node at a place.
     pub fn null(span: Span) -> Self {
         Self::plain("", span)
     }
@@ -53,12 +53,12 @@ impl Node {
         Self { span, value: Value::Scalar(Scalar { text: text.to_owned(), quoted: false }) }
     }
 
-    /// The value under a key, where this is a map; `-` and `_` count as one letter.
+    /// The value under a key, if this is a map; `-` and `_` count as one letter.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|entry| same_key(&entry.key, key)).map(|entry| &entry.node)
     }
 
-    /// The value under keys joined by dots; a key with a dot of its own cannot be reached so.
+    /// The value under keys joined by dots; a key that itself contains a dot cannot be reached this way.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(self, |node, key| node.get(key))
     }
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar that holds something.
+    /// The text of a scalar that is not null.
     pub fn word(&self) -> Option<&str> {
         self.text().filter(|_| !self.is_null())
     }
@@ -97,7 +97,7 @@ impl Node {
         matches!(&self.value, Value::Scalar(scalar) if !scalar.quoted && scalar::is_null(&scalar.text))
     }
 
-    /// A whole number from 0 on, quoted or not, in any spelling that comes to one (`1e6`); none for anything else.
+    /// A whole number from 0 on, quoted or not, in any spelling of a whole number (`1e6`); none for anything else.
     pub fn whole(&self) -> Option<u64> {
         self.text().and_then(scalar::whole)
     }
@@ -123,7 +123,7 @@ impl Node {
     }
 }
 
-/// Whether two keys are the same but for `-` and `_`.
+/// Whether two keys are the same apart from `-` and `_`.
 // The same setting is `hidden-size` on a command line and `hidden_size` in most files.
 fn same_key(left: &str, right: &str) -> bool {
     let fold = |byte: u8| if byte == b'-' { b'_' } else { byte };

@@ -1,6 +1,6 @@
 //! What an unquoted scalar may mean, in the spellings of JSON, YAML, TOML and Python alike.
 
-/// Greatest exponent taken in a whole number such as `1e9`: 10^19 is near the end of 64 bits.
+/// Largest exponent accepted in a whole number such as `1e9`: 10^19 is close to the limit of 64 bits.
 const MAX_EXPONENT: u32 = 18;
 
 /// Whether the text stands for no value.
@@ -8,14 +8,14 @@ pub(super) fn is_null(text: &str) -> bool {
     text.is_empty() || matches!(text, "~" | "null" | "Null" | "NULL" | "None")
 }
 
-/// Yes or no, in YAML 1.1's words (PyYAML reads those); numbers are neither.
+/// A boolean in YAML 1.1's words (which PyYAML reads); numbers are not booleans.
 pub fn flag(text: &str) -> Option<bool> {
     const WORDS: [(&str, bool); 6] =
         [("true", true), ("false", false), ("yes", true), ("no", false), ("on", true), ("off", false)];
     WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|&(_, value)| value)
 }
 
-/// A whole number: digits with `_` between them, or a real spelling that comes to one (`1e6`, `5.0e+08`, `16.0`).
+/// A whole number: digits with `_` between them, or a decimal spelling of one (`1e6`, `5.0e+08`, `16.0`).
 pub fn whole(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
@@ -25,8 +25,8 @@ pub fn whole(text: &str) -> Option<u64> {
     }
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let (head, tail) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // `16.0` is whole, `0.25` is not: what is left behind the point must be covered by the exponent. Decided on digits,
-    // as a double would round large counts of tokens.
+    // `16.0` is whole, `0.25` is not: the exponent must cover the digits after the point. Decided on the digits,
+    // since a double would round large token counts.
     let tail = tail.trim_end_matches('0');
     let exponent: u32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
     let shift = exponent.checked_sub(u32::try_from(tail.len()).ok()?).filter(|_| exponent <= MAX_EXPONENT)?;
@@ -40,7 +40,7 @@ pub fn whole(text: &str) -> Option<u64> {
 
 /// A finite number, digits grouped by `_` or not; none for words, `inf` and `nan` among them.
 pub(super) fn real(text: &str) -> Option<f64> {
-    // Rust also parses `nan`, `inf` and `infinity`, which here are words.
+    // Rust also parses `nan`, `inf` and `infinity`, which are plain words here.
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     let number: Option<f64> = if plausible { without_blanks(text).parse().ok() } else { None };
     number.filter(|number| number.is_finite())

@@ -1,7 +1,6 @@
-//! TOML, read by the `toml` crate: it knows the place of every key and value and goes on behind what is no TOML, so
-//! that a file with a template's `${...}` for a value still says the rest.
+//! TOML, read by the `toml` crate: it gives the span of every key and value and continues after invalid TOML, so that
+//! the rest of a file with a template's `${...}` as a value can still be read.
 
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cursor::{Cursor, Tree};
 use crate::node::{Entry, Node};
 
-/// Longest text read: the crate keeps an error for each fault, and torchtitan's longest file has 4 kB. Unit: byte.
+/// Longest text read: the crate stores every error, and torchtitan's longest file has 4 kB. Unit: byte.
 const MAX_TEXT: usize = 128 * 1024;
 
 /// Reads TOML; `base` is where `text` starts in its source.
@@ -31,19 +30,19 @@ pub fn read_toml(text: &str, base: u32) -> Tree {
     cursor.finish(vec![root])
 }
 
-/// A table whose heading, or whose braces, stand at `place`; nothing is known of the place of one that only
-/// the headings of others name.
+/// A table whose header or braces are at `place`; the place of a table that is only named in the headers of others is
+/// unknown.
 fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> Node {
     let mut pairs: Vec<_> = table.into_iter().collect();
-    // The crate's map is sorted by key; settings are told in the order written.
-    sort_by_key(&mut pairs, |(key, _)| key.span().start);
+    // The crate's map is sorted by key; settings are listed in the order written.
+    pairs.sort_by_key(|(key, _)| key.span().start);
     let mut entries: Vec<Entry> = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
         let key_span = cursor.span(key.span().start, key.span().end);
         let node = value_of(cursor, value, key.span().end);
         entries.push(Entry { key: key.into_inner().into_owned(), key_span, node });
     }
-    // A dotted key (`a.b = 1`) makes a table of no place of its own: it gets that of what is in it.
+    // A dotted key (`a.b = 1`) makes a table without its own span: it gets the span of its contents.
     let inside =
         entries.iter().map(|entry| entry.key_span.to(entry.node.span)).reduce(|one, next| one.to(next));
     let mut node = cursor.map(entries, place.start);
@@ -54,7 +53,7 @@ fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> No
     node
 }
 
-/// A value; where none could be read, nothing stands at `behind`, the end of its key.
+/// A value; if none could be read, a null at `behind`, the end of its key.
 fn value_of(cursor: &mut Cursor<'_>, value: Spanned<DeValue<'_>>, behind: usize) -> Node {
     let place = value.span();
     let nothing = Node::null(cursor.span(behind, behind));
@@ -70,28 +69,28 @@ fn value_of(cursor: &mut Cursor<'_>, value: Spanned<DeValue<'_>>, behind: usize)
             let inside = items.iter().map(|item| item.span).reduce(|one, next| one.to(next));
             let mut node = cursor.list(items, place.start);
             node.span = cursor.span(place.start, place.end);
-            // Tables of an array have their headings far apart.
+            // The headers of an array of tables are far apart.
             node.span = inside.map_or(node.span, |inside| node.span.to(inside));
             node
         }
-        // The crate gives a 0 without a place where no value stands.
+        // The crate gives a 0 without a span where there is no value.
         _ if text.is_empty() => nothing,
         DeValue::String(string) if text.starts_with(['"', '\'']) => {
             cursor.scalar_at(string.into_owned(), true, place)
         }
-        // `0xff`: readers of numbers know decimals alone.
+        // `0xff`: readers of numbers only know decimals.
         DeValue::Integer(whole) if whole.radix() != 10 => {
             let decimal = u64::from_str_radix(whole.as_str(), whole.radix());
             let shown = decimal.map_or_else(|_| text.to_owned(), |decimal| decimal.to_string());
             cursor.scalar_at(shown, false, place)
         }
-        // A word without quotes, or what a template's `${...}` begins with.
+        // A word without quotes, or the beginning of a template's `${...}`.
         DeValue::String(_) => {
             cursor.at = place.start;
             let word = cursor.bare(b'=').to_owned();
             cursor.scalar_at(word, false, place.start..cursor.at)
         }
-        // As it is written: of what is no TOML the crate guesses a value.
+        // As written: the crate guesses a value for what is not TOML.
         _ => cursor.scalar_at(text.to_owned(), false, place),
     };
     cursor.leave();

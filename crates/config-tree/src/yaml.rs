@@ -1,4 +1,4 @@
-//! YAML, read by saphyr-parser where it is YAML, and by the tolerant reader of [`block`](crate::block) where not.
+//! YAML, read by saphyr-parser if it is valid, and otherwise by the tolerant reader in [`block`](crate::block).
 
 use shardscope_source::Code;
 use std::borrow::Cow;
@@ -16,9 +16,9 @@ pub fn read_yaml(text: &str, base: u32) -> Tree {
     standard(text, base).unwrap_or_else(|| block::read_tolerantly(text, base))
 }
 
-/// The documents of a text that is YAML and within the bounds; else none, and nothing is said of it.
+/// The documents of a text that is valid YAML and within the bounds; otherwise `None`, without diagnostics.
 fn standard(text: &str, base: u32) -> Option<Tree> {
-    // YAML takes a template's `{{ name }}` for a map whose key is a map.
+    // YAML reads a template's `{{ name }}` as a map whose key is a map.
     if text.contains("{{") {
         return None;
     }
@@ -34,24 +34,24 @@ fn standard(text: &str, base: u32) -> Option<Tree> {
     let mut parser = Parser::new_from_str(content);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.ok()?;
-        // Any place that does not fit gives the whole text to the tolerant reader: half a tree would be a wrong one.
+        // If any span does not fit, the tolerant reader gets the whole text: half a tree would be wrong.
         builder.take(event, places.byte(span.start)?..places.byte(span.end)?)?;
     }
     Some(builder.cursor.finish(builder.documents))
 }
 
-/// Bytes of the characters that saphyr-parser counts.
+/// Converts saphyr-parser's character positions to bytes.
 struct Places {
-    /// Where the text begins in the cursor's.
+    /// Where the text begins in the cursor's text.
     start: usize,
     length: usize,
-    /// Where each character begins, unless each is a byte.
+    /// The byte offset of each character, unless the text is ASCII.
     bytes: Option<Vec<usize>>,
 }
 
 impl Places {
     fn new(text: &str, start: usize) -> Self {
-        // saphyr-parser counts characters; where each is a byte, its places need no table.
+        // saphyr-parser counts characters; in ASCII text these are bytes and need no table.
         let bytes = (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).collect());
         Self { start, length: text.len(), bytes }
     }
@@ -81,7 +81,7 @@ enum Inside {
     Map(Vec<Entry>, Option<(String, Range<usize>)>),
 }
 
-/// Makes nodes of events.
+/// Builds nodes from events.
 struct Builder<'t> {
     cursor: Cursor<'t>,
     open: Vec<Open>,
@@ -90,7 +90,8 @@ struct Builder<'t> {
 }
 
 impl Builder<'_> {
-    /// Takes the next event; none where the tree would be past the bounds, or has what this room has no node for.
+    /// Handles the next event; `None` if the tree would exceed the bounds or needs something that nodes cannot
+    /// represent.
     fn take(&mut self, event: Event<'_>, place: Range<usize>) -> Option<()> {
         match event {
             Event::Scalar(text, style, anchor, _) => self.scalar(text, style, anchor, place),
@@ -115,13 +116,13 @@ impl Builder<'_> {
     ) -> Option<()> {
         let plain = style == ScalarStyle::Plain;
         let place = match self.open.last() {
-            // Nothing behind a key stands where the key ends, wherever the reader was when it knew.
+            // A missing value is placed at the end of its key, wherever the parser was when it noticed.
             Some(Open { inside: Inside::Map(_, Some((_, key))), .. }) if plain && text.is_empty() => {
                 key.end..key.end
             }
             // Whole lines: a script in a block keeps its own lines.
             _ if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) => {
-                // The reader knows that a block is over where the next key begins, whose line is not the block's.
+                // The parser notices the end of a block at the next key, whose line is not part of the block.
                 let last = self.line_start(place.end);
                 let over = last > place.start && self.cursor.slice(last, place.end).trim().is_empty();
                 let end = if over { last } else { self.cursor.line_end(place.end) + 1 };
@@ -132,14 +133,14 @@ impl Builder<'_> {
                 start..start + self.cursor.slice(start, place.end).trim_end().len()
             }
         };
-        // The places are counted by another: were one wrong, it would point the reader at a wrong line.
+        // The positions come from another crate: if one were wrong, diagnostics would point at the wrong line.
         if plain && !text.contains('\n') && self.cursor.slice(place.start, place.end) != text {
             let folded = self.cursor.slice(place.start, place.end).contains('\n');
             folded.then_some(())?;
         }
         if let Some(Open { inside: Inside::Map(_, key @ None), .. }) = self.open.last_mut() {
             *key = Some((text.into_owned(), place));
-            // A key with an anchor is left to the tolerant reader, since a key is no node here.
+            // A key with an anchor is left to the tolerant reader, since keys are not nodes here.
             return (anchor == 0).then_some(());
         }
         if self.open.is_empty() && plain && text.is_empty() {
@@ -154,9 +155,9 @@ impl Builder<'_> {
         self.cursor.slice(0, at).rfind('\n').map_or(0, |end| end + 1)
     }
 
-    /// Where a value begins behind its tag and anchor.
+    /// Where a value begins after its tag and anchor.
     fn past_properties(&self, from: usize) -> usize {
-        /// Longest tag or anchor, and blanks behind it, that are looked through. Unit: byte.
+        /// Longest tag or anchor, with the whitespace after it, that is scanned. Unit: byte.
         const LONGEST: usize = 1_000;
         let blank = |at: &usize| self.cursor.byte(*at).is_ascii_whitespace();
         let mut at = from;
@@ -168,12 +169,12 @@ impl Builder<'_> {
     }
 
     fn begin(&mut self, from: usize, anchor: usize, inside: Inside) -> Option<()> {
-        // A key that is no text.
+        // A key that is not text.
         if let Some(Open { inside: Inside::Map(_, None), .. }) = self.open.last() {
             return None;
         }
         let from = self.past_properties(from);
-        // A list that is no deeper than its key begins, for saphyr-parser, behind its first dash.
+        // For saphyr-parser, a list that is no deeper than its key begins after its first dash.
         let from = match (&inside, self.cursor.byte(from)) {
             (Inside::List(_), b'[' | b'-') | (Inside::Map(..), _) => from,
             _ => {
@@ -182,14 +183,14 @@ impl Builder<'_> {
             }
         };
         self.open.push(Open { from, anchor, inside });
-        // Checked here, since the events are not nested calls that `enter` would count.
+        // Checked here, since events are not nested calls that `enter` could count.
         (self.open.len() < MAX_DEPTH).then_some(())
     }
 
     fn end(&mut self, at: usize) -> Option<()> {
         let Open { from, anchor, inside } = self.open.pop()?;
         let flow = matches!(self.cursor.byte(from), b'[' | b'{');
-        // The event is that of the bracket, or of a comma before it.
+        // The event's position is that of the bracket, or of a comma before it.
         let to = if flow { at + self.cursor.rest(at).find([']', '}'])? + 1 } else { from };
         let (mut node, last) = match inside {
             Inside::List(items) => {
@@ -209,12 +210,13 @@ impl Builder<'_> {
         self.put(node, anchor)
     }
 
-    /// Puts a node where the next one belongs; none when there are too many.
+    /// Inserts a node where the next one belongs; `None` if there are too many.
     fn put(&mut self, node: Node, anchor: usize) -> Option<()> {
         self.cursor.charge(0).then_some(())?;
         if anchor > 0 {
             self.cursor.charge(node.size()).then_some(())?;
-            // Inserted only once its node is whole: an alias inside its own anchor finds nothing and gives the text up.
+            // Inserted only once its node is complete: an alias inside its own anchor finds nothing, and the text is
+            // left to the tolerant reader.
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.inside) {

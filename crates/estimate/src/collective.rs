@@ -1,5 +1,5 @@
-//! What an algorithm puts on the wire for a collective, per rank. The size of a message and what is
-//! sent for it are two things: a ring all-reduce of S bytes over n ranks sends 2(n-1)/n·S from each.
+//! Bytes that each rank sends for a collective, by algorithm. These differ from the size of the message: a ring
+//! all-reduce of S bytes over n ranks sends 2(n-1)/n·S from each rank.
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::Collective;
@@ -38,14 +38,14 @@ static SWITCH_GATHER: Formula = Formula::new(
 )
 .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 
-/// How a collective is carried out.
+/// The algorithm that carries out a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Pieces go round; NCCL's choice for large messages.
+    /// Pieces travel around a ring; NCCL's choice for large messages.
     Ring,
     /// Two binary trees, each with half the data (NCCL 2.4).
     Tree,
-    /// The switch adds up and multiplies out: NVLink SHARP, InfiniBand SHARP.
+    /// The switch reduces and multicasts: NVLink SHARP, InfiniBand SHARP.
     InSwitch,
 }
 
@@ -64,13 +64,13 @@ impl Algorithm {
     }
 }
 
-/// `bytes · times / over`, rounded down, at most what 64 bits hold.
+/// `bytes · times / over`, rounded down, saturating at `u64::MAX`.
 fn share(bytes: Bytes, times: u64, over: u64) -> Bytes {
     let product = u128::from(bytes.get()) * u128::from(times) / u128::from(over.max(1));
     Bytes::new(u64::try_from(product).unwrap_or(u64::MAX))
 }
 
-/// How `algorithm` comes to what each rank sends for `collective`.
+/// The formula for what each rank sends for `collective` under `algorithm`.
 #[must_use]
 fn rule(algorithm: Algorithm, collective: Collective) -> &'static Formula {
     match (algorithm, collective) {
@@ -83,34 +83,34 @@ fn rule(algorithm: Algorithm, collective: Collective) -> &'static Formula {
     }
 }
 
-/// Bytes that each of `ranks` ranks sends, on average, for one `collective` of `message` bytes: the
-/// gathered tensor of an all-gather, the one to be scattered of a reduce-scatter, what one rank has to
-/// give in an all-to-all, what one send carries.
+/// Bytes that each of `ranks` ranks sends, on average, for one `collective`. `message` is the size of the gathered
+/// tensor of an all-gather, of the tensor to be scattered of a reduce-scatter, of one rank's input of an all-to-all,
+/// or of a single send.
 #[must_use]
 pub fn wire_bytes(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Bytes {
     if collective == Collective::SendRecv {
         return message;
     }
-    // Frameworks skip the call for a group of one, and NCCL copies at most on the device.
+    // Frameworks skip the call for a group of one; at most, NCCL copies on the device.
     if ranks <= 1 {
         return Bytes::ZERO;
     }
     match (algorithm, collective) {
         (Algorithm::InSwitch, Collective::AllReduce) => share(message, ranks + 1, ranks),
-        // What a rank sends, not what it receives: the switch makes the copies. A reduce-scatter gains nothing, every rank still sends
-        // all but its own shard.
+        // This counts what a rank sends, not what it receives: the switch makes the copies. A reduce-scatter gains
+        // nothing, because every rank still sends all but its own shard.
         (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => share(message, 1, ranks),
         (_, Collective::AllReduce) => share(message, 2 * (ranks - 1), ranks),
         _ => share(message, ranks - 1, ranks),
     }
 }
 
-/// Why it is so many: the rule with `n` ranks and the message's `S` bytes.
+/// Explains the result of [`wire_bytes`]: the rule with `n` ranks and a message of `S` bytes.
 #[must_use]
 pub fn explain_wire(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Explanation {
     let n = shardscope_units::Count::new(ranks).number();
     let (rule, given) = (rule(algorithm, collective), [("n", n), ("S", message.number())]);
-    // A send goes to one rank, however many its group has.
+    // A send goes to one rank, whatever the size of its group.
     let given = if collective == Collective::SendRecv { &given[1..] } else { &given[..] };
     Explanation::new(rule, given)
 }

@@ -1,24 +1,25 @@
-//! A figure that an estimate takes as given, with its origin.
+//! A constant that an estimate takes as given, and its origin.
 
-/// A figure that an estimate takes as given.
+/// A constant that an estimate takes as given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constant {
-    /// What it is called in the engine.
+    /// Its name in the engine.
     pub name: &'static str,
     /// Its value in `unit`.
     pub value: f64,
     /// Its unit; empty for a share or a count.
     pub unit: &'static str,
-    /// What it stands for.
+    /// What it means.
     pub meaning: &'static str,
-    /// Where it is from.
+    /// Its source.
     pub source: &'static str,
-    /// Whether it is taken over from another part, or guessed, for want of a measurement or a published run that tells it.
+    /// Whether it is guessed or taken from another part, for lack of a measurement or a published run that determines
+    /// it.
     pub assumed: bool,
 }
 
 impl Constant {
-    /// A constant.
+    /// Creates a constant that is not assumed.
     pub(super) const fn new(
         (name, value, unit): (&'static str, f64, &'static str),
         meaning: &'static str,
@@ -27,7 +28,7 @@ impl Constant {
         Self { name, value, unit, meaning, source, assumed: false }
     }
 
-    /// The same, assumed where `assumed` says so.
+    /// The same constant, with `assumed` set as given.
     pub(super) const fn assumed(mut self, assumed: bool) -> Self {
         self.assumed = assumed;
         self

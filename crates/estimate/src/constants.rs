@@ -1,5 +1,5 @@
-//! Every constant of the estimates by name, for those who read them without the code: name, value, unit, meaning, source.
-//! The values are those that the estimates use; nothing on the page's own way calls this.
+//! Every constant of the estimates by name, for readers who do not read the code: name, value, unit, meaning, source.
+//! The values are those that the estimates use; the page itself never calls this.
 
 use super::compute::{
     CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT, HOPPER, NETWORK_EXCHANGE, Share,
@@ -9,9 +9,9 @@ use super::memory::{framework, workspaces};
 use super::time::constants as time;
 use super::traffic::constants as traffic;
 
-const FOUND: &str = "found on the development half of the published runs, all rows of a silicon together; which rows feel it is in the table below";
-const PRODUCTS: &str = "found on the development half of the published runs, all rows of a silicon together; which rows feel it is in the table below; B200: SimuMax's large products under load";
-const ASSUMED: &str = "assumed; no published row could tell";
+const FOUND: &str = "fitted on the development half of the published runs, pooled per chip; the table below shows which rows depend on it";
+const PRODUCTS: &str = "fitted on the development half of the published runs, pooled per chip; the table below shows which rows depend on it; B200: SimuMax's large products under load";
+const ASSUMED: &str = "assumed; no published run constrains it";
 const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
 const EXCHANGE: &str = "NCCL all-to-alls of 256 MiB: 224 GB/s on A100, 351 on H100, 613 on B200 over eight GPUs, 0.84 to 0.88 of a ring's \
 (ai-dynamo/aiconfigurator, systems/data/*/comm/nccl); elsewhere assumed";
@@ -25,7 +25,7 @@ const LOGS: &str =
 /// The constants of one generation of accelerators.
 #[must_use]
 pub fn of_generation(set: &Calibration) -> Vec<Constant> {
-    // Taken apart by name: a new figure must be told of here.
+    // Destructured so that a new field cannot be forgotten here.
     let Calibration {
         generation,
         matmul,
@@ -56,7 +56,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
     let shares = || Share::ALL.into_iter().chain(Share::FIXED);
     let taken_over = |name: &str| shares().any(|share| share.name() == name && share.is_assumed(generation));
     let new = |figure: (&'static str, f64, &'static str), meaning, source| {
-        // Nothing is assumed of what a part has not: products in fp8 on an A100.
+        // Nothing is assumed for features that a part lacks, such as fp8 products on an A100.
         Constant::new(figure, meaning, source).assumed(figure.1 > 0.0 && taken_over(figure.0))
     };
     vec![
@@ -93,7 +93,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         new(("grouped", grouped, ""), "share of the rate left in the experts' grouped GEMMs", FOUND),
         new(
             ("memory", memory, ""),
-            "share of the memory bandwidth at which the bytes counted of streaming kernels move in training; on H100 found as one with matmul and wave",
+            "share of the memory bandwidth that streaming kernels reach in training; on H100 fitted jointly with matmul and wave",
             FOUND,
         ),
         new(
@@ -180,10 +180,10 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
     ]
 }
 
-/// What kernels reach alone, on Hopper, in software whose kernels are counted one by one: modules of transformers.
+/// Rates of isolated kernels on Hopper, for software whose kernels are counted one by one: modules of transformers.
 fn single_kernels() -> Vec<Constant> {
     let measured = "measured one kernel at a time on an H200 (tests/data/measured/kernels.tsv); no step had a part in it";
-    // Taken apart by name: a new figure must be told of here.
+    // Destructured so that a new field cannot be forgotten here.
     let super::compute::SingleKernels {
         half,
         fp8,
@@ -232,7 +232,7 @@ fn single_kernels() -> Vec<Constant> {
     ]
 }
 
-/// The constants that hold for every accelerator, by what they are of.
+/// The constants that hold for every accelerator, by topic.
 #[must_use]
 pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
     let attention = "Dao 2023 (FlashAttention-2), figures 4 to 6";

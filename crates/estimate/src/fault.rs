@@ -1,4 +1,4 @@
-//! What no machine can do: the last check of every estimate.
+//! Physical limits that no estimate may exceed: the last check of every estimate.
 
 use super::Memory;
 use super::flops::{FlopCounts, flops};
@@ -7,35 +7,35 @@ use super::traffic::Traffic;
 use shardscope_plan::Plan;
 use shardscope_units::{Bytes, BytesPerSecond, Count, Quantity, Seconds, decimal, seconds};
 
-/// An estimate that breaks a law of the machine it is for. The engine is wrong then, and what it says of the plan must not
-/// be shown.
+/// An estimate that violates a physical limit of its hardware. It means that the engine is wrong, and the estimate
+/// must not be shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Which law.
+    /// Which limit.
     pub law: Law,
-    /// How many times what is possible.
+    /// How many times over the limit.
     pub times: f64,
-    /// The step that was estimated.
+    /// The estimated step.
     pub step: Seconds,
 }
 
 /// What an accelerator cannot exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// The model's FLOPs, attention counted as causality leaves it, at the dense peak.
+    /// The model's FLOPs, with causal attention halved, at the dense peak.
     ModelFlops,
-    /// The same with what is recomputed.
+    /// The same including recomputation.
     HardwareFlops,
-    /// All that stays in memory passes through it once a step.
+    /// Everything resident in memory passes through it once a step.
     MemoryBandwidth,
-    /// What is sent, over fast link and network together.
+    /// The bytes sent, over fast link and network together.
     LinkBandwidth,
     /// The step with everything overlapped that can be.
     LowerBound,
 }
 
 impl Law {
-    /// In a sentence's middle: "the step ...".
+    /// The limit in words, to continue a sentence that begins "the step ...".
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Law {
 }
 
 impl Fault {
-    /// What to tell the reader in place of the report.
+    /// What the reader sees in place of the report.
     #[must_use]
     pub fn message(&self) -> String {
         format!(
@@ -71,14 +71,15 @@ impl Fault {
         settings; measured rates above the data sheet's, where given, are the one other cause";
 }
 
-/// Share by which sums in another order may exceed what they are held against.
+/// Relative tolerance for sums taken in a different order.
 const ROUNDING: f64 = 1e-9;
-/// A step that is continued from a part of it lies within so much of the whole run, and so does its lower bound.
+/// A step that is extrapolated from part of its micro-batches, like its lower bound, is within this share of a full
+/// simulation.
 const CONTINUED: f64 = 0.02;
-/// A switch that adds up what passes through it halves what an all-reduce sends (NVLink SHARP, InfiniBand SHARP).
+/// A switch that reduces in flight halves what an all-reduce sends (NVLink SHARP, InfiniBand SHARP).
 const REDUCED_ON_THE_WAY: f64 = 2.0;
 
-/// The first law that the estimate of `plan` breaks.
+/// The first limit that the estimate of `plan` violates.
 #[must_use]
 pub fn fault(plan: &Plan, time: &Time, memory: &Memory, traffic: &Traffic) -> Option<Fault> {
     let accelerator = &plan.cluster().accelerator;
@@ -98,18 +99,17 @@ pub fn fault(plan: &Plan, time: &Time, memory: &Memory, traffic: &Traffic) -> Op
     })
 }
 
-/// The same of the time alone.
+/// The same check for the time alone.
 #[must_use]
 pub fn time_fault(time: &Time) -> Option<Fault> {
     let continued = time.schedule.simulated < time.schedule.shape.micro_batches;
-    // FLOPs per second of one accelerator at its peak, in FLOPs of all of them for this step.
-    // `max` would hide a utilization that is no number.
+    // FLOPs that all accelerators could do at their peak within this step. `max` would hide a NaN utilization.
     let mfu = if time.mfu.is_nan() { f64::NAN } else { time.mfu.max(f64::MIN_POSITIVE) };
     let peak = time.flops.model.get() / mfu;
     of_time(time.step, &time.flops, peak, time.lower_bound, continued)
 }
 
-/// The same of a `step` of `plan` that was worked out without the rest of a report.
+/// The same check for a `step` of `plan` that was computed without the rest of a report.
 #[must_use]
 pub fn step_fault(plan: &Plan, step: Seconds) -> Option<Fault> {
     let (lower_bound, peak, continued) = held_against(plan);
@@ -117,7 +117,7 @@ pub fn step_fault(plan: &Plan, step: Seconds) -> Option<Fault> {
     of_time(step, &flops(plan), peak.get() * gpus * step.get(), lower_bound, continued)
 }
 
-/// `peak` is what all accelerators together could do in the step. Unit: FLOP.
+/// Checks the limits on time. `peak` is what all accelerators together could do in the step. Unit: FLOP.
 fn of_time(
     step: Seconds,
     flops: &FlopCounts,
@@ -125,7 +125,7 @@ fn of_time(
     lower_bound: Seconds,
     continued: bool,
 ) -> Option<Fault> {
-    // Above the diagonal nothing is multiplied where the kernel can leave it out; a forward pass done again is a third.
+    // Kernels that can skip the part above the diagonal do; recomputing a forward pass adds a third.
     let masked = flops.model.get() - flops.causal.get();
     let share = |count: f64| count / peak.max(f64::MIN_POSITIVE);
     let slack = if continued { CONTINUED } else { ROUNDING };
@@ -138,7 +138,7 @@ fn of_time(
 }
 
 fn broken(step: Seconds, laws: &[(Law, f64)]) -> Option<Fault> {
-    // What is no number is no answer either.
+    // A NaN counts as violated.
     let holds = |times: f64| times <= 1.0 + ROUNDING;
     laws.iter().find(|(_, times)| !holds(*times)).map(|&(law, times)| Fault { law, times, step })
 }

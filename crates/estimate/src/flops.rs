@@ -1,5 +1,5 @@
-//! Floating-point operations of one step by every convention in use, side by side and named.
-//! A multiply-add is two operations; a step is one global batch.
+//! Floating-point operations of one step by every convention in use, each under its name. A multiply-add is two
+//! operations; a step is one global batch.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use shardscope_explain::Formula;
 use shardscope_operators::{
     SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
 };
-use shardscope_plan::{Activation, FeedForward, LayerKind, Model, Plan, Recompute, RecomputeModule};
+use shardscope_plan::{Activation, LayerKind, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
 
 static MODEL: Formula = Formula::new(
@@ -40,15 +40,15 @@ static NARAYANAN: Formula = Formula::new(
 /// FLOPs of one step over all ranks, by each convention. Unit: FLOP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlopCounts {
-    /// Every product of the model, attention full: what "MFU" divides by default.
+    /// Every product of the model, attention in full: the numerator of "MFU" by default.
     pub model: Flops,
     /// The same with causal attention halved.
     pub causal: Flops,
-    /// With what is recomputed: what "HFU" divides.
+    /// `model` plus recomputation: the numerator of "HFU".
     pub hardware: Flops,
     /// Megatron-LM's own count.
     pub megatron: Flops,
-    /// Narayanan's closed form, where it applies (see [`FlopCounts::conventions`]).
+    /// Narayanan's closed form, if it applies (see [`FlopCounts::conventions`]).
     pub narayanan: Option<Flops>,
 }
 
@@ -57,9 +57,9 @@ pub struct FlopCounts {
 pub struct Convention {
     /// Its name.
     pub name: &'static str,
-    /// What it counts and where it is from.
+    /// What it counts, and its source.
     pub formula: &'static Formula,
-    /// FLOPs of one step over all ranks; none where it does not apply.
+    /// FLOPs of one step over all ranks; none if it does not apply.
     pub flops: Option<Flops>,
 }
 
@@ -89,7 +89,8 @@ pub fn flops(plan: &Plan) -> FlopCounts {
     }
     let recipe = plan.recipe();
     let micro_batches = number(recipe.global_batch_size) / number(recipe.micro_batch_size.max(1));
-    // Forward, and backward one product for the input and one for the weight, less those nobody asks for.
+    // Forward, then backward with one product for the input and one for the weight, less the products that are not
+    // needed.
     let model = forward.all * 3.0 - forward.frozen;
     FlopCounts {
         model: model * micro_batches,
@@ -107,9 +108,10 @@ struct Forward {
     all: Flops,
     /// Attention above the diagonal.
     masked: Flops,
-    /// Done once more in the backward pass.
+    /// Recomputed in the backward pass.
     repeated: Flops,
-    /// Gradients of frozen weights, and all of backward in layers in front of the first that trains: not worked out.
+    /// Not computed: gradients of frozen weights, and the whole backward pass of layers before the first trainable
+    /// one.
     frozen: Flops,
 }
 
@@ -122,7 +124,7 @@ impl Forward {
             let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, &chunk.layers);
             let again = if again > 0.0 { again - skipped } else { again };
             for work in work_of(x, &section.operators) {
-                // By every convention only matrix products count; norms, softmax and dropout are bound by memory.
+                // By every convention only matrix products count; norms, softmax and dropout are memory-bound.
                 let Work::Matmul(matmul) = &work else { continue };
                 let mut flops = matmul.full_flops();
                 if !matmul.kind.has_weight() {
@@ -135,7 +137,7 @@ impl Forward {
                 if matmul.kind.has_weight() && !matmul.trains {
                     self.frozen += flops * (times - skipped);
                 }
-                // Layers are repeated whole, or parts of every one.
+                // Either full layers are recomputed, or parts of every layer.
                 self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - skipped) + again);
             }
         }
@@ -150,10 +152,10 @@ pub(crate) fn recomputed_layers(
     layers: &Range<u64>,
 ) -> f64 {
     match recompute {
-        // Uniform recomputes every layer whatever the size of its units is: that size moves memory, not FLOPs.
+        // Uniform recomputes every layer whatever the size of its units: that size changes memory, not FLOPs.
         Recompute::Uniform { .. } if kind.has_layer() => number(times),
         Recompute::Block { .. } | Recompute::Every { .. } if kind.layer().is_some() && !layers.is_empty() => {
-            // Dense and MoE layers of a chunk are taken in proportion.
+            // Dense and MoE layers of a chunk are counted proportionally.
             let all = layers.end.saturating_sub(layers.start);
             number(times) * number(recompute.whole_layers(layers)) / number(all)
         }
@@ -161,7 +163,7 @@ pub(crate) fn recomputed_layers(
     }
 }
 
-/// The part of `work` that selective recomputation does once more in the backward pass.
+/// The share of `work` that selective recomputation repeats in the backward pass.
 pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f64 {
     let Recompute::Selective(modules) = &recipe.recompute else { return 0.0 };
     if recipe.software.semantics().keeps_every_second_product {
@@ -171,8 +173,8 @@ pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f
     if work.modules().iter().any(named) { 1.0 } else { 0.0 }
 }
 
-/// torchtitan's selective checkpointing keeps attention and every second product of a layer and repeats
-/// the rest (`torchtitan/distributed/activation_checkpoint.py`).
+/// torchtitan's selective checkpointing saves attention and every second product of a layer and recomputes the rest
+/// (`torchtitan/distributed/activation_checkpoint.py`).
 fn operator_level(work: &Work) -> f64 {
     match work {
         Work::Matmul(matmul) if matmul.kind.has_weight() => 0.5,
@@ -192,8 +194,8 @@ fn megatron(plan: &Plan) -> Flops {
     let count = |asked: &dyn Fn(LayerKind) -> bool| {
         number(model.count_layers(asked)) + if asked(last) { depths } else { 0.0 }
     };
-    let dense = count(&|kind| kind.feed_forward == FeedForward::Dense);
-    let moe = count(&|kind| kind.feed_forward == FeedForward::Moe);
+    let dense = count(&|kind| kind.feed_forward.is_dense());
+    let moe = count(&|kind| kind.feed_forward.is_routed());
     let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
     let attention = megatron_attention(model, plan.attended_length()) * count(&|kind| kind.mixer.attends())
         + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
@@ -217,7 +219,7 @@ fn megatron_experts(model: &Model, gate: f64) -> f64 {
     routed + shared
 }
 
-/// Multiply-adds of one attention block per token, the causal half of its core.
+/// Multiply-adds of one attention block per token, with its core halved by causality.
 fn megatron_attention(model: &Model, attended: u64) -> f64 {
     let [h, s, heads] = [model.hidden_size, attended, model.num_attention_heads].map(number);
     let Some(latent) = &model.latent else {
@@ -236,7 +238,7 @@ fn megatron_attention(model: &Model, attended: u64) -> f64 {
     queries + pairs + heads * value * h + s * heads * (query + value) / 2.0
 }
 
-/// Narayanan's closed form, where its assumptions hold.
+/// Narayanan's closed form, if its assumptions hold.
 fn narayanan(plan: &Plan) -> Option<Flops> {
     let model = plan.model();
     let plain = model.activation == Activation::Gelu
@@ -246,7 +248,7 @@ fn narayanan(plan: &Plan) -> Option<Flops> {
         && model.num_query_groups == model.num_attention_heads
         && model.ffn_hidden_size == 4 * model.hidden_size
         && model.kv_channels * model.num_attention_heads == model.hidden_size;
-    // The paper's 96 counts the forward pass twice: it holds under full recomputation only.
+    // The paper's 96 counts the forward pass twice, so it only holds under full recomputation.
     let full = matches!(plan.recipe().recompute, Recompute::Uniform { .. });
     (plain && full).then(|| {
         let [h, s, l, v] =

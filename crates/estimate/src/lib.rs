@@ -1,5 +1,5 @@
-//! What a plan needs and does: parameters, memory. Each estimate folds over the anatomy's operators and none
-//! of them matches on layer kinds; each takes a `&Plan` and cannot fail.
+//! What a plan needs and does: parameters, memory, FLOPs, traffic, time. Each estimate folds over the anatomy's
+//! operators and never matches on layer kinds; each takes a `&Plan` and cannot fail.
 
 pub mod collective;
 pub mod compute;

@@ -23,7 +23,7 @@ impl AccountCounts {
         self.0.iter().copied().sum()
     }
 
-    /// Accounts with their parameters, in the report's order; that of a vision tower where there is one.
+    /// Accounts with their parameters, in the report's order; the vision tower's only if there is one.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Count)> + '_ {
         let all = Account::ALL.iter().copied().map(|account| (account, self.get(account)));
         all.filter(|(account, count)| *account != Account::VisionTower || *count > Count::ZERO)
@@ -37,32 +37,32 @@ impl AccountCounts {
 /// Parameters of the model and of each distinct shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// The whole, unsharded model; a tied output layer counts once.
+    /// The full, unsharded model; a tied output layer counts once.
     pub total: Count,
-    /// Those that one token meets: experts that are not selected do not count, nor does a vision tower.
+    /// Those that one token passes through: unselected experts do not count, nor does a vision tower.
     pub active_per_token: Count,
-    /// Those that train: all of them, or what is not frozen and what adapters add.
+    /// Trainable ones: all of them, or those that are not frozen plus those of adapters.
     pub trained: Count,
     /// The unsharded model by account.
     pub accounts: AccountCounts,
-    /// One per pipeline rank. Tensor and expert ranks of a stage hold equal counts; rank 0 stands for them.
+    /// One per pipeline rank. Tensor and expert ranks of a stage hold equal counts; rank 0 represents them.
     pub ranks: Vec<RankParameters>,
 }
 
-/// What a training process on one rank counts.
+/// The parameters that a training process on one rank would count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankParameters {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// Tensor rank that stands for all equal ones.
+    /// Tensor rank that represents all equal ones.
     pub tensor_rank: u64,
-    /// Expert rank that stands for all equal ones.
+    /// Expert rank that represents all equal ones.
     pub expert_rank: u64,
-    /// All parameters of the rank, adapters too.
+    /// All parameters of the rank, including adapters.
     pub count: Count,
-    /// Those of them that train.
+    /// The trainable ones among them.
     pub trained: Count,
-    /// Those that train and whose gradient is reduced over the expert data-parallel group.
+    /// Trainable ones whose gradient is reduced over the expert data-parallel group.
     pub expert_trained: Count,
     /// Those whose gradient is reduced over the expert data-parallel group.
     pub expert_count: Count,
@@ -83,7 +83,7 @@ impl RankParameters {
         Count::new(self.count.get().saturating_sub(self.trained.get()))
     }
 
-    /// Those of them that train.
+    /// The trainable ones of [`Self::dense_count`].
     #[must_use]
     pub fn dense_trained(&self) -> Count {
         Count::new(self.trained.get().saturating_sub(self.expert_trained.get()))
@@ -103,7 +103,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
     }
     let mut trained = Count::ZERO;
     for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, [times, trains]| {
-        // A copy (a tied output layer on another stage) is memory there, and no further parameter of the model.
+        // A copy (a tied output layer on another stage) takes memory there but is not another parameter of the model.
         if weight.copy {
             return;
         }
@@ -121,12 +121,12 @@ pub fn parameters(plan: &Plan) -> Parameters {
     Parameters { total, active_per_token, trained, accounts, ranks }
 }
 
-/// The parameters of one section on a rank, the same wherever it stands.
+/// The parameters of one section on a rank, the same wherever the section is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SectionParameters {
     accounts: AccountCounts,
     expert: Count,
-    /// Those that train where the section does, and of them those of routed experts.
+    /// The trainable ones if the section trains, and those of routed experts among them.
     trains: Count,
     expert_trains: Count,
 }
@@ -151,7 +151,7 @@ impl SectionParameters {
     }
 }
 
-/// The parameters of one stage's rank; `known` takes and gives those of one section of each kind.
+/// The parameters of a rank of one stage, reusing and extending the sections in `known`.
 #[must_use]
 pub(super) fn rank_parameters(
     x: &Symbols<'_>,
@@ -174,7 +174,7 @@ pub(super) fn rank_parameters(
                     one
                 }
             };
-            // Of so many sections of a kind those in front of the first that trains are frozen.
+            // Among the sections of a kind, those before the first trainable one are frozen.
             let trains = times.saturating_sub(frozen);
             for (account, count) in one.accounts.iter() {
                 breakdown.add(account, count * times);
@@ -205,7 +205,7 @@ fn for_each_weight(
     for chunk in chunks {
         let frozen = frozen_counts(x, chunk);
         for section in sections(x, chunk) {
-            // Of so many sections of a kind those in front of the first that trains are frozen.
+            // Among the sections of a kind, those before the first trainable one are frozen.
             let trains = section.times.saturating_sub(frozen[section.kind.index()]);
             for weight in section.weights(x) {
                 visit(&weight, [section.times, trains]);
@@ -214,8 +214,8 @@ fn for_each_weight(
     }
 }
 
-/// How many of a weight's `count` parameters a token does not meet: all of a vision tower's, and of experts those that are
-/// not selected.
+/// How many of a weight's `count` parameters a token does not pass through: all of a vision tower's, and those of
+/// experts that are not selected.
 fn unmet(plan: &Plan, weight: &Weight, count: Count) -> Count {
     if weight.part == WeightPart::VisionTower {
         return count;

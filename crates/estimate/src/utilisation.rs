@@ -1,5 +1,5 @@
-//! Every matrix product of the model before and after sharding: its sizes, arithmetic intensity against
-//! the accelerator's ridge, tile and wave quantization, and in plain words where sharding hurts it.
+//! Every matrix product of the model before and after sharding: its sizes, arithmetic intensity against the
+//! accelerator's ridge, tile and wave quantization, and in plain words where sharding hurts it.
 
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use shardscope_operators::{Matmul, Symbols, Work, sections_of, work_of};
 use shardscope_plan::{AttentionKernel, Plan};
 use shardscope_units::{Bytes, Flops, decimal};
 
-/// Sharding is to blame when it costs more than this share of the product's own efficiency.
+/// Sharding is blamed if it costs more than this share of the product's own efficiency.
 const NOTICEABLE_LOSS: f64 = 0.10;
-/// Share of places in the waves below which the waves are to blame.
+/// Waves are blamed if less than this share of their slots is filled.
 const GOOD_FILL: f64 = 0.85;
 
-/// One matrix product, forward, of one micro-batch.
+/// One forward matrix product of one micro-batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Utilisation {
     /// Short name, for example `linear_fc1`.
@@ -26,23 +26,23 @@ pub struct Utilisation {
     pub sharded: Sizes,
     /// FLOPs on one rank.
     pub flops: Flops,
-    /// Operands and result on one rank, moved once.
+    /// Bytes for moving operands and result once, on one rank.
     pub bytes: Bytes,
     /// FLOPs per byte.
     pub intensity: f64,
-    /// FLOPs per byte from which on the accelerator's arithmetic, not its memory, is the limit.
+    /// FLOPs per byte above which the accelerator's arithmetic, not its memory, is the limit.
     pub ridge: f64,
     /// Share of the dense peak without sharding.
     pub full_efficiency: f64,
     /// Share of the dense peak on one rank.
     pub efficiency: f64,
-    /// Share of the output tiles' area that is inside the result.
+    /// Share of the output tiles' area that lies inside the result.
     pub tile_fill: f64,
-    /// Share of the multiprocessors' places in the waves of tiles that are filled.
+    /// Share of the multiprocessor slots in the waves of tiles that are filled.
     pub wave_fill: f64,
     /// What limits it.
     pub bound: Bound,
-    /// What is wrong with it, worst first; empty when nothing is.
+    /// What is wrong with it, worst first; empty if nothing is.
     pub remarks: Vec<Remark>,
 }
 
@@ -62,7 +62,7 @@ pub struct Sizes {
 /// Why a product is slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Remark {
-    /// Tensor cores take operands in runs of 16 bytes; `size` of dimension `name` breaks them.
+    /// Tensor cores read operands in runs of 16 bytes; `size` of dimension `name` breaks them.
     Misaligned {
         /// `m`, `n` or `k`.
         name: &'static str,
@@ -71,14 +71,14 @@ pub enum Remark {
         /// What it should be a multiple of.
         multiple: u64,
     },
-    /// More time moving than multiplying.
+    /// It takes longer to move the data than to multiply.
     MemoryBound {
         /// FLOPs per byte.
         intensity: f64,
-        /// What the accelerator needs.
+        /// The intensity that the accelerator needs.
         ridge: f64,
     },
-    /// Fewer tiles than multiprocessors, or a last wave that is nearly empty.
+    /// Fewer tiles than multiprocessors, or a nearly empty last wave.
     EmptyWave {
         /// Tiles of the result.
         tiles: u64,
@@ -87,12 +87,12 @@ pub enum Remark {
         /// Waves.
         waves: u64,
     },
-    /// Tiles that reach over the edge of the result.
+    /// Tiles that extend past the edge of the result.
     EdgeTiles {
-        /// Share of their area inside.
+        /// Share of their area that lies inside.
         fill: f64,
     },
-    /// Slower for being cut.
+    /// Slower because it is sharded.
     Sharding {
         /// Share of peak without sharding.
         before: f64,
@@ -136,7 +136,7 @@ impl Remark {
 }
 
 impl Utilisation {
-    /// The remarks as one text; none when there is nothing to say.
+    /// The remarks as one text; none if there are no remarks.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let mut note = String::new();
@@ -185,7 +185,7 @@ fn judge(device: &Device, x: &Symbols<'_>, matmul: &Matmul, stage: u64) -> Utili
     let peak = if sharded.low { device.low_peak } else { device.peak };
     let fused = !matmul.kind.has_weight() && x.recipe().attention_kernel != AttentionKernel::Unfused;
     let (efficiency, full_efficiency) = if fused {
-        // Inside a fused kernel the product has no operands in memory: its speed is the kernel's.
+        // Inside a fused kernel the product has no operands in memory, so its speed is the kernel's.
         let share = |matmul: &Matmul| {
             let useful = matmul.flops().get() * matmul.share;
             useful / device.fused_forward(matmul).get() / device.peak.get()

@@ -1,15 +1,15 @@
-//! What the YAML of `accelerate config` says of a plan: machines, precision, DeepSpeed or FSDP. The model, the batch and what
-//! trains stay in the words of the program it launches.
+//! What the YAML of `accelerate config` states about a plan: machines, precision, DeepSpeed or FSDP. The model, the
+//! batch and what trains remain options of the program that it launches.
 
 use crate::named::model_name;
 use crate::round::{Exported, unsaid, written};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
-/// The name that the command of [`accelerate_yaml`] gives its file.
+/// The name that the command of [`accelerate_yaml`] gives to its file.
 pub const ACCELERATE_FILE: &str = "accelerate.yaml";
 
-/// Settings that options of a trainer say, as `transformers/training_args.py`, PEFT and TRL call them.
+/// Settings that trainer options state, as `transformers/training_args.py`, PEFT and TRL call them.
 const OPTIONS: [(&str, Field); 11] = [
     ("per_device_train_batch_size", Field::MicroBatchSize),
     ("gradient_accumulation_steps", Field::NumMicroBatches),
@@ -24,7 +24,7 @@ const OPTIONS: [(&str, Field); 11] = [
     ("experts_implementation", Field::ExpertsImplementation),
 ];
 
-/// Switches of the same.
+/// The same for switches.
 const SWITCHES: [(&str, Field); 8] = [
     ("bf16", Field::Bf16),
     ("fp16", Field::Fp16),
@@ -36,7 +36,7 @@ const SWITCHES: [(&str, Field); 8] = [
     ("use_bnb_nested_quant", Field::DoubleQuantization),
 ];
 
-/// The command that takes the file of [`accelerate_yaml`], with the words of a trainer for what the file does not say.
+/// The command for the file of [`accelerate_yaml`], with trainer options for what the file does not state.
 #[must_use]
 pub fn accelerate_command(resolution: &Resolution) -> String {
     let value = |field| written(resolution, field);
@@ -62,7 +62,7 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             Field::LoraRank | Field::LoraAlpha | Field::LoraDropout => adapters,
             _ => true,
         };
-        // TRL is told by its word for the length, and takes metrics that other trainers do not.
+        // TRL is recognised by its option for the length, and computes metrics that other trainers do not.
         let of_trl = value(Field::PreferenceLogits) == "own" || option != "max_length";
         let foreach = value(Field::OptimizerForeach) == "true";
         if wanted {
@@ -88,7 +88,7 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
     command
 }
 
-/// The optimizers that Megatron-LM's names stand for, as the Trainer calls them.
+/// The optimizers that Megatron-LM's names refer to, by the Trainer's names.
 fn optimizer(value: &str, foreach: bool) -> String {
     match value {
         "adam" if foreach => "adamw_torch".to_owned(),
@@ -97,7 +97,8 @@ fn optimizer(value: &str, foreach: bool) -> String {
     }
 }
 
-/// accelerate's file of the plan, its command in the first line. Both are read again together: what they do not say is named.
+/// accelerate's file for the plan, with its command in the first line. Both are read back together, and what they
+/// cannot express is named.
 #[must_use]
 pub fn accelerate_yaml(resolution: &Resolution) -> Exported {
     let command = accelerate_command(resolution);

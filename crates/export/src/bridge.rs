@@ -6,7 +6,7 @@ use crate::round::{Exported, write};
 use shardscope_launch::{Resolution, megatron};
 use shardscope_plan::Field;
 
-/// Settings under other keys than `model.` and their own name.
+/// Settings whose keys are not `model.` plus their own name.
 const KEYS: &[(Field, &str)] = &[
     (Field::NumExperts, "model.num_moe_experts"),
     (Field::DecoderFirstPipelineNumLayers, "model.num_layers_in_first_pipeline_stage"),
@@ -40,7 +40,7 @@ const KEYS: &[(Field, &str)] = &[
     (Field::AttentionKernel, "model.attention_backend"),
 ];
 
-/// Settings that such a file has no key for, or that another of its keys says.
+/// Settings for which such a file has no key, or which another of its keys implies.
 const NONE: &[Field] = &[
     Field::GroupQueryAttention,
     Field::Accelerator,
@@ -68,7 +68,7 @@ pub(crate) fn spell_words(field: Field, value: &str) -> Option<String> {
     spell(field, value).map(|words| quoted_all(&words))
 }
 
-/// What a setting with this value is said by, where that is not a key and the value; nothing where it cannot be said.
+/// How a setting with this value is written if not as key and value; empty if it cannot be expressed.
 const SAID: &[(Field, &str, &[&str])] = &[
     (Field::Swiglu, "true", &["model.gated_linear_unit=true", "model.activation_func=silu"]),
     (Field::QuickGeglu, "true", &["model.gated_linear_unit=true", "model.activation_func=gelu"]),
@@ -91,7 +91,7 @@ fn spell(field: Field, value: &str) -> Option<Vec<String>> {
     }
     let mut word = match KEYS.iter().find(|(known, _)| *known == field) {
         Some((_, key)) => (*key).to_owned(),
-        // What Megatron has no option for is no setting of its configuration either.
+        // If Megatron has no option for it, it is not a setting of its configuration either.
         None if megatron::flags_of(field.name()).is_empty() => return None,
         None => format!("model.{}", field.name()),
     };
@@ -107,7 +107,7 @@ fn listed(field: Field, value: &str) -> String {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
         _ if field == Field::WindowSize => format!("[{value}]"),
-        // Which release of flash-attn is installed decides.
+        // The installed flash-attn release decides.
         _ if field == Field::AttentionKernel && matches!(value, "flash3" | "flash4") => "flash".to_owned(),
         _ => value.to_owned(),
     }

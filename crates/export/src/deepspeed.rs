@@ -1,12 +1,13 @@
-//! What DeepSpeed's JSON says of a plan. The model's shape and the layout stay on the command line.
+//! What DeepSpeed's JSON states about a plan. The model's shape and the layout stay on the command line.
 
 use crate::megatron::megatron_command;
 use crate::round::{Exported, unsaid, written};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
-/// DeepSpeed's configuration of the plan, to lie beside its command. Both are read again together: what they do not say is
-/// named. Stage 0 is among it with bf16, whose optimizer always shards its states, and so is every plan of other software.
+/// DeepSpeed's configuration for the plan, to go with its command. Both are read back together, and what they cannot
+/// express is named. That includes stage 0 with bf16, whose optimizer always shards its states, and every plan for
+/// other software.
 #[must_use]
 pub fn deepspeed_json(resolution: &Resolution) -> Exported {
     let text = json(resolution);

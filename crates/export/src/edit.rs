@@ -1,6 +1,6 @@
-//! The pasted texts with a setting changed: in place where it stands, else added beside the others in
-//! the same style. Every try is read again; it counts if the setting then has the value and nothing
-//! else that the texts state has changed.
+//! The pasted texts with a setting changed: in place if it is stated, otherwise added next to the others in the same
+//! style. Every attempt is read back; it is accepted if the setting then has the value and nothing else that the
+//! texts state has changed.
 
 use crate::place::{Change, added, in_place};
 use crate::round::written;
@@ -81,7 +81,7 @@ fn resolved(source: &Source, environment: &Environment) -> Resolution {
     read(&Request { source, environment, overrides: &[] })
 }
 
-/// Whether everything else that the texts state is as it was.
+/// Whether everything else that the texts state is unchanged.
 fn undisturbed(before: &Resolution, after: &Resolution, changed: Field) -> bool {
     let stated = |field: &Field| {
         let origin = before.setting(*field).map(|setting| setting.origin);

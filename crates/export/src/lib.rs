@@ -1,6 +1,6 @@
-//! Settings written out again: the script back with values changed in place, and the same plan as a
-//! Megatron-LM command, as Megatron-Bridge's overrides, as DeepSpeed's JSON, torchtitan's TOML and accelerate's YAML. What is written is read
-//! again before it is given out, so it says what it should.
+//! Writing settings: the script with values changed in place, and the same plan as a Megatron-LM command, as
+//! Megatron-Bridge's overrides, as DeepSpeed's JSON, torchtitan's TOML and accelerate's YAML. The output is read back
+//! before it is returned, to verify it.
 
 mod accelerate;
 mod bridge;

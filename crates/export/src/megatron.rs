@@ -23,7 +23,7 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
     let legacy = matches!(software.as_str(), "megatron_legacy" | "megatron_deepspeed");
     let written_out = !written(resolution, Field::PipelineModelParallelLayout).is_empty();
     let spell = |field: Field, value: &str| match field {
-        // Stages written out say how many chunks there are, and `arguments.py` refuses both.
+        // Explicitly listed stages determine how many chunks there are, and `arguments.py` refuses both.
         Field::VirtualPipelineModelParallelSize if written_out => None,
         Field::ZeroStage if software == "megatron_deepspeed" => Some(format!("--zero-stage {value}")),
         Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
@@ -62,7 +62,7 @@ pub(crate) fn lay(head: &str, said: &[(Field, String)]) -> String {
     text
 }
 
-/// Words as the shell needs them.
+/// Words quoted for the shell.
 pub(crate) fn quoted_all(words: &[String]) -> String {
     let mut line = String::new();
     for word in words {
@@ -74,7 +74,7 @@ pub(crate) fn quoted_all(words: &[String]) -> String {
     line
 }
 
-/// A word as the shell needs it.
+/// A word quoted for the shell.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {

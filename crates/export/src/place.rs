@@ -6,13 +6,12 @@ use crate::round::written;
 use shardscope_launch::formats::is_setting;
 use shardscope_launch::{Origin, Resolution, megatron};
 use shardscope_plan::{Field, ValueKind};
-use shardscope_sorting::sort_by;
 use shardscope_source::{Source, Span};
 
-/// Most settings beside which an addition is tried.
+/// Maximum number of settings next to which an addition is tried.
 const ANCHORS: usize = 6;
 
-/// What names data and its tokenizer, which scripts keep in a group of arguments of its own (`DATA_ARGS`).
+/// Settings that name data and its tokenizer, which scripts keep in a separate group of arguments (`DATA_ARGS`).
 const OF_DATA: [Field; 3] = [Field::TokenizerType, Field::TokenizerModel, Field::VocabFile];
 
 /// A piece of a file to be replaced.
@@ -45,14 +44,14 @@ pub(crate) fn in_place(source: &Source, now: &Resolution, field: Field, value: &
     changes
 }
 
-/// A switch taken out: its whole line where nothing else stands on it, else the word with the blanks before it.
+/// Removes a switch: the whole line if nothing else is on it, otherwise the word and the blanks before it.
 fn without(source: &Source, file: usize, span: Span) -> Change {
     let place = Anchor::at(source, file, span);
     let (line, word) =
         (place.of_line(), place.text.get(span.start as usize..span.end as usize).unwrap_or(""));
     let before = place.text.get(..place.line.start as usize).unwrap_or("");
     let goes_on = line.trim_end().ends_with('\\');
-    // A line that ends a command keeps its line end, for the backslash before it.
+    // A line that ends a command keeps its newline because of the backslash before it.
     let alone = line.trim().trim_end_matches('\\').trim_end() == word
         && (goes_on || !before.trim_end().ends_with('\\'));
     let span = if alone {
@@ -64,18 +63,18 @@ fn without(source: &Source, file: usize, span: Span) -> Change {
     Change { file, span, text: String::new() }
 }
 
-/// Words that some formats have their own for.
+/// Words for which some formats have their own.
 const OTHER_WORDS: [(&str, &str); 4] =
     [("RMSNorm", "rmsnorm"), ("LayerNorm", "layernorm"), ("rope", "rotary"), ("learned_absolute", "learned")];
 
-/// A value in the ways a format may write it, after the manner of the old one.
+/// The ways in which a format may write a value, in the style of the old one.
 fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
-    // What a shell would run, and what ends a quotation, is written nowhere: a value may come from a stranger's link.
+    // Never write anything that a shell would run or that ends a quotation: a value may come from a stranger's link.
     if value.contains(['$', '`', '\\', '"', '\'', '\n', '\r', ';', '&', '<', '>', '#']) {
         return Vec::new();
     }
     let bare = old.trim_matches(['"', '\'']);
-    // Outside of quotes more than plain words are quoted.
+    // Outside of quotes, anything but plain words gets quoted.
     let quoted = quoted_all(&[value.to_owned()]);
     let value = if bare == old && matches!(field.kind(), ValueKind::Text) { quoted.as_str() } else { value };
     let mut spelled = Vec::new();
@@ -118,7 +117,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
     spelled
 }
 
-/// Ways to add a setting beside others that the texts state, the last ones first, and behind them those of the data.
+/// Ways to add a setting next to others that the texts state, the last ones first, and the data settings after them.
 pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
     let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
@@ -131,7 +130,7 @@ pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str
             anchors.push((of_data, span));
         }
     }
-    sort_by(&mut anchors, |one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
+    anchors.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
     let mut changes = Vec::new();
     for (_, anchor) in anchors.into_iter().take(ANCHORS) {
         let Some((file, span)) = local(source, anchor) else { continue };
@@ -144,12 +143,12 @@ pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str
     changes
 }
 
-/// A stated setting beside which another may be added.
+/// A stated setting next to which another may be added.
 struct Anchor<'a> {
     file: usize,
     text: &'a str,
     span: Span,
-    /// The line it stands on, without its line end.
+    /// Its line, without the newline.
     line: Span,
 }
 
@@ -180,7 +179,7 @@ impl<'a> Anchor<'a> {
         Change { file: self.file, span: Span::new(at, at), text }
     }
 
-    /// Words of a command: on a line of their own after the manner of this one, else right behind it.
+    /// Words of a command: on a separate line in the style of this one, otherwise directly after it.
     fn option(&self, words: &str, changes: &mut Vec<Change>) {
         let line = self.of_line().trim_end();
         let own = line.trim_start().starts_with("--")
@@ -196,7 +195,7 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// A key of a settings file on a line of its own, after the manner of this one.
+    /// A key of a settings file on a separate line, in the style of this one.
     fn key(&self, field: Field, value: &str) -> Option<Change> {
         let line = self.of_line().trim_end();
         let (key, rest) = line.trim_start().split_once(':')?;
@@ -212,7 +211,7 @@ impl<'a> Anchor<'a> {
         let code = line.split(" #").next().unwrap_or(line).trim_end();
         let (before, after) = match (key.starts_with('"'), code.ends_with(',')) {
             (true, true) => ("", ","),
-            // The last entry of a map gets its comma, which a remark would swallow.
+            // The last entry of a map gets a comma, which a trailing comment would swallow.
             (true, false) if code.len() == line.len() => (",", ""),
             (true, false) => return None,
             (false, _) => ("", ""),

@@ -1,13 +1,12 @@
-//! Writing, reading what was written, and writing what it lacks, until both say the same.
+//! Writes settings, reads the result back, and adds what is missing until both agree.
 
 use serde::{Deserialize, Serialize};
 use shardscope_bash::Environment;
 use shardscope_launch::{Origin, Request, Resolution, read};
 use shardscope_plan::{Field, Marks};
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Source;
 
-/// Most times a text is read and added to.
+/// Maximum number of rounds.
 const ROUNDS: usize = 4;
 
 /// A plan written out.
@@ -15,11 +14,11 @@ const ROUNDS: usize = 4;
 pub struct Exported {
     /// The text.
     pub text: String,
-    /// Settings that it cannot say, and reading it gives otherwise.
+    /// Settings that it cannot express, so that reading it back gives different values.
     pub unsaid: Vec<Field>,
 }
 
-/// What follows from other settings, or is said by another setting of the list.
+/// Settings that follow from others, or that another setting of the list expresses.
 const FOLLOWS: [Field; 24] = [
     Field::WorldSize,
     Field::NumNodes,
@@ -43,17 +42,17 @@ const FOLLOWS: [Field; 24] = [
     Field::UseCheckpointArgs,
     Field::NumVirtualStagesPerPipelineRank,
     Field::NumLayersPerVirtualPipelineStage,
-    // What the reader says of the verdict is no part of a command.
+    // The reader's choices about the verdict are not part of a command.
     Field::Without,
     Field::NotRead,
 ];
 
-/// How one setting is said; none when it cannot be.
+/// How one setting is written; `None` if it cannot be expressed.
 pub(super) type Spell<'a> = &'a dyn Fn(Field, &str) -> Option<String>;
-/// How the settings said are laid out as a text.
+/// How the written settings are laid out as a text.
 pub(super) type Lay<'a> = &'a dyn Fn(&[(Field, String)]) -> String;
 
-/// Writes a resolution as words, each setting by `spell`, the whole laid out by `lay`.
+/// Writes a resolution as words, each setting through `spell`, with the text laid out by `lay`.
 pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Exported {
     let stated = |field: &Field| {
         let origin = target.setting(*field).map(|setting| setting.origin);
@@ -78,8 +77,8 @@ pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
     Exported { text, unsaid }
 }
 
-/// The settings that `files` say otherwise than the plan of `target`; none where they make the identical plan. Where no setting
-/// tells the two apart, the software does: what its readers assume of a plan stands in none.
+/// The settings in which `files` differ from the plan of `target`; empty if they give the identical plan. If no
+/// setting distinguishes the two, the software does: what its readers assume about a plan is in no setting.
 pub(crate) fn unsaid(target: &Resolution, files: &[(&str, &str)]) -> Vec<Field> {
     let now = again(target, files);
     if same_plan(target, &now) {
@@ -89,7 +88,7 @@ pub(crate) fn unsaid(target: &Resolution, files: &[(&str, &str)]) -> Vec<Field> 
     if differing.is_empty() { vec![Field::Software] } else { differing }
 }
 
-/// Whether both make one plan, whatever their readers marked it with.
+/// Whether both give the same plan, apart from the marks of their readers.
 fn same_plan(target: &Resolution, now: &Resolution) -> bool {
     now.plan.as_ref().zip(target.plan.as_ref()).is_some_and(|(now, wanted)| {
         now.clone().marked(Marks::default()) == wanted.clone().marked(Marks::default())
@@ -104,23 +103,23 @@ fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec
             said.push((field, words));
         }
     }
-    sort_by_key(said, |(field, _)| field.index());
+    said.sort_by_key(|(field, _)| field.index());
     said.len() - before
 }
 
-/// A setting's value as text; empty when it has none.
+/// A setting's value as text; empty if it has none.
 pub(crate) fn written(resolution: &Resolution, field: Field) -> String {
     resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
 }
 
-/// What texts come to on the machine of the target.
+/// What texts resolve to on the target's machine.
 fn again(target: &Resolution, files: &[(&str, &str)]) -> Resolution {
     let overrides = [(Field::Accelerator.name().to_owned(), written(target, Field::Accelerator))];
     let (source, environment) = (Source::from_files(files.iter().copied()), Environment::default());
     read(&Request { source: &source, environment: &environment, overrides: &overrides })
 }
 
-/// Settings in which two resolutions differ, but for those that follow from others.
+/// Settings in which two resolutions differ, except those that follow from others.
 fn differing(target: &Resolution, now: &Resolution) -> Vec<Field> {
     let differs = |field: &Field| written(target, *field) != written(now, *field);
     Field::ALL.iter().copied().filter(|field| !FOLLOWS.contains(field) && differs(field)).collect()

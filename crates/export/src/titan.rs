@@ -1,4 +1,5 @@
-//! What torchtitan's TOML says of a plan. Keys: `torchtitan/config/job_config.py` of January 2026, as its reader takes them.
+//! What torchtitan's TOML states about a plan. Keys: `torchtitan/config/job_config.py` of January 2026, as its reader
+//! accepts them.
 
 use crate::megatron::launch;
 use crate::named::is_shape;
@@ -38,14 +39,14 @@ const SCHEDULES: [(&str, u64, &str); 6] = [
 /// The name that the command of [`torchtitan_toml`] gives its file.
 pub const TITAN_FILE: &str = "train.toml";
 
-/// The command that takes the file of [`torchtitan_toml`]: the machines stand in it alone.
+/// The command that takes the file of [`torchtitan_toml`]: only the command states the machines.
 #[must_use]
 pub fn torchtitan_command(resolution: &Resolution) -> String {
     format!("{} --job.config_file {TITAN_FILE}", launch(resolution, "-m torchtitan.train"))
 }
 
-/// torchtitan's TOML of the plan, its command in the first line. Both are read again together: what they do not say is named, as
-/// a shape is that torchtitan has no flavor of.
+/// torchtitan's TOML for the plan, with its command in the first line. Both are read back together, and what they
+/// cannot express is named, such as a shape for which torchtitan has no flavor.
 #[must_use]
 pub fn torchtitan_toml(resolution: &Resolution) -> Exported {
     let command = torchtitan_command(resolution);
@@ -54,7 +55,7 @@ pub fn torchtitan_toml(resolution: &Resolution) -> Exported {
     Exported { text, unsaid }
 }
 
-/// A table of the file, left out where it has no keys.
+/// A table of the file, omitted if it has no keys.
 struct Table {
     name: &'static str,
     lines: String,

@@ -1,5 +1,5 @@
-//! Every fixture that makes a plan, written out by every export: what is read back is the identical plan, or the export names
-//! what it cannot say.
+//! Every fixture that makes a plan, written by every export: what is read back is the identical plan, or the export
+//! names what it cannot express.
 #![allow(clippy::expect_used)]
 
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn resolved(files: &[(String, String)], overrides: &[(String, String)]) -> Resol
     read(&Request { source: &source, environment: &Environment::default(), overrides })
 }
 
-/// The plan without what the reader said of it.
+/// The plan without the reader's marks.
 fn bare(resolution: &Resolution) -> Option<Plan> {
     resolution.plan.clone().map(|plan| plan.marked(Marks::default()))
 }
@@ -71,7 +71,7 @@ fn every_fixture_reads_back_equal_or_is_told_not_to() {
         let target = resolved(&files, &[]);
         let Some(wanted) = bare(&target) else { continue };
         let command = megatron_command(&target);
-        // DeepSpeed's file lies beside a command, which says the model and the layout.
+        // DeepSpeed's file goes with a command, which states the model and the layout.
         let beside = ("run.sh".to_owned(), command.text.clone());
         let launched = |command: String| vec![("run.sh".to_owned(), command)];
         let titan = launched(torchtitan_command(&target));
@@ -87,7 +87,7 @@ fn every_fixture_reads_back_equal_or_is_told_not_to() {
             written += 1;
             files.push((file.to_owned(), exported.text.clone()));
             let again = resolved(&files, &machine(&target));
-            // What an export writes its own reader knows.
+            // The format's own reader knows everything that an export writes.
             let names = again.setting(Field::NotRead).map(|names| names.value.written());
             if let Some(names) = names.filter(|names| !names.is_empty()) {
                 let _ = writeln!(unread, "{export} of {name}: {names}");
@@ -128,7 +128,7 @@ fn mixers_are_read_back_equal() {
     }
 }
 
-/// What a reader says of the machine or of the verdict is no part of a framework's configuration.
+/// The reader's settings for the machine or the verdict are not part of a framework's configuration.
 #[test]
 fn settings_of_its_own_are_written_nowhere() {
     let flags = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 \
@@ -143,7 +143,7 @@ fn settings_of_its_own_are_written_nowhere() {
     }
 }
 
-/// A value other than the usual one for every kind of setting.
+/// An unusual value for every kind of setting.
 fn other(field: Field) -> Vec<String> {
     use shardscope_plan::ValueKind;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -157,7 +157,8 @@ fn other(field: Field) -> Vec<String> {
     }
 }
 
-/// Each setting alone beside a plan, in both families of commands: whatever is written its own reader knows.
+/// Each setting added individually to a plan, in both families of commands: the format's own reader knows whatever is
+/// written.
 #[test]
 fn every_setting_that_is_written_is_known_again() {
     let flags = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 \
@@ -185,7 +186,7 @@ fn every_setting_that_is_written_is_known_again() {
     assert!(unread.is_empty(), "{unread}");
 }
 
-/// A run of Megatron's CI in short: modules whose saved tensors go to the host.
+/// A run of Megatron's CI in short: modules whose saved tensors are offloaded.
 #[test]
 fn offloaded_modules_are_written_back() {
     let script = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 \
@@ -222,7 +223,7 @@ fn case(name: &str) -> (Files, Vec<(String, String)>) {
     (files, answers)
 }
 
-/// What torchtitan and Hugging Face's trainers run, their own files say whole.
+/// Plans for torchtitan and Hugging Face's trainers can be expressed completely in their own files.
 #[test]
 fn torchtitan_and_accelerate_say_their_own_plans() {
     let script = |text: &str| (vec![("run.sh".to_owned(), text.to_owned())], Vec::new());
@@ -264,7 +265,8 @@ fn torchtitan_and_accelerate_say_their_own_plans() {
     }
 }
 
-/// What a file has no word for is named: Megatron-LM's shapes and optimizer in torchtitan, tensor parallelism in accelerate.
+/// What a file cannot express is named: Megatron-LM's shapes and optimizer in torchtitan, tensor parallelism in
+/// accelerate.
 #[test]
 fn what_torchtitan_and_accelerate_cannot_say_is_named() {
     let files = vec![(
@@ -283,7 +285,7 @@ fn what_torchtitan_and_accelerate_cannot_say_is_named() {
     assert!(!titan.unsaid.contains(&Field::TensorModelParallelSize), "{:?}", titan.unsaid);
 }
 
-/// Stages that a search writes out bring their chunks along; Megatron's `arguments.py` refuses both said at once.
+/// Explicit stages from a search determine their chunks; Megatron's `arguments.py` refuses both being stated.
 #[test]
 fn stages_written_out_are_a_command_without_their_number_of_chunks() {
     let line = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 14 --hidden-size 1024 --num-attention-heads 16 \

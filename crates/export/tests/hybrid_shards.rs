@@ -43,7 +43,7 @@ fn titan(parallelism: &str) -> String {
 
 const TITAN: &str = "torchrun --nnodes 4 --nproc_per_node 8 -m torchtitan.train --job.config_file train.toml";
 
-/// `parallel_dims.py`: -1 shards over what is left, and ranks of a sequence share too.
+/// `parallel_dims.py`: -1 shards over the remaining ranks, and context-parallel ranks shard too.
 #[test]
 fn torchtitan_replicates_what_its_other_ranks_share() {
     let of = |parallelism: &str| {
@@ -75,7 +75,7 @@ fn torchtitans_file_says_copies_again() {
     assert_eq!(groups(&again), (4, 8, DpSharding::Parameters), "{}", exported.text);
 }
 
-/// accelerate's file of both kinds of groups is read back as the plan it was written of.
+/// accelerate's file of both kinds of groups is read back as the plan it was written from.
 #[test]
 fn accelerates_file_says_groups_again() {
     for (version, more) in [
@@ -101,7 +101,7 @@ fn accelerates_file_says_groups_again() {
 const SFT: &str = "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path Qwen/Qwen3-8B --max_length 4096 \
      --per_device_train_batch_size 2 --bf16 true --attn_implementation flash_attention_2";
 
-/// FSDP1's strategies share within a node; FSDP2 has a mesh (`accelerate/parallelism_config.py:fsdp_dim_names`).
+/// FSDP1's strategies shard within a node; FSDP2 has a mesh (`accelerate/parallelism_config.py:fsdp_dim_names`).
 #[test]
 fn accelerates_files_say_groups_by_node_or_by_size() {
     let config = |version: u64, more: &str| {
@@ -133,7 +133,7 @@ fn accelerates_files_say_groups_by_node_or_by_size() {
     let name = "parallelism_config.parallelism_config_dp_replicate_size";
     stopped(&[("run.sh", SFT), ("fsdp.yaml", &config(2, &mesh(32, 1)))], name);
     stopped(&[("run.sh", SFT), ("fsdp.yaml", &config(1, &mesh(2, 16)))], name);
-    // The same as options of the launch, which were passed over.
+    // The same as options of the launch, which used to be ignored.
     let options = "--parallelism_config_dp_replicate_size 2 --parallelism_config_dp_shard_size 16 --use_parallelism_config";
     let file = config(2, "");
     let launched = SFT.replace("fsdp.yaml", &format!("fsdp.yaml --fsdp_version 2 --use_fsdp {options}"));
@@ -244,7 +244,7 @@ fn lingua_shares_within_groups_of_a_size() {
     );
 }
 
-/// `axolotl/utils/distributed.py:_get_parallel_config_kwargs`: FSDP2 alone has a mesh.
+/// `axolotl/utils/distributed.py:_get_parallel_config_kwargs`: only FSDP2 has a mesh.
 #[test]
 fn axolotl_has_copies_of_what_ranks_share() {
     let file = |version: u64, more: &str| {

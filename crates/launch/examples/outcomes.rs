@@ -1,8 +1,9 @@
-//! What comes of launch files, format by format: `cargo run -p shardscope-launch --example outcomes -- FOLDER [--each]`.
+//! The outcomes of launch files, format by format:
+//! `cargo run -p shardscope-launch --example outcomes -- FOLDER [--each]`.
 //!
-//! Every folder directly below FOLDER is a format; every file below it is read by itself. With `--update ROOT` the files of
-//! `tests/data/public_files.tsv` and `drawn_files.tsv` are read, which `tools/public-files` fetches to ROOT, and those tables and the
-//! guide's are written anew. The outcomes:
+//! Every folder directly below FOLDER is a format; every file below it is read by itself. With `--update ROOT` the
+//! files of `tests/data/public_files.tsv` and `drawn_files.tsv` are read, which `cargo xtask public-files` fetches to
+//! ROOT, and these tables and those of the guide are regenerated. The outcomes:
 //!
 //! | outcome | what it means |
 //! |---|---|
@@ -60,11 +61,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The lists of public files, each with the guide's table of it, whose rows count by the cell of that place.
+/// The lists of public files, each with its table in the guide and the column by whose cell rows are counted.
 const LISTS: [(&str, &str, usize); 2] =
     [("tests/data/public_files.tsv", "outcomes.tsv", 0), ("tests/data/drawn_files.tsv", "drawn.tsv", 5)];
 
-/// Writes the outcomes of the public files and the guide's tables of them.
+/// Writes the outcomes of the public files and the tables in the guide.
 fn update(root: &Path) -> ExitCode {
     let all = LISTS.iter().all(|(list, guide, by)| update_one(root, list, guide, *by));
     if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -125,7 +126,7 @@ fn line(format: &str, counts: [usize; OUTCOMES.len()]) {
     println!("| {format} | {} | {} |", counts.iter().sum::<usize>(), cells.join(" | "));
 }
 
-/// Every file below the folders of a folder, with the folder's name.
+/// Every file below the subfolders of a folder, with the subfolder's name.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut out = Vec::new();
     let mut open: Vec<(String, PathBuf)> = Vec::new();

@@ -1,9 +1,10 @@
 //! Writes the tables of recipes from checkouts of their frameworks:
-//! `cargo run -p shardscope-launch --example recipes -- bridge CHECKOUT > crates/launch/src/formats/recipes/bridge.tsv`,
+//! `cargo run -p shardscope-launch --example recipes -- bridge CHECKOUT > crates/formats/src/recipes/bridge.tsv`,
 //! `... -- torchtitan CHECKOUT > .../titan.tsv`.
 //!
-//! The first line names the paths; a further one is a recipe: its name, and `N=value` for path number N. Values that its Python
-//! computes are written `?`, calls that are not followed `!name`, a recipe under another name `@name`.
+//! The first line names the paths; every further line is a recipe: its name, and `N=value` for path number N. Values
+//! that its Python computes are written `?`, calls that are not followed `!name`, and a recipe under another name
+//! `@name`.
 
 use shardscope_launch::formats::{RecipeSettings, recipe_settings};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 /// Folders below `src/megatron/bridge` whose functions are recipes.
 const FOLDERS: [&str; 2] = ["recipes", "perf_recipes"];
-/// What of a recipe changes a figure.
+/// The recipe settings that change a figure.
 const KEPT: &[&str] = &[
     "model",
     "train.global_batch_size",
@@ -26,7 +27,7 @@ const KEPT: &[&str] = &[
     "tokenizer.use_tokenizer_vocab_size",
     "peft",
 ];
-/// Values that are the reader's own defaults. A switch that a provider turns on is written out whatever it is.
+/// Values that are the reader's own defaults. A switch that a provider turns on is always written.
 const USUAL: &[(&str, &str)] = &[
     ("model.tensor_model_parallel_size", "1"),
     ("model.pipeline_model_parallel_size", "1"),
@@ -47,9 +48,18 @@ const USUAL: &[(&str, &str)] = &[
     ("tokenizer.tokenizer_type", "HuggingFaceTokenizer"),
 ];
 
-/// Models of other modalities, which are not estimated.
+/// Models of other modalities, which are not estimated, except for [`TOWERS`].
 const OTHERS: [&str; 9] =
     ["_vl_", "omni", "audio", "flux", "wan_", "diffusion", "45v", "ar_to_dlm", "nemotron_labs"];
+
+/// Recipes of models with a vision tower that are estimated: the entire model trains, in layers of Megatron core.
+const TOWERS: &str = "qwen3_vl_";
+
+/// Whether a recipe of that name is left out.
+fn is_other(name: &str) -> bool {
+    let tower = name.starts_with(TOWERS) && name.contains("_sft_");
+    !tower && OTHERS.iter().any(|other| name.contains(other))
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -77,9 +87,9 @@ fn main() -> ExitCode {
         let others = files.iter().enumerate().filter(|(other, _)| *other != index);
         let beside: Vec<&str> = others.map(|(_, text)| text.as_str()).collect();
         for recipe in recipe_settings(file, &beside) {
-            // A function whose own base is not among the files comes to nothing.
+            // A function whose own base is missing from the files gives no recipe.
             let whole = recipe.settings.iter().any(|(path, _)| path == "train.global_batch_size");
-            if !whole || OTHERS.iter().any(|other| recipe.name.contains(other)) {
+            if !whole || is_other(&recipe.name) {
                 continue;
             }
             let mut recipe = recipe;
@@ -114,7 +124,7 @@ fn main() -> ExitCode {
             lines.push(format!("{alias}\t@{name}"));
         }
     }
-    // Of functions of one name, that which calls nothing unknown counts: the other names are imported from it.
+    // Among functions of the same name, the one without unknown calls is kept: the others import from it.
     lines.sort_by_cached_key(|line| {
         (line.split('\t').next().unwrap_or_default().to_owned(), line.matches("\t!").count(), line.clone())
     });
@@ -123,8 +133,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The layout that `set_deepseek_v3_pipeline_model_parallel_layout` picks by the parts of the pipeline
-/// (`recipes/deepseek/h100/deepseek_v3.py`), where the recipe names none; the function's own Python is not followed so far.
+/// The layout that `set_deepseek_v3_pipeline_model_parallel_layout` chooses by the number of pipeline stages
+/// (`recipes/deepseek/h100/deepseek_v3.py`), if the recipe names none; the function's own Python is not yet followed.
 fn lay_out(recipe: &mut RecipeSettings) {
     const LAYOUT: &str = "model.pipeline_model_parallel_layout";
     let open = recipe.open.iter().any(|path| path == LAYOUT);
@@ -148,7 +158,7 @@ fn lay_out(recipe: &mut RecipeSettings) {
     recipe.settings.push((LAYOUT.to_owned(), format!("Et*{each}|(t*{each}|)*{between}t*{last}{depths}L")));
 }
 
-/// torchtitan's registries: `MODULE.CONFIG`, as its command takes them apart (`--module llama3 --config llama3_8b`).
+/// torchtitan's registries: `MODULE.CONFIG`, as its command separates them (`--module llama3 --config llama3_8b`).
 fn titan(checkout: &Path) -> ExitCode {
     let mut paths: Vec<String> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
@@ -176,7 +186,7 @@ fn titan(checkout: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Groups of a registry's settings that change a figure.
+/// Whether a group of a registry's settings changes a figure.
 fn matters(path: &str) -> bool {
     let group = path.split('.').next().unwrap_or(path);
     let kept = [
@@ -194,7 +204,7 @@ fn matters(path: &str) -> bool {
     kept.contains(&group) && !idle.contains(&path) && (group != "loss" || path == "loss")
 }
 
-/// Recipes that are imported under another name, which is their name for users: the alias and the function.
+/// Recipes that are imported under another name, by which users know them: the alias and the function.
 fn aliases(files: &[String]) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for text in files {

@@ -1,26 +1,34 @@
 //! Answers to questions for variables, as the environment of the texts.
 
-use super::{Origin, Reading, VARIABLES};
+use super::{Asked, Origin, Reading};
 use shardscope_bash::Environment;
 
-/// Variables taken of one answer at most.
+/// Maximum number of variables taken from one answer.
 const MOST: usize = 256;
 
-/// The environment with the variables of such an answer, none of which takes the place of one given by itself.
+/// The environment extended by what such answers hold: variables, which never replace one given by itself, and the
+/// words of the call, unless those are given.
 pub(super) fn spread(environment: &Environment) -> Environment {
     let mut out = environment.clone();
-    let line = environment.variables.iter().find(|(name, _)| name == VARIABLES);
-    for word in line.map_or("", |(_, line)| line).split_ascii_whitespace().take(MOST) {
+    let line = Asked::Variables.answer(&environment.variables);
+    for word in line.unwrap_or_default().split_ascii_whitespace().take(MOST) {
         if let Some((name, value)) = word.split_once('=')
             && !out.variables.iter().any(|(known, _)| known == name)
         {
             out.variables.push((name.to_owned(), value.to_owned()));
         }
     }
+    if let Some(line) = Asked::Arguments.answer(&environment.variables)
+        && out.arguments.is_empty()
+    {
+        out.arguments = line.split_ascii_whitespace().map(str::to_owned).collect();
+    }
+    // This is not a variable of a script: it answers the question for the script's arguments.
+    out.variables.retain(|(name, _)| name != Asked::Arguments.name());
     out
 }
 
-/// Fills what a settings file leaves to variables that are given.
+/// Fills in what a settings file leaves to variables, if those are given.
 pub(super) fn fill(reading: &mut Reading, environment: &Environment) {
     for found in &mut reading.found {
         let Some(hole) = &found.hole else { continue };
@@ -55,7 +63,7 @@ mod tests {
             })
         };
         let first = ask(Vec::new());
-        let names: Vec<&str> = first.questions.iter().map(|asked| asked.name.as_str()).collect();
+        let names: Vec<&str> = first.questions.iter().map(|asked| asked.name()).collect();
         assert_eq!(names, ["variables"]);
         let proposal = first.questions[0].proposal.clone().expect("a proposal");
         assert_eq!(proposal, "TP=1 PP=1 MBS=1 SEQ_LEN=4096 GBS=256");

@@ -1,5 +1,5 @@
 //! Commands by which a Python program or a notebook starts its training: `!torchrun …` in a cell,
-//! `subprocess.run(["accelerate", "launch", …])`, `os.system("…")`. They are read as a script's; nothing is executed.
+//! `subprocess.run(["accelerate", "launch", …])`, `os.system("…")`. They are read like a script's; nothing is executed.
 
 use super::formats::Workload;
 use super::formats::workload_accelerator as accelerator;
@@ -8,15 +8,15 @@ use shardscope_python::statements::statement_end;
 use shardscope_python::syntax::{Node, node};
 use shardscope_source::{Code, Diagnostic};
 
-/// Commands taken from one program.
+/// Maximum number of commands taken from one program.
 const MOST_COMMANDS: usize = 16;
-/// Names that are followed, each to what it was given last.
+/// How many names are followed in a row, each to its last assignment.
 const DEEPEST: usize = 4;
-/// Bytes of a call or an assignment that are looked at.
+/// Maximum bytes of a call or an assignment that are examined.
 const LONGEST: usize = 20_000;
 
-/// Functions that start the program which their first argument names (`subprocess` of Python's library), and those of `os`
-/// and of notebooks that take a line of a shell.
+/// Functions that start the program named by their first argument (`subprocess` of Python's library), and those of `os`
+/// and of notebooks that take a shell command line.
 const STARTERS: [&str; 7] = [
     "subprocess.run(",
     "subprocess.call(",
@@ -27,7 +27,7 @@ const STARTERS: [&str; 7] = [
     "get_ipython().system(",
 ];
 
-/// The commands of `program` as one script in the order in which they stand, and the machines that it asks for; none where it starts
+/// The commands of `program` as one script, in source order, and the machines that it requests; none if it starts
 /// nothing.
 pub(super) fn workload(program: &str) -> Option<Workload> {
     let mut pieces = Vec::new();
@@ -61,7 +61,8 @@ pub(super) fn workload(program: &str) -> Option<Workload> {
     })
 }
 
-/// The lines that a notebook hands to a shell, with what they set, each with its place; how many commands they are.
+/// The lines that a notebook hands to a shell, with the variables they set, each with its position; returns the number
+/// of commands.
 fn cells(program: &str, pieces: &mut Vec<(usize, String)>) -> usize {
     let mut commands = 0;
     let mut start = 0;
@@ -99,13 +100,13 @@ fn cells(program: &str, pieces: &mut Vec<(usize, String)>) -> usize {
     commands
 }
 
-/// A line of a cell with the Python values put into it (`{name}`) as variables, which are open.
+/// A line of a cell in which interpolated Python values (`{name}`) are replaced by variables without a value.
 fn filled(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, behind)) = rest.split_once('{') {
         let name = behind.split_once('}').filter(|(name, _)| {
-            // `${name}` is the shell's own, and what is no name stays as it is.
+            // `${name}` is the shell's own, and anything that is not a name stays as it is.
             !before.ends_with('$')
                 && !name.is_empty()
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
@@ -125,7 +126,7 @@ fn filled(line: &str) -> String {
     out + rest
 }
 
-/// The command that the call at `at` starts, as a line of a shell; none where the program puts it together in a way that is
+/// The command that the call at `at` starts, as a shell command line; none if the program builds it in a way that is
 /// not followed.
 fn started(program: &str, at: usize) -> Option<String> {
     let read = node(statement(program, at));
@@ -139,8 +140,8 @@ fn started(program: &str, at: usize) -> Option<String> {
     words(&first?.1, program, at, DEEPEST)
 }
 
-/// The statement from `at` on, without the comment behind it.
-fn statement(program: &str, at: usize) -> &str {
+/// The statement that starts at `at`, without a trailing comment.
+pub(super) fn statement(program: &str, at: usize) -> &str {
     let most = program.len().min(at + LONGEST);
     let end = (at..=most).rev().find(|end| program.is_char_boundary(*end)).unwrap_or(at);
     let text = program.get(..end).unwrap_or(program);
@@ -148,7 +149,7 @@ fn statement(program: &str, at: usize) -> &str {
     text.trim_end()
 }
 
-/// What a call is given to start, as a line of a shell.
+/// What a call is told to start, as a shell command line.
 fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<String> {
     match given {
         Node::List(items) => {
@@ -159,7 +160,7 @@ fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<Str
             let left = words(left, program, before, depth)?;
             Some(format!("{left} {}", words(right, program, before, depth)?))
         }
-        // A line of a shell.
+        // A shell command line.
         Node::Text(line) => Some(line.replace('\n', " ")),
         Node::Joined(parts) => Some(parts.iter().map(plain).collect::<String>().replace('\n', " ")),
         Node::Name(name) => {
@@ -178,8 +179,18 @@ fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<Str
     }
 }
 
-/// What `name` was last given before `before`, and where; none where something is added to it later, maybe under a condition.
-fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
+/// Method calls that change the value of a name.
+const CHANGES: [&str; 6] = [".append(", ".extend(", ".insert(", ".update(", ".setdefault(", ".pop("];
+
+/// Whether the text after a name changes the name's value.
+fn changes(rest: &str) -> bool {
+    let sets_an_item = rest.starts_with('[') && rest.contains("] =");
+    sets_an_item || rest.starts_with("+=") || CHANGES.iter().any(|change| rest.starts_with(change))
+}
+
+/// The last value assigned to `name` before `before`, and its position; none if something is added to it later,
+/// possibly under a condition.
+pub(super) fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
     let text = program.get(..before)?;
     let mut found = None;
     let mut start = 0;
@@ -189,7 +200,7 @@ fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
             let rest = rest.trim_start();
             if let Some(value) = rest.strip_prefix('=').filter(|rest| !rest.starts_with('=')) {
                 found = Some(start + line.len() - value.len());
-            } else if rest.starts_with("+=") || rest.starts_with(".append(") || rest.starts_with(".extend(") {
+            } else if changes(rest) {
                 return None;
             }
         }
@@ -202,7 +213,7 @@ fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
 /// One word of a command.
 fn word(given: &Node) -> String {
     match given {
-        // Ends of an f-string are empty texts.
+        // An f-string may begin or end with empty texts.
         Node::Joined(parts) => {
             parts.iter().filter(|part| **part != Node::Text(String::new())).map(word).collect()
         }
@@ -211,7 +222,7 @@ fn word(given: &Node) -> String {
     }
 }
 
-/// A value within a line: a text as it is, a number, or the variable that it is left open as.
+/// A value within a line: a text as it is, a number, or else a variable without a value.
 fn plain(given: &Node) -> String {
     match given {
         Node::Text(text) => text.clone(),
@@ -226,7 +237,7 @@ fn plain(given: &Node) -> String {
     }
 }
 
-/// A value that only the program knows.
+/// A variable for a value that only the program knows.
 fn variable(name: &str) -> String {
     let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '_' };
     format!("\"${{{}}}\"", name.chars().map(plain).collect::<String>())
@@ -242,7 +253,7 @@ fn modal(program: &str, work: &mut Workload) {
         return;
     }
     let Some((_, behind)) = program.split_once("gpu=\"") else { return };
-    // Behind a `!` another kind will not do.
+    // After a `!` Modal accepts no other kind.
     let Some(given) = behind.split('"').next().map(|given| given.replace('!', "")) else { return };
     let (name, count) = given.split_once(':').unwrap_or((&given, "1"));
     if let Ok(count) = count.parse() {

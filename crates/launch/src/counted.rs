@@ -1,28 +1,29 @@
-//! Batches that a script computes from the devices that it counts on its machine: proposed as they come out on a usual node.
+//! Batches that a script computes from the number of devices on its machine: the proposed value is the one on a usual
+//! node.
 
-use super::{Question, Reading, environment, launch, machines};
+use super::{Asked, Question, Reading, environment, launch, machines};
 use shardscope_bash::Environment;
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// What Slurm says in the place of a count on the machine.
+/// The Slurm variable that stands for a device count on the machine.
 const COUNT: &str = "SLURM_GPUS_ON_NODE";
-/// GPUs of a node where the text speaks of none.
+/// GPUs per node if the text does not say.
 const USUAL: u64 = 8;
-/// What is divided by them, and how it is asked for.
+/// The fields that are divided by this count, and the question for each.
 const DIVIDED: [(Field, &str); 2] = [
     (Field::NumMicroBatches, "Micro-batches per step and replica?"),
     (Field::GlobalBatchSize, "Sequences in all micro-batches of a step?"),
 ];
 
-/// Proposes what is open for want of that count.
+/// Proposes values for fields that are open because that count is unknown.
 pub(super) fn propose(reading: &mut Reading, source: &Source, part: usize, given: &Environment) {
     let open = |field: Field| reading.found.iter().any(|found| found.field == field && found.hole.is_some());
     if !DIVIDED.iter().any(|(field, _)| open(*field)) || given.variables.iter().any(|(name, _)| name == COUNT)
     {
         return;
     }
-    // As the question for the GPUs themselves proposes them.
+    // The same number that the question for the GPUs proposes.
     let nodes = reading.count(Field::NumNodes).unwrap_or(1).max(1);
     let said = machines::said(source).into_iter().next();
     let devices =
@@ -34,7 +35,7 @@ pub(super) fn propose(reading: &mut Reading, source: &Source, part: usize, given
     let questions = divided.filter_map(|(field, prompt)| {
         let count = known.count(field)?;
         Some(Question {
-            name: field.name().to_owned(),
+            asks: Asked::Setting(field),
             prompt: format!("{prompt} The text divides by the GPUs that it counts: {count} with {devices}"),
             choices: Vec::new(),
             proposal: Some(count.to_string()),

@@ -1,12 +1,12 @@
-//! What kind of text was pasted, told by the text itself.
+//! What kind of text was pasted, determined from the text itself.
 
 use super::formats::{Format, classify};
 use shardscope_config_tree::{Node, Tree, read_json, read_toml, read_yaml};
 use shardscope_source::{Code, Diagnostic};
 
-/// Lines looked at to tell a language.
+/// Maximum number of lines examined to recognise a language.
 const LINES: usize = 60;
-/// Keys named when a settings file is of no known framework.
+/// Maximum number of keys named if a settings file belongs to no known framework.
 const NAMED: usize = 6;
 
 /// A pasted text by its kind.
@@ -22,11 +22,11 @@ pub enum TextKind {
     Model(String),
     /// Iteration lines of a training.
     Log,
-    /// A text that is none of these, and why it is left aside.
+    /// A text that is none of these, and why it is ignored.
     Other(Diagnostic),
 }
 
-/// Tells what a text is; `name` is its file name or empty, `base` where it starts in its source.
+/// Classifies a text; `name` is its file name or empty, `base` its start in the source.
 #[must_use]
 pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     let mut content = Vec::new();
@@ -90,7 +90,7 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     }
 }
 
-/// A heading `[name]`, or `name = value` with blanks, which bash does not have.
+/// A heading `[name]`, or `name = value` with spaces around the equals sign, which bash does not allow.
 fn is_toml(line: &str) -> bool {
     let name = |text: &str| {
         !text.is_empty()
@@ -104,7 +104,7 @@ fn is_toml(line: &str) -> bool {
         || line.split_once(" = ").is_some_and(|(key, value)| name(key.trim_end()) && !value.is_empty())
 }
 
-/// Whether lines are `key:` or list items, as none of bash's are.
+/// Whether lines are `key:` or list items, which bash does not have.
 fn is_yaml(lines: &[&str]) -> bool {
     let mut keys = 0_usize;
     for (index, line) in lines.iter().enumerate() {
@@ -131,7 +131,7 @@ fn is_key(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@'))
 }
 
-/// `trainer = SFTTrainer(`: what a call returns, which no settings file and no shell assigns.
+/// `trainer = SFTTrainer(`: the result of a call, which no settings file and no shell script assigns.
 fn assigns_call(line: &str) -> bool {
     let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' ');
     let Some((to, value)) = line.split_once(" = ") else { return false };
@@ -150,7 +150,7 @@ fn is_python(lines: &[&str]) -> bool {
     count >= 2
 }
 
-/// `organisation/name`, or the address of a model's page: a line that is that and no more.
+/// `organisation/name`, or the address of a model's page, alone on its line.
 fn model_name(line: &str) -> Option<&str> {
     let line = line.trim();
     let rest = line.strip_prefix("https://").or(line.strip_prefix("http://")).unwrap_or(line);
@@ -165,12 +165,12 @@ fn model_name(line: &str) -> Option<&str> {
     (two && ends && !file && !name.starts_with('.')).then_some(line)
 }
 
-/// A template of Helm: what it starts is known once `helm template` has filled it in, or by the scripts that it names.
+/// A Helm template: what it starts is known once `helm template` has filled it in, or from the scripts that it names.
 fn template(text: &str) -> Option<Diagnostic> {
     if !text.contains("{{") || !text.contains(".Values.") {
         return None;
     }
-    /// Scripts looked at, to name one.
+    /// Maximum number of scripts considered, to name one.
     const SCRIPTS: usize = 64;
     let mut scripts: Vec<&str> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
@@ -192,9 +192,9 @@ fn template(text: &str) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint))
 }
 
-/// The values of a Helm chart: what they start stands in its templates.
+/// The values of a Helm chart: what they start is in its templates.
 fn chart(root: &Node) -> Option<Diagnostic> {
-    // Values of gpu-recipes say how many accelerators, and are given the image with `helm install --set`.
+    // Values of gpu-recipes state the number of accelerators, and get the image with `helm install --set`.
     let image = ["image", "workload.image", "image.repository", "workload.gpus"]
         .iter()
         .any(|path| root.at(path).is_some());
@@ -218,7 +218,7 @@ fn chart(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
 }
 
-/// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
+/// Settings that start no training by themselves, recognised by their keys, and what to paste instead.
 const BESIDE: [(&[&str], &str, &str); 27] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
@@ -346,7 +346,7 @@ const MODEL_ALONE: &str = "paste the training config, or the model name alone";
 
 fn beside(root: &Node) -> Option<Diagnostic> {
     let known = |(paths, ..): &&(&[&str], &str, &str)| {
-        // Of a name alone nothing else tells what the file is for.
+        // A single name does not show what the file is for, unless nothing else is in it.
         let whole = paths.len() > 1 || *paths == ["vllm.model"] || root.entries().len() == 1;
         whole && paths.iter().all(|path| root.at(path).is_some())
     };
@@ -354,7 +354,7 @@ fn beside(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, *message).hint(*hint).at(root.span))
 }
 
-/// A settings file of no known framework: says what it has.
+/// A settings file of no known framework: names the keys that it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
     if let Some(said) = root.and_then(|root| chart(root).or_else(|| beside(root))) {

@@ -1,4 +1,4 @@
-//! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
+//! Classifies every pasted text, calls the reader for its kind, and returns the readings in order of precedence.
 
 use super::answers::{fill, spread};
 use super::detect::{TextKind, detect};
@@ -16,16 +16,16 @@ use super::started::{
 use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
-    Argument, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, machines, notebook,
-    several, template,
+    Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, machines,
+    notebook, several, template,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::{Field, Software, Subject};
 use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 use std::collections::HashSet;
 
-/// What each text of a source says; later readings win.
+/// The reading of each text of a source; later readings win.
 pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let environment = &spread(environment);
@@ -115,7 +115,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     }
                     None if olmo_core && trains_by_olmo_core(&program) => {
                         let what = OLMO_CORE_LACKING;
-                        let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
+                        let item = NotModelled::of_program("olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });
                     }
                     None => match by_commands(&program, source, index, environment) {
@@ -139,16 +139,16 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         together(&mut texts, &mut launched, &files, &arguments);
         with_line(&mut texts, &mut launched, &programs, &arguments);
     }
-    // Of XTuner's configuration the words say nothing but how it starts.
+    // For XTuner's configuration the words only say how it is started.
     if texts.iter().any(|text| text.format == Some(Format::new(&Xtuner))) {
         for text in &mut launched {
-            text.reading.not_modelled.retain(|item| !item.is_called("program"));
+            text.reading.not_modelled.retain(|item| item.subject == Subject::Setting);
         }
     }
     let each = several::files(&texts, &order);
     texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
-        // One of several that cannot be read does not spoil the rest.
+        // One of several that cannot be read does not invalidate the others.
         for remark in &mut remarks {
             if remark.severity == Severity::Error {
                 remark.severity = Severity::Warning;
@@ -163,15 +163,14 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     readings
 }
 
-/// The recipe that the reader names.
+/// The recipe that the user names.
 fn named_recipe(environment: &shell::Environment) -> Option<&str> {
-    let named = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
-    named.map(|(_, value)| value.as_str())
+    Asked::Recipe.answer(&environment.variables)
 }
 
-/// A model by its name alone: its shape, and what a training of it leaves open.
+/// A model given only by its name: its shape, and what a training of it leaves open.
 fn alone_by_name(name: &str, span: Span) -> Reading {
-    /// A sequence that most models are trained on. Unit: token.
+    /// A sequence length that is common in training. Unit: token.
     const USUAL: u64 = 4096;
     let mut reading = Reading::default();
     take_model(&mut reading, name, "model", Some(span));
@@ -185,7 +184,7 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
         (Field::MicroBatchSize, "Micro-batch size?", 1),
     ] {
         reading.questions.push(Question {
-            name: field.name().to_owned(),
+            asks: Asked::Setting(field),
             prompt: prompt.to_owned(),
             choices: Vec::new(),
             proposal: Some(proposal.to_string()),
@@ -194,7 +193,7 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
     reading
 }
 
-/// torchtune's files for its recipes on one device are named so, and say it nowhere else (`recipes/configs/`).
+/// torchtune's files for single-device recipes have this in their name, and say it nowhere else (`recipes/configs/`).
 fn on_one_device(reading: &mut Reading, file: &str) {
     let torchtune = matches!(reading.software, Some((Software::Torchtune | Software::Torchtune06, _)));
     if torchtune && file.contains("_single_device") {
@@ -202,7 +201,7 @@ fn on_one_device(reading: &mut Reading, file: &str) {
     }
 }
 
-/// A file that a settings file builds on is not at hand.
+/// A warning that a file which a settings file builds on is missing.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("this builds on {name}, which is not among the files; what it sets is unknown");
     let said = if format.needs_bases() {
@@ -213,9 +212,9 @@ fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     said.at(span).hint("paste or drop that file too")
 }
 
-/// How many files a file builds on, one on the other.
+/// The length of the longest chain of files that a file builds on.
 fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
-    /// Longest chain followed.
+    /// Longest chain that is followed.
     const LONGEST: usize = 8;
     let mut deepest = 0;
     let mut followed = 0;
@@ -239,7 +238,7 @@ fn log_note(span: Span) -> Diagnostic {
     Diagnostic::note(Code::TrainingLog, message).at(Span::new(span.start, span.start))
 }
 
-/// The script among several: the first that starts a training; the others are files it may read.
+/// The script to use among several: the first that starts a training; the others may be files that it reads.
 fn script(
     source: &Source,
     parts: &[usize],
@@ -250,7 +249,7 @@ fn script(
     let mut other = None;
     for part in parts.iter().take(several::LOOKED_AT) {
         let started = first.as_ref().filter(|(_, launch)| !launch.arguments.is_empty());
-        // What the first is given as a file needs no look.
+        // Files that are passed to the first script need not be examined.
         if started.is_some_and(|(first, _)| several::together(source, *first, *part)) {
             continue;
         }
@@ -269,7 +268,7 @@ fn script(
     counted::propose(&mut reading, source, part, environment);
     reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
     if !alone && launch.arguments.is_empty() {
-        // Other texts may say all there is to say.
+        // Other texts may already describe the training.
         for diagnostic in &mut reading.diagnostics {
             if matches!(diagnostic.code, Code::NoTrainingCommand | Code::NoTraining) {
                 diagnostic.severity = Severity::Note;
@@ -284,7 +283,7 @@ fn script(
     let says = |flags: [&str; 2]| {
         launch.arguments.iter().any(|word| flags.contains(&word.text.split('=').next().unwrap_or("")))
     };
-    // A file that DeepSpeed is given by the program goes before the launcher's.
+    // A DeepSpeed file given to the program takes precedence over the launcher's.
     if !says(["--deepspeed", "--deepspeed_config"])
         && let Some(reading) = read_launcher(&launch.accelerate, says(["--bf16", "--fp16"]))
     {
@@ -294,7 +293,7 @@ fn script(
     (texts, launch.arguments)
 }
 
-/// A file and the command whose words override its keys are read as one; the command alone tells the machines.
+/// A file and the command whose words override its keys are read as one; only the command gives the machines.
 fn together(texts: &mut [Text], launched: &mut [Text], files: &[(Format, Tree)], arguments: &[Argument]) {
     let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
     let both = |(format, tree): &(Format, Tree)| {
@@ -304,7 +303,7 @@ fn together(texts: &mut [Text], launched: &mut [Text], files: &[(Format, Tree)],
     if let Some(text) = texts.iter_mut().find(|text| text.format == Some(format)) {
         text.reading = reading;
     }
-    // What the words say by themselves is said of both together.
+    // What the words say on their own is also said by the combined reading.
     let words = format.read_words(arguments);
     for text in launched {
         text.reading.keep(&|found| machines.contains(&found.field));
@@ -338,7 +337,7 @@ fn written(file: &shell::File) -> Option<Text> {
     Some(Text { name: file.name.text().to_owned(), format: Some(format), reading })
 }
 
-/// Where a part of a value's text was written.
+/// Where a part of a value's text was written in the source.
 fn origin(value: &shell::Value, span: Span) -> Option<Span> {
     let mut start = 0_u32;
     for piece in value.pieces() {
@@ -353,7 +352,7 @@ fn origin(value: &shell::Value, span: Span) -> Option<Span> {
     None
 }
 
-/// A file of settings that a job mounts.
+/// A settings file that a job mounts.
 fn mounted(text: &str) -> Option<Reading> {
     let tree = read_json(text, 0);
     let mut reading = classify(&tree)?.read_tree(&tree);
@@ -376,7 +375,7 @@ fn job(
         let settings = work.settings.iter().find_map(|text| mounted(text));
         if settings.is_none() && !reading.found.is_empty() {
             let what = "the program that the container image starts; paste its command or the settings that it reads";
-            reading.not_modelled.push(NotModelled::new("program", "", Effect::Model, what));
+            reading.not_modelled.push(NotModelled::of_program("", Effect::Model, what));
         }
         return (reading, settings);
     }

@@ -1,15 +1,17 @@
-//! What a script says around its command: lines to the scheduler, variables that choose kernels.
+//! What a script says outside its command: directives to the scheduler, variables that choose kernels.
 
 use super::named::{take_model, with_vision};
 use super::weights::propose_model;
-use super::{Argument, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch};
+use super::{
+    Argument, Asked, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch,
+};
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
 use shardscope_config_tree::read_json;
 use shardscope_plan::{Field, ValueKind};
 use shardscope_source::Span;
 
-/// The launch's reading with what stands around the command.
+/// The launch's reading, extended by the lines around the command.
 pub(super) fn reading(launch: &Launch) -> Reading {
     let mut reading = launch.reading();
     accelerator(&mut reading, &launch.script);
@@ -19,26 +21,28 @@ pub(super) fn reading(launch: &Launch) -> Reading {
     reading
 }
 
-/// The shape of the model, where a file that is not at hand states it: the catalog's, by the name of the
-/// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
+/// The shape of the model if a missing file states it: from the catalog, by the name of the trained checkpoint
+/// (`--hf-checkpoint`) or else of that file.
 fn model(reading: &mut Reading, launch: &Launch) {
-    // Files of slime's models with a tower name its provider (`scripts/models/qwen3.5-35B-A3B-vl.sh`).
+    // slime's model files with a vision tower name its provider (`scripts/models/qwen3.5-35B-A3B-vl.sh`).
     if launch.script.missing_files.iter().any(|(name, _)| shell::base_name(name).contains("-vl")) {
         reading.keep(&|found| found.field != Field::VisionInEngine);
     }
     let stated = |field| reading.found.iter().any(|found| found.field == field);
-    let asked = reading.questions.iter().any(|question| question.name == Field::Model.name());
-    if stated(Field::NumLayers) || stated(Field::HiddenSize) || asked {
-        return;
-    }
+    let asked = reading.questions.iter().any(|question| question.asks == Asked::Setting(Field::Model));
     let by_flag = flagged(&launch.arguments);
-    // The name of a checkpoint goes before that of the file that states its shape.
+    if stated(Field::NumLayers) || stated(Field::HiddenSize) || asked {
+        // Options state a decoder. A model built from the checkpoint's configuration has its tower too.
+        let built = by_flag.filter(|_| stated(Field::VisionModules));
+        return built.into_iter().for_each(|named| tower(reading, named));
+    }
+    // The name of a checkpoint takes precedence over that of the file that states its shape.
     if let Some((flag, name, span)) = by_flag.filter(|(_, name, _)| catalog::find(name).model().is_some()) {
         return take_model(reading, name, flag, span);
     }
     for (name, span) in &launch.script.missing_files {
         let last = shell::base_name(name.strip_suffix(".sh").or(name.strip_suffix(".py")).unwrap_or(name));
-        // A model cut short for trying: deepseek-v3-5layer.
+        // A model shortened for experiments: deepseek-v3-5layer.
         let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
         for (field, value) in settings {
             if !reading.found.iter().any(|found| found.field == field) {
@@ -56,7 +60,30 @@ fn model(reading: &mut Reading, launch: &Launch) {
     }
 }
 
-/// Options that name a model by its checkpoint, in the order in which they are believed.
+/// The catalog's fields for a model's vision tower.
+const TOWER: [Field; 9] = [
+    Field::VisionTower,
+    Field::VisionParameters,
+    Field::VisionLayers,
+    Field::VisionLayerParameters,
+    Field::VisionHiddenSize,
+    Field::VisionPatches,
+    Field::VisionKept,
+    Field::VisionShared,
+    Field::VisionHooked,
+];
+
+/// The tower of the checkpoint of that name, or that it has one of unknown sizes.
+fn tower(reading: &mut Reading, (flag, name, span): (&'static str, &str, Option<Span>)) {
+    with_vision(reading, name, flag, span);
+    let Some((known, settings)) = known_model(shell::base_name(name)) else { return };
+    for (field, value) in settings.into_iter().filter(|(field, _)| TOWER.contains(field)) {
+        let found = Found::new(field, value, Origin::Catalog).by(flag, span);
+        reading.take(found.note(format!("{known}, whose tower Megatron-Bridge builds")));
+    }
+}
+
+/// Options that name a model by its checkpoint, in order of precedence.
 const NAMING: [&str; 12] = [
     "--pretrained",
     "--hf-checkpoint",
@@ -72,7 +99,7 @@ const NAMING: [&str; 12] = [
     "--actor-model-name-or-path",
 ];
 
-/// The model that an option names: the option, the name, its place.
+/// The model that an option names: the option, the name, its position.
 fn flagged(arguments: &[Argument]) -> Option<(&'static str, &str, Option<Span>)> {
     for flag in NAMING {
         for (at, word) in arguments.iter().enumerate() {
@@ -97,7 +124,7 @@ fn flagged(arguments: &[Argument]) -> Option<(&'static str, &str, Option<Span>)>
     None
 }
 
-/// The accelerator that a line addressed to the scheduler asks for.
+/// The accelerator that a scheduler directive asks for.
 fn accelerator(reading: &mut Reading, script: &shell::Script) {
     const KEYS: &[&str] = &[
         "--constraint",
@@ -128,15 +155,15 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
     }
 }
 
-/// Variables that only torch_npu, CANN and vLLM-Ascend read. `HCCL_` alone tells nothing: Habana's library has that name too.
+/// Variables that only torch_npu, CANN and vLLM-Ascend read. Habana uses `HCCL_` as well, so it alone proves nothing.
 fn is_of_ascend(variable: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["ASCEND_", "PYTORCH_NPU_", "VLLM_ASCEND_", "TORCH_NPU_"];
     NAMESPACES.iter().any(|space| variable.starts_with(space))
 }
 
-/// A run on Ascend NPUs, told by variables and by CANN's `set_env.sh`: without this it would be answered for the default
-/// GPU. Which NPU it is stands nowhere, so the verdict carries the assumption with its origin; outside of Megatron, for which
-/// there are runs on them, torch_npu's kernels are not modelled.
+/// A run on Ascend NPUs, recognised by variables and by `set_env.sh` of CANN, which would otherwise be answered for the
+/// default GPU. The NPU model is not stated, so the verdict carries the assumption with its origin; outside of
+/// Megatron, which has been run on them, the kernels of torch_npu are not modelled.
 fn npu(reading: &mut Reading, script: &shell::Script) {
     let stated = script
         .variables
@@ -173,12 +200,12 @@ const VARIABLES: [(Field, &str); 5] = [
     (Field::PytorchCudaAllocConf, "PYTORCH_CUDA_ALLOC_CONF"),
 ];
 
-/// Training with fake-quantized weights of experts, which slime's and miles's patch of Megatron turns on by a variable
-/// (`docker/patch/latest/megatron.patch`: `fake_int4_quantization_ste` in `TEGroupedLinear._get_weight_tensors`): each forward pass makes
-/// quantized copies, which backward keeps.
+/// Training with fake-quantized expert weights, enabled by a variable of the Megatron patch of slime and miles
+/// (`docker/patch/latest/megatron.patch`: `_get_weight_tensors` of `TEGroupedLinear`): each forward pass makes
+/// quantized copies and saves them for backward.
 const QUANTIZED_EXPERTS: &str = "OPEN_TRAINING_INT4_FAKE_QAT_FLAG";
 
-/// What variables say to libraries rather than to the training program. Switches are 0 or 1.
+/// Settings that variables pass to libraries rather than to the training program. Switches are 0 or 1.
 fn libraries(reading: &mut Reading, script: &shell::Script) {
     let of_ray = of_ray(script);
     let given = |name: &str| {
@@ -211,9 +238,9 @@ fn libraries(reading: &mut Reading, script: &shell::Script) {
     }
 }
 
-/// Variables that a job of Ray gives its processes: `env_vars` of `--runtime-env-json`.
+/// Variables that a Ray job gives its processes: `env_vars` of `--runtime-env-json`.
 fn of_ray(script: &shell::Script) -> Vec<(String, String, Span)> {
-    /// Commands and variables looked at.
+    /// Maximum number of commands and variables examined.
     const MOST: usize = 256;
     const OPTION: &str = "--runtime-env-json";
     let mut found = Vec::new();
@@ -330,7 +357,7 @@ mod tests {
             let found = resolution.setting(*field).map(|setting| (&setting.value, setting.origin));
             assert_eq!(found, Some((value, *origin)), "{}", field.name());
         }
-        let asked: Vec<&str> = resolution.questions.iter().map(|question| question.name.as_str()).collect();
+        let asked: Vec<&str> = resolution.questions.iter().map(|question| question.name()).collect();
         let model_is_known = expected.iter().any(|(field, ..)| *field == Field::NumLayers);
         let mut sizes = vec!["seq_length", "micro_batch_size"];
         if !model_is_known {
@@ -358,7 +385,7 @@ mod tests {
             &format!("source \"$DIR/models/glm4-9B.sh\"\n{train}\n"),
             &[(Field::NumLayers, Int(40), Origin::Catalog), (Field::Normalization, norm(), Origin::Catalog)],
         );
-        // Neither its shape nor what Megatron would take by default is said of a model that is not known.
+        // For an unknown model nothing is said about its shape or Megatron's defaults.
         for unknown in ["mine", "deepseek-v3-5layer"] {
             settings(
                 &format!("source models/{unknown}.sh\n{train}\n"),

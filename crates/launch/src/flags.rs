@@ -21,7 +21,7 @@ pub fn plan_from_flags(
 
 fn resolution(flags: &str, world_size: u64, gpus_per_node: u64, accelerator: &str) -> Resolution {
     let mut reading = megatron::read(&Argument::split(flags));
-    // A node is never larger than the whole.
+    // A node is never larger than the world.
     let per_node = gpus_per_node.min(world_size);
     for (field, value) in [(Field::WorldSize, world_size), (Field::GpusPerNode, per_node)] {
         reading.take(Found::new(field, value.to_string(), Origin::User));

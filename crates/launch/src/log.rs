@@ -1,13 +1,12 @@
-//! Iteration lines that a training prints: time, throughput and memory, to be held against the estimate.
-//! Lines of Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
+//! Iteration lines that a training prints (time, throughput and memory), for comparison with the estimate: those of
+//! Megatron-LM (`training.py`), its forks, and Megatron-DeepSpeed.
 
-use shardscope_sorting::sort_by;
-/// Most samples kept.
+/// Maximum number of samples kept.
 const MOST: usize = 100_000;
 /// Bytes of a MiB, the unit of the memory report's "MB" (`training/utils.py`, report_memory).
 const MIB: f64 = 1_048_576.0;
 
-/// One iteration as the log gives it.
+/// One iteration as reported in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Iteration {
     /// Its number, from 1.
@@ -20,7 +19,7 @@ pub struct Iteration {
     pub tflops_per_gpu: Option<f64>,
 }
 
-/// The memory of one rank as the log gives it, in bytes.
+/// The memory of one rank as reported in the log, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Memory {
     /// The rank that printed it.
@@ -35,7 +34,7 @@ pub struct Memory {
     pub max_reserved: Option<u64>,
 }
 
-/// What a log tells.
+/// The contents of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     /// Its iterations, in the order printed.
@@ -45,28 +44,29 @@ pub struct Log {
 }
 
 impl Log {
-    /// The median time of a step without the first, which is spent on warming up; seconds.
+    /// The median time of a step, without the first, which includes warm-up; seconds.
     #[must_use]
     pub fn median_seconds(&self) -> Option<f64> {
         let steady = self.steady(|iteration| iteration.seconds);
         steady.get(steady.len() / 2).copied()
     }
 
-    /// The median rate of the same steps, in units of 10^12 FLOPs per second and accelerator: of the step whose time is the
-    /// median where all of a log have both, since the longer of two times is the lower of two rates.
+    /// The median rate of the same steps, in units of 10^12 FLOPs per second and accelerator. If every iteration of a
+    /// log has both, it belongs to the step whose time is the median, since the longer of two times is the lower of two
+    /// rates.
     #[must_use]
     pub fn median_tflops_per_gpu(&self) -> Option<f64> {
         let steady = self.steady(|iteration| iteration.tflops_per_gpu);
         steady.get(steady.len().saturating_sub(1) / 2).copied()
     }
 
-    /// What the steps but the first say, in order of size.
+    /// The values of all steps but the first, sorted.
     fn steady(&self, of: impl Fn(&Iteration) -> Option<f64>) -> Vec<f64> {
         let mut steady: Vec<f64> = self.iterations.iter().filter_map(of).collect();
         if steady.len() > 1 {
             steady.remove(0);
         }
-        sort_by(&mut steady, f64::total_cmp);
+        steady.sort_by(f64::total_cmp);
         steady
     }
 
@@ -85,7 +85,7 @@ pub fn is_log(text: &str) -> bool {
     found.is_some_and(|at| !text.get(..at).unwrap_or("").contains("--num-layers "))
 }
 
-/// Reads the lines of a log; other lines are passed over.
+/// Reads the lines of a log and skips all others.
 #[must_use]
 pub fn read_log(text: &str) -> Log {
     let mut log = Log::default();
@@ -150,7 +150,7 @@ fn after(line: &str, marks: &[&str]) -> Option<f64> {
 /// A count that a log prints, as a whole number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(number: f64) -> Option<u64> {
-    /// Above it, an f64 has no digits for ones.
+    /// Above this an f64 no longer represents every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     ((0.0..=EXACT).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }

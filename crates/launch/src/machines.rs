@@ -1,30 +1,29 @@
-//! On how many accelerators a run was made, as a text says beside its settings: a command in a remark, `8xH100`, a file's name. None of
-//! it states the run's own number, so that it is a proposal where that is asked for.
+//! How many accelerators a run was made on, according to hints outside the settings: a command in a comment, `8xH100`,
+//! a file's name. None of them states the number for this run, so it is only a proposal when that is asked for.
 
 use shardscope_resolve::Machines;
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Source;
 
-/// Lines looked at of one text, and characters of a line; a notebook has pictures in lines.
+/// Maximum number of lines examined in one text, and of characters in a line; notebooks hold images in single lines.
 const MOST_LINES: usize = 2_000;
 const LONGEST: usize = 400;
-/// Characters that a question quotes.
+/// Maximum number of characters that a question quotes.
 const QUOTED: usize = 80;
 /// The most accelerators that anything runs on.
 const MOST: u64 = 1 << 20;
 
-/// How much something speaks for a number; what says more comes first.
+/// How strong the evidence for a number is, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// A command that starts it, a variable that holds it.
+    /// A command that starts the run, or a variable that holds the number.
     Command,
-    /// Behind a setting in its line, or with the accelerator's name.
+    /// After a setting in the same line, or together with the accelerator's name.
     Beside,
-    /// In a remark of its own, or in the file's name.
+    /// In a comment of its own, or in the file's name.
     Remark,
 }
 
-/// A number of accelerators: all, or those of a node and how many nodes.
+/// A number of accelerators: the total, or those per node and the number of nodes.
 struct Told {
     count: u64,
     per_node: bool,
@@ -41,7 +40,7 @@ impl Told {
     }
 }
 
-/// What the texts say: of a node, and of all; what says more comes first.
+/// What the texts say, per node and in total, with the strongest evidence first.
 pub(super) fn said(source: &Source) -> Vec<Machines> {
     let mut best: [Option<(Weight, Machines)>; 2] = [None, None];
     let mut take = |weight: Weight, Told { count, per_node, nodes }: Told, line: &str| {
@@ -80,13 +79,13 @@ pub(super) fn said(source: &Source) -> Vec<Machines> {
         }
     }
     let mut all: Vec<(Weight, Machines)> = best.into_iter().flatten().collect();
-    sort_by_key(&mut all, |(weight, _)| *weight);
+    all.sort_by_key(|(weight, _)| *weight);
     all.into_iter().map(|(_, told)| told).collect()
 }
 
 /// A launcher's options, or a variable that holds a number of accelerators.
 fn by_command(line: &str) -> Option<Told> {
-    /// Options of launchers that count the processes of a node, and all processes.
+    /// Options of launchers for the processes per node, and for all processes.
     const PER_NODE: [&str; 2] = ["--nproc-per-node", "--nproc_per_node"];
     const ALL: [&str; 4] = ["--num_processes", "--num-processes", "--num_gpus", "--num-gpus"];
     const NODES: [&str; 3] = ["--nnodes", "--num_nodes", "--num-nodes"];
@@ -117,9 +116,9 @@ fn visible(line: &str) -> Option<Told> {
     devices(list).filter(|told| told.count > 0).map(|told| Told::of_node(told.count, None))
 }
 
-/// What a remark says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.
+/// What a comment says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.
 fn by_words(line: &str) -> Option<(Weight, Told)> {
-    // What compares says no number of this run.
+    // Comparisons and bounds do not give the number of this run.
     const COMPARED: [&str; 7] = ["than", "least", "up to", "multi", "at most", "minimum", "maximum"];
     let remark = line.find(['#', '"', '/']).map(|at| line.split_at(at));
     let (before, words) = remark.unwrap_or((line, ""));
@@ -148,7 +147,7 @@ fn by_words(line: &str) -> Option<(Weight, Told)> {
     words.contains("single gpu").then_some((Weight::Remark, Told::all(1)))
 }
 
-/// The number in front of a word: `8 GPUs`, `8-gpu`, `8gpus`.
+/// The number before a word: `8 GPUs`, `8-gpu`, `8gpus`.
 fn counted(text: &str, word: &str) -> Option<u64> {
     text.match_indices(word)
         .find_map(|(at, _)| last_number(text.get(..at)?.trim_end_matches([' ', '-', '_'])))
@@ -158,7 +157,7 @@ fn counted(text: &str, word: &str) -> Option<u64> {
 fn last_number(text: &str) -> Option<u64> {
     let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let apart = text.get(..digits)?.chars().next_back();
-    // A part of a name or of a fraction: `v2`, `0.8`.
+    // Part of a name or of a fraction: `v2`, `0.8`.
     if apart.is_some_and(|sign| sign.is_alphanumeric() || matches!(sign, '.' | '>' | '<' | '+')) {
         return None;
     }
@@ -169,7 +168,7 @@ fn behind<'t>(line: &'t str, option: &str) -> Option<&'t str> {
     line.get(line.find(option)? + option.len()..)
 }
 
-/// The whole number behind an option or an equals sign, and nothing that goes on.
+/// The whole number after an option or an equals sign, if nothing else is attached to it.
 fn number(rest: &str) -> Option<u64> {
     let rest = rest.trim_start_matches(['=', ' ', ':', '"', '\'']);
     let end = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
@@ -180,7 +179,7 @@ fn number(rest: &str) -> Option<u64> {
     rest.get(..end)?.parse().ok()
 }
 
-/// The devices of a list.
+/// The number of devices in a list.
 fn devices(list: &str) -> Option<Told> {
     let end = list.find(|sign: char| !sign.is_ascii_digit() && sign != ',').unwrap_or(list.len());
     let count = list.get(..end)?.split(',').filter(|device| !device.is_empty()).count();
@@ -215,11 +214,11 @@ mod tests {
         check("a", "# This config is only tested on an 8xA100 machine.", all(8));
         check("a", "micro: 1 # If 2 nodes with 8 gpus each, the batch is 16", of_node(8, Some(2)));
         check("a", "global_train_batch_size: 64  # assuming 8 gpus", all(8));
-        // A setting's own remark before one that stands for itself.
+        // A comment after a setting, before one on its own line.
         check("a", "# steps: 16 # designed for 8 GPUs\nsteps: 4 # designed for 32 GPUs", all(32));
         check("sft-lora-singlegpu.yaml", "a: b", all(1));
         check("llama3_8b_16gpus.yaml", "a: b", all(16));
-        // A line of a notebook's cell is quoted without what quotes it there.
+        // A line of a notebook's cell is quoted without its JSON quoting.
         let cell = "   \"# Fine-tuning a code LLM on a single GPU\\n\",\n";
         let told = said(&Source::from_files([("a.ipynb", cell)]));
         assert_eq!(
@@ -241,7 +240,7 @@ mod tests {
         }
     }
 
-    /// It is proposed with its place, where the layout and the batch fit on it, and never taken.
+    /// It is proposed with its source line if the layout and the batch fit on it, and is never taken as given.
     #[test]
     fn what_a_text_says_is_proposed_for_the_number_that_is_asked() {
         let asked = |text: &str| {
@@ -251,7 +250,7 @@ mod tests {
             assert!(read.plan.is_none(), "{text}");
             let [asked] = read.questions.as_slice() else { panic!("{text}: {:?}", read.questions) };
             (
-                asked.name.clone(),
+                asked.name().to_owned(),
                 asked.proposal.clone().unwrap_or_default(),
                 asked.prompt.contains("The text says"),
             )
@@ -264,7 +263,7 @@ mod tests {
         let remark = format!("{total}\n# ran on 2 nodes of 4 x A100");
         assert_eq!(asked(&remark), said("world_size", "8", true));
         assert_eq!(asked(&format!("{total}\n# 3 x A100")), said("world_size", "3", true));
-        // Neither the layout nor the batch is that of the remark.
+        // Neither the layout nor the batch fits the number in the comment.
         let cut = " --tensor-model-parallel-size 2 --sequence-parallel\n# 3 x A100";
         assert_eq!(asked(&format!("{total}{cut}")), said("world_size", "8", false));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The fewest settings that make the same plan without the text.
+//! The smallest set of settings that gives the same plan without the text.
 
 use super::{Origin, Resolution, Setting, SettingValue, resolve};
 use shardscope_plan::{Field, Plan};
@@ -6,26 +6,28 @@ use shardscope_plan::{Field, Plan};
 /// Settings by name.
 type Named = Vec<(String, String)>;
 
-/// The settings that make the plan of `resolution` again when resolved without any text: none of them can be
-/// left out, but the accelerator, which is always said. None when there is no plan, or when settings alone
-/// cannot say it.
+/// The settings that reproduce the plan of `resolution` when resolved without any text: none of them can be left out,
+/// except the accelerator, which is always included. None if there is no plan, or if settings alone cannot express it.
 #[must_use]
 pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     let plan = resolution.plan.as_ref()?;
     let stated = |setting: &Setting| {
         let field = Field::named(setting.name);
         let said = matches!(setting.origin, Origin::Script | Origin::Environment | Origin::User);
-        // A rule may have put its value in the place of a statement, and what told the software is not said here.
+        // A rule may have replaced a stated value, and the evidence for the software is not included here.
         let needed = matches!(field, Some(Field::Software | Field::Accelerator | Field::VocabSize));
         said || setting.flag.is_some() || needed
     };
     let derived = |setting: &Setting| stated(setting) || setting.origin != Origin::Default;
     let goal = Goal { plan, questions: resolution.questions.len() };
-    // The length of a pack and the samples of its micro-batch, set by hand, would no longer be those of a pack.
+    // The length of a pack and the samples of its micro-batch, set by hand, would no longer be those of a pack, even
+    // though the text states them; what the user has set is included.
+    let packs = plan.recipe().sample_length.is_some();
     let packed = |setting: &Setting| {
         let of_pack = [Field::SeqLength, Field::MicroBatchSize, Field::NumMicroBatches];
         let field = Field::named(setting.name);
-        setting.origin == Origin::Derived && field.is_some_and(|field| of_pack.contains(&field))
+        let of_text = setting.origin == Origin::Derived || packs && setting.origin != Origin::User;
+        of_text && field.is_some_and(|field| of_pack.contains(&field))
     };
     let sets = [
         written(resolution, stated),
@@ -36,10 +38,10 @@ pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     sets.into_iter().find(|settings| goal.is_made_by(settings)).map(|settings| thinned(settings, &goal))
 }
 
-/// What the settings must come to.
+/// What the settings must resolve to.
 struct Goal<'a> {
     plan: &'a Plan,
-    /// No more is left open than was.
+    /// At most as many open questions as before.
     questions: usize,
 }
 
@@ -50,12 +52,12 @@ impl Goal<'_> {
     }
 }
 
-/// Settings that may hold a path of the author's machine, and never go into a link. What they tell is said by the
-/// size of the vocabulary.
+/// Settings that may hold a path on the author's machine, and never go into a link. The size of the vocabulary replaces
+/// them.
 const PATHS: [Field; 2] = [Field::TokenizerModel, Field::VocabFile];
 
 fn written(resolution: &Resolution, keep: impl Fn(&Setting) -> bool) -> Named {
-    // What padding gives is not said: the plan keeps how the vocabulary is padded.
+    // The result of padding is left out: the plan keeps how the vocabulary is padded.
     let padded = |setting: &Setting| {
         setting.name == Field::PaddedVocabSize.name() && setting.origin == Origin::Derived
     };
@@ -67,8 +69,8 @@ fn written(resolution: &Resolution, keep: impl Fn(&Setting) -> bool) -> Named {
     public.map(|setting| (setting.name.to_owned(), setting.value.written())).collect()
 }
 
-/// Leaves out what can be, last settings first: the world size goes before the nodes, what follows before what
-/// it follows from.
+/// Leaves out what is not needed, last settings first: the world size is tried before the nodes, derived settings
+/// before those they follow from.
 fn thinned(mut settings: Named, goal: &Goal) -> Named {
     loop {
         let before = settings.len();

@@ -2,6 +2,7 @@
 
 use super::formats::releases;
 use super::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_bash::base_name;
 use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
@@ -12,21 +13,55 @@ pub(super) fn program(tree: &Tree) -> Option<String> {
     let cells = tree.documents.first()?.get("cells")?.items();
     let mut program = String::new();
     for cell in cells {
-        if cell.get("cell_type").and_then(Node::word) != Some("code") {
-            continue;
+        let text = code(cell);
+        // A settings file is not part of the program.
+        if !text.is_empty() && file(&text).is_none() {
+            program.push_str(&text);
+            program.push('\n');
         }
-        let Some(source) = cell.get("source") else { continue };
-        for line in if source.items().is_empty() { std::slice::from_ref(source) } else { source.items() } {
-            program.push_str(line.text().unwrap_or(""));
-        }
-        program.push('\n');
     }
     (!cells.is_empty()).then_some(program)
 }
 
+/// The contents of a notebook's code cells, in order.
+pub(super) fn cells(tree: &Tree) -> Vec<String> {
+    let cells = tree.documents.first().and_then(|root| root.get("cells"));
+    cells.map_or(&[][..], Node::items).iter().map(code).collect()
+}
+
+/// The contents of a code cell.
+fn code(cell: &Node) -> String {
+    let mut text = String::new();
+    if cell.get("cell_type").and_then(Node::word) == Some("code")
+        && let Some(source) = cell.get("source")
+    {
+        for line in if source.items().is_empty() { std::slice::from_ref(source) } else { source.items() } {
+            text.push_str(line.text().unwrap_or(""));
+        }
+    }
+    text
+}
+
+/// Whether a file of that name holds settings.
+pub(super) fn is_settings(name: &str) -> bool {
+    [".yaml", ".yml", ".json", ".toml"].iter().any(|end| name.ends_with(end))
+}
+
+/// IPython's magic for a cell that is written to a file.
+pub(super) const WRITES: &str = "%%writefile";
+
+/// The settings file that a cell writes: its name without folders, and its contents.
+pub(super) fn file(cell: &str) -> Option<(&str, &str)> {
+    let (first, rest) = cell.trim_start().split_once('\n')?;
+    let path = first.strip_prefix(WRITES)?.split_ascii_whitespace().next_back()?;
+    let name = base_name(path.trim_matches(['"', '\'']));
+    is_settings(name).then_some((name, rest))
+}
+
 /// Takes the accelerator of the runtime that Colab starts for the notebook `text`, which begins at `base` of its source
-/// (`metadata.colab.gpuType`). Its A100 has 40 GB, and 80 GB where the runtime has more of the host's memory (`machine_shape`): of 31
-/// notebooks of unslothai/notebooks@bdda2efc7ad5 with that type, 21 print the same of the A100 that they ran on, and 2 another.
+/// (`metadata.colab.gpuType`). Its A100 has 40 GB, or 80 GB if the runtime has more host memory (`machine_shape`): of
+/// 31 notebooks of unslothai/notebooks@bdda2efc7ad5 with that type, 21 print the same for the A100 that they ran on,
+/// and 2 another.
 pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     if reading.found.is_empty() {
         return;
@@ -58,8 +93,8 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     reading.take(found.note("the Colab runtime that the notebook asks for"));
 }
 
-/// A runtime of Colab with an accelerator has one of it: `metadata.accelerator` beside `metadata.colab`. unsloth trains on one GPU wherever
-/// it runs.
+/// A Colab runtime with an accelerator has exactly one: `metadata.accelerator` next to `metadata.colab`. unsloth always
+/// trains on one GPU.
 fn one_gpu(reading: &mut Reading, text: &str) {
     let fast = matches!(reading.software, Some((Software::Unsloth, _)));
     let counts = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
@@ -75,11 +110,12 @@ fn one_gpu(reading: &mut Reading, text: &str) {
     }
 }
 
-/// The first release of transformers whose Llama, Mistral and Falcon have the attention of today's (`modeling_llama.py` of 4.36:
-/// `LlamaSdpaAttention`, and a mask that is added without a copy of the scores clamped from below).
+/// The first release of transformers whose Llama, Mistral and Falcon have the current attention (`modeling_llama.py` of
+/// 4.36: `LlamaSdpaAttention`, and a mask that is added without a copy of the scores clamped from below).
 const OF_TODAY: [u64; 2] = [4, 36];
 
-/// Stops at modules of transformers that hold other tensors than today's, where the notebook installs such a release.
+/// Reports modules of transformers that hold other tensors than the current ones, if the notebook installs such a
+/// release.
 fn older_layers(reading: &mut Reading, text: &str) {
     let of_transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
     let release = releases::installed(text, "transformers", 99).filter(|release| *release < OF_TODAY);
@@ -90,10 +126,10 @@ fn older_layers(reading: &mut Reading, text: &str) {
     }
 }
 
-/// Takes the accelerator that a sentence names which says where a notebook is to be run, as those of unsloth's begin: "To run this, press
-/// Runtime and press Run all on a free Tesla T4 Google Colab instance!"
+/// Takes the accelerator named in a sentence that says where to run a notebook, as at the start of unsloth's: "To run
+/// this, press Runtime and press Run all on a free Tesla T4 Google Colab instance!"
 fn in_words(reading: &mut Reading, text: &str) {
-    /// Lines looked at, and characters of one.
+    /// Maximum number of lines examined, and of characters in each.
     const LINES: usize = 200;
     const LONGEST: usize = 400;
     let tells =
@@ -109,7 +145,7 @@ fn in_words(reading: &mut Reading, text: &str) {
     }
 }
 
-/// The value of a key of a notebook's metadata, and where it begins. In a cell the quotes would have a backslash.
+/// The value of a key of a notebook's metadata, and its position. Inside a cell the quotes would be escaped.
 fn key<'t>(text: &'t str, name: &str) -> Option<(&'t str, u32)> {
     let quoted = format!("\"{name}\"");
     let at = text.match_indices(&quoted).map(|(at, _)| at).find(|at| {

@@ -1,27 +1,27 @@
-//! Reads pasted texts and resolves what they say.
+//! Reads pasted texts and resolves them.
 
 use super::dispatch::dispatch;
 use super::started::{asks_for_line, without_places};
-use super::{Reading, Resolution, resolve};
+use super::{Reading, Resolution, resolve, written};
 use shardscope_bash as shell;
-use shardscope_resolve::COMMAND_LINE;
+use shardscope_resolve::Asked;
 use shardscope_source::{Code, Diagnostic, Source};
 
-/// What is to be read.
+/// What to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The pasted or dropped texts.
     pub source: &'a Source,
-    /// Variables that the texts leave to their environment, and the words after the script in its call.
+    /// Variables that the texts take from their environment, and the script's arguments.
     pub environment: &'a shell::Environment,
-    /// Settings by name, set by the user on top of what the texts say.
+    /// Settings by name that the user sets on top of the texts.
     pub overrides: &'a [(String, String)],
 }
 
-/// Reads the texts and resolves what they say.
+/// Reads the texts and resolves them.
 #[must_use]
 pub fn read(request: &Request) -> Resolution {
-    // Settings alone are enough: a plan put together by hand, or opened from a link.
+    // Settings alone are enough: a plan may be assembled by hand or opened from a link.
     let nothing_pasted = request.source.text().trim().is_empty();
     if nothing_pasted && !request.overrides.is_empty() {
         return resolve(&[], request.overrides);
@@ -29,34 +29,42 @@ pub fn read(request: &Request) -> Resolution {
     resolve(&readings(request.source, request.environment), request.overrides)
 }
 
-/// What each text says.
+/// The reading of each text.
 #[must_use]
 pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
     if source.text().trim().is_empty() {
         return blank();
     }
-    let readings = dispatch(source, environment);
-    let answer = environment.variables.iter().find(|(name, _)| name == COMMAND_LINE);
+    let mut more = written::files(source);
+    let readings = beside(source, &more, environment);
+    let answer = Asked::CommandLine.answer(&environment.variables);
     match answer.filter(|_| readings.iter().any(asks_for_line)) {
-        Some((_, line)) => beside_line(source, line, environment),
+        Some(line) => {
+            // A one-line input field swallows the line ends after backslashes.
+            more.push((String::new(), line.replace("\\ ", " ")));
+            beside(source, &more, environment)
+        }
         None => readings,
     }
 }
 
-/// The texts read with the answered line as one more; nothing of it has a place among them.
-fn beside_line(source: &Source, line: &str, environment: &shell::Environment) -> Vec<Reading> {
-    // A field of one line swallows the ends of lines behind backslashes.
-    let line = line.replace("\\ ", " ");
+/// Reads the texts together with others that are not part of them in this form: a file that a notebook's cell writes,
+/// or the command line given as an answer. Nothing found in those has a position.
+fn beside(source: &Source, more: &[(String, String)], environment: &shell::Environment) -> Vec<Reading> {
+    if more.is_empty() {
+        return dispatch(source, environment);
+    }
     let texts =
         source.parts().iter().enumerate().map(|(at, part)| (part.name.as_str(), source.part_text(at)));
-    let all = Source::from_files(texts.chain([("", line.as_str())]));
+    let others = more.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let all = Source::from_files(texts.chain(others));
     let mut readings = dispatch(&all, environment);
-    let end = all.parts().last().map_or(0, |part| part.span.start);
+    let end = all.parts().get(source.parts().len()).map_or(0, |part| part.span.start);
     readings.iter_mut().for_each(|reading| without_places(reading, end));
     readings
 }
 
-/// What there is to say where nothing was given.
+/// The reading if nothing was given.
 #[must_use]
 pub fn blank() -> Vec<Reading> {
     let hint = "paste the script that launches the training, or take an example";
@@ -94,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_script_that_is_not_read_to_its_end_says_so() {
-        // However many steps a line takes, so that none of them ends on the last step unseen.
+        // For any number of steps per line, so that none of them ends on the last step unnoticed.
         for line in ["a=b\n", "export A=b\n", "echo a b c\n", ": a\n", "a=b c=d\n"] {
             let text = format!("{}torchrun pretrain_gpt.py --num-layers 2\n", line.repeat(60_000));
             let (has_plan, said) = said(&text);

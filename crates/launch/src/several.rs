@@ -1,17 +1,19 @@
-//! Several texts that are each a whole run: one is answered, and which one is said.
+//! Several texts that each describe a full run: one is answered, and a diagnostic names which one.
 
+use crate::Asked;
 use crate::formats::{Role, Text};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-/// Texts that are read at most: a training is launched by a handful of files.
+/// Maximum number of texts that are read: a training is launched by a handful of files.
 pub const MAX_TEXTS: usize = 256;
-/// Scripts that are looked through for a run of their own: few belong to one training, and each is evaluated.
+/// Maximum number of scripts that are checked for a run of their own: few belong to one training, and each is
+/// evaluated.
 pub(crate) const LOOKED_AT: usize = 16;
 const HINT: &str = "read each by itself (`shardscope check --each`), or leave the other out";
 
-/// Whether one of two texts names the other, as what it starts or reads.
+/// Whether one of two texts names the other as a file that it starts or reads.
 pub(crate) fn together(source: &Source, one: usize, other: usize) -> bool {
     let names = |text: usize, named: usize| {
         let name = source.parts().get(named).map_or("", |part| base_name(&part.name));
@@ -20,7 +22,7 @@ pub(crate) fn together(source: &Source, one: usize, other: usize) -> bool {
     names(one, other) || names(other, one)
 }
 
-/// Two scripts that start a run each; the first is answered.
+/// Two scripts that each start a run; the first is answered.
 pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic {
     let name = |part: usize| source.parts().get(part).map_or("", |part| part.name.as_str());
     let message = format!(
@@ -37,13 +39,13 @@ pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic
     Diagnostic::warning(Code::SeveralCommands, message).hint(HINT).at_some(place)
 }
 
-/// Two settings files of one format that each hold a whole training, where none builds on another; `order` has for each the files
-/// that it builds on.
+/// Two settings files of one format that each hold a complete training, if neither builds on the other; `order` lists
+/// for each file those that it builds on.
 pub(crate) fn files(texts: &[Text], order: &[(String, Vec<String>)]) -> Option<Diagnostic> {
     let states = |text: &Text, field: Field| text.reading.found.iter().any(|found| found.field == field);
     let names_model = |text: &Text| {
         states(text, Field::NumLayers)
-            || text.reading.questions.iter().any(|question| question.name == Field::Model.name())
+            || text.reading.questions.iter().any(|question| question.asks == Asked::Setting(Field::Model))
     };
     let batch = [Field::MicroBatchSize, Field::GlobalBatchSize, Field::NumMicroBatches];
     let whole = |text: &&Text| {
@@ -69,7 +71,7 @@ fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {
     if name.is_empty() { otherwise } else { name }
 }
 
-/// What there is to say of texts that are not read.
+/// The warning about texts that are not read.
 pub(super) fn too_many(source: &Source) -> Diagnostic {
     let more = source.parts().len().saturating_sub(MAX_TEXTS);
     let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");

@@ -1,32 +1,32 @@
-//! Programs that take their settings from the line that starts them: read together with that line, which may stand beside them or be
-//! the answer to a question.
+//! Programs that take their settings from the command line that starts them: read together with that line, which may be
+//! among the texts or be the answer to a question.
 
 use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
 use super::several::MAX_TEXTS;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
-use shardscope_resolve::COMMAND_LINE;
+use shardscope_resolve::Asked;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-/// A program that asks for its line.
+/// A program that asks for its command line.
 pub(super) struct Started {
-    /// Its file.
+    /// Its file name.
     pub(super) name: String,
     /// Where it begins among the texts.
     pub(super) base: u32,
-    /// Its text; of a notebook that of its cells.
+    /// Its text; for a notebook that of its cells.
     pub(super) program: String,
-    /// Whether places in it are places in the text.
+    /// Whether positions in it are positions in the source text.
     pub(super) exact: bool,
 }
 
-/// Whether it asks for the line that starts it.
+/// Whether the reading asks for the command line that starts the program.
 pub(super) fn asks_for_line(reading: &Reading) -> bool {
-    reading.questions.iter().any(|asked| asked.name == COMMAND_LINE)
+    reading.questions.iter().any(|asked| asked.asks == Asked::CommandLine)
 }
 
-/// Programs and the words of the line beside them are read as one; the line alone tells the machines.
+/// Programs and the words of the given command line are read as one; only the line gives the machines.
 pub(super) fn with_line(
     texts: &mut [Text],
     launched: &mut [Text],
@@ -47,12 +47,11 @@ pub(super) fn with_line(
             without_places(&mut reading, 0);
         }
         text.reading = reading;
-        // What the words say by themselves is said of both together.
+        // What the words say on their own is also said by the combined reading.
         for text in launched.iter_mut().filter(|text| text.format.is_none()) {
             let own = &mut text.reading;
             own.keep(&|found| machines.contains(&found.field));
-            own.questions
-                .retain(|asked| Field::named(&asked.name).is_none_or(|field| machines.contains(&field)));
+            own.questions.retain(|asked| asked.asks.setting().is_none_or(|field| machines.contains(&field)));
             own.software = None;
             own.not_modelled.clear();
             own.not_read.clear();
@@ -61,7 +60,7 @@ pub(super) fn with_line(
     }
 }
 
-/// Takes the places of a reading away that lie from `from` on.
+/// Removes the positions of a reading that lie at or after `from`.
 pub(super) fn without_places(reading: &mut Reading, from: u32) {
     let behind = |span: &mut Option<Span>| *span = span.filter(|span| span.start < from);
     reading.found.iter_mut().for_each(|found| behind(&mut found.span));
@@ -70,7 +69,8 @@ pub(super) fn without_places(reading: &mut Reading, from: u32) {
     reading.not_read.iter_mut().for_each(|item| behind(&mut item.span));
 }
 
-/// A program that puts its training's command together, read as the script of that command. Places in it are none of the text's.
+/// A program that builds its training's command, read as the script of that command. Positions in that script do not
+/// apply to the text.
 pub(super) fn launched_by(program: &str, source: &Source, environment: &Environment) -> Reading {
     let beside = |file: &str| {
         let parts = source.parts().iter().take(MAX_TEXTS);
@@ -93,7 +93,8 @@ pub(super) fn launched_by(program: &str, source: &Source, environment: &Environm
     reading
 }
 
-/// What the commands say that a program or a notebook starts, and the machines that it asks for; none where no command trains.
+/// The reading of the commands that a program or a notebook starts, and the machines that it requests; none if no
+/// command trains.
 pub(super) fn by_commands(
     program: &str,
     source: &Source,
@@ -112,7 +113,7 @@ pub(super) fn by_commands(
     (!nothing).then_some([work.reading, reading])
 }
 
-/// What the commands of a program start.
+/// The launch described by the commands of a program.
 fn launched(work: &Workload, source: &Source, part: usize, environment: &Environment) -> launch::Launch {
     let texts = source.parts().iter().enumerate();
     let texts = texts.map(|(at, known)| {
@@ -122,7 +123,8 @@ fn launched(work: &Workload, source: &Source, part: usize, environment: &Environ
     launch::read_part(&Source::from_files(texts), part, environment)
 }
 
-/// Says so where a program with a trainer of its own starts a training by a command too: two trainings, of which one is read.
+/// Warns if a program with a trainer of its own also starts a training by a command: two trainings, of which one is
+/// read.
 pub(super) fn also_starts(
     program: &str,
     source: &Source,
@@ -138,7 +140,7 @@ pub(super) fn also_starts(
     Some(Diagnostic::warning(Code::SeveralCommands, message).hint(hint))
 }
 
-/// Whether a program is one of OLMo-core's, whose settings are Python.
+/// Whether a program belongs to OLMo-core, whose settings are Python.
 pub(super) fn imports_olmo_core(program: &str) -> bool {
     let names = |line: &str| {
         let mut words = line.split_ascii_whitespace();
@@ -148,7 +150,8 @@ pub(super) fn imports_olmo_core(program: &str) -> bool {
     program.lines().any(names)
 }
 
-/// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
+/// Whether it uses OLMo-core's training classes; programs that convert checkpoints, measure a network and the like do
+/// not.
 pub(super) fn trains_by_olmo_core(program: &str) -> bool {
     ["TransformerConfig", "TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }

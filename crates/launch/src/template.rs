@@ -1,14 +1,16 @@
-//! Files of a launcher or an engine by themselves: templates that say how processes are spread and nothing of what they train.
+//! Files of only a launcher or an engine: templates that say how processes are distributed and nothing about what they
+//! train.
 
 use super::formats::{Role, Text};
 use super::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
-/// What says on how many accelerators it runs.
+/// The fields that give the number of accelerators.
 const MACHINES: [Field; 3] = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
 
-/// Where such files leave machines, the ZeRO stage or the weights' format open as well, the batch is not asked for beside model and length: it stands
-/// at one sequence, the least that a step can take, as a default that the reader sees and sets.
+/// If such a file also leaves the machines, the ZeRO stage or the weights' format open, the batch is not asked for in
+/// addition to model and length: it is set to one sequence, the minimum of a step, as a default that the user sees and
+/// can change.
 pub(super) fn complete(texts: &mut [Text]) {
     let of_launcher = |text: &Text| {
         let role = text.format.map(|format| format.role());
@@ -50,7 +52,7 @@ mod tests {
     }
 
     fn asked(resolution: &Resolution) -> Vec<&str> {
-        resolution.questions.iter().map(|question| question.name.as_str()).collect()
+        resolution.questions.iter().map(|question| question.name()).collect()
     }
 
     /// Templates of accelerate (`examples/config_yaml_templates`, `examples/slurm/fsdp_config.yaml`).
@@ -64,12 +66,12 @@ mod tests {
         assert_eq!((plan.recipe().micro_batch_size, plan.cluster().gpus()), (1, 8));
         let engine = "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n  deepspeed_config_file: a/zero_stage1_config.json\n";
         assert_eq!(asked(&resolved(engine, &[])), ["zero_stage", "model", "seq_length"]);
-        // Where there is room for it, the batch is asked for.
+        // If the number of questions allows it, the batch is asked for.
         let whole = format!("{fsdp}num_processes: 8\n");
         assert_eq!(asked(&resolved(&whole, &[])), ["model", "seq_length", "micro_batch_size"]);
     }
 
-    /// `accelerate launch` starts one process where the configuration says so (`commands/launch.py:simple_launcher`).
+    /// `accelerate launch` starts one process if the configuration says so (`commands/launch.py:simple_launcher`).
     #[test]
     fn accelerate_without_a_distributed_type_runs_one_process() {
         let open = resolved("distributed_type: 'NO'\nmixed_precision: bf16\n", &[]);

@@ -1,13 +1,13 @@
-//! The model that a command's checkpoint or tokenizer is of, for a command that does not state a shape.
+//! The model to which a command's checkpoint or tokenizer belongs, for a command that does not state a shape.
 
-use crate::{Argument, Question, Reading};
+use crate::{Argument, Asked, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 use shardscope_source::Code;
 
-/// Options whose value is a folder or a name of weights or of a tokenizer, the nearest to the model that is trained first.
-/// In Megatron-LM `--load` and the tokenizer's options say nothing of the shape, so that they prove nothing: their names are
-/// only proposed (`megatron/training/arguments.py`, `_add_checkpointing_args`, `_add_tokenizer_args`).
+/// Options whose value is a folder or a name of weights or of a tokenizer, starting with the closest to the model that
+/// is trained. In Megatron-LM `--load` and the tokenizer's options say nothing about the shape, so they prove nothing:
+/// their names are only proposed (`megatron/training/arguments.py`, `_add_checkpointing_args`, `_add_tokenizer_args`).
 const OPTIONS: [&str; 7] = [
     "mcore-model",
     "load",
@@ -18,8 +18,8 @@ const OPTIONS: [&str; 7] = [
     "tokenizer",
 ];
 
-/// Proposes the model whose name stands in a checkpoint's or tokenizer's path (`--load Qwen3-30B-A3B-Base-mcore`), where the
-/// text gives neither a shape nor a model that is known.
+/// Proposes the model whose name appears in a checkpoint's or tokenizer's path (`--load Qwen3-30B-A3B-Base-mcore`), if
+/// the text gives neither a shape nor a known model.
 pub(super) fn propose_model(reading: &mut Reading, arguments: &[Argument]) {
     let named = OPTIONS.iter().find_map(|option| {
         let value = value_of(arguments, option)?;
@@ -29,7 +29,7 @@ pub(super) fn propose_model(reading: &mut Reading, arguments: &[Argument]) {
     });
     let Some((option, value, base)) = named else { return };
     reading.questions.push(Question {
-        name: Field::Model.name().to_owned(),
+        asks: Asked::Setting(Field::Model),
         prompt: format!(
             "Which model is trained? --{option} {value} is named like {base}; otherwise name another model of the Hub, or paste \
              the config.json as well"
@@ -39,12 +39,13 @@ pub(super) fn propose_model(reading: &mut Reading, arguments: &[Argument]) {
     });
 }
 
-/// Bytes of a text that is a question or a note rather than a script, and words that a model's name is written in there.
+/// Maximum bytes of a text that is a question or a note rather than a script, and maximum words of a model's name in
+/// it.
 const SHORT: usize = 400;
 const MOST_WORDS: usize = 4;
 
-/// Asks for the model, proposing the one that a short text names (`Qwen3-32B LoRA on 8 H100?`), where nothing else of the texts is
-/// understood and none of them is a program that trains nothing.
+/// Asks for the model, proposing the one that a short text names (`Qwen3-32B LoRA on 8 H100?`), if nothing else in the
+/// texts is understood and none of them is a program that trains nothing.
 pub(super) fn of_nothing_else<'r>(
     text: &str,
     mut readings: impl Iterator<Item = &'r Reading>,
@@ -55,7 +56,7 @@ pub(super) fn of_nothing_else<'r>(
             && reading.not_modelled.is_empty()
             && !reading.diagnostics.iter().any(|said| said.code == Code::NoTraining)
     });
-    // The whole catalog is compared with every few words, which only a text without anything else is worth.
+    // Every few words are compared with the entire catalog, which is only worthwhile for a text without anything else.
     if nothing { named_in(text).into_iter().collect() } else { Vec::new() }
 }
 
@@ -69,13 +70,13 @@ fn named_in(text: &str) -> Option<Question> {
         .map(|word| word.trim_matches(signs))
         .filter(|word| !word.is_empty())
         .collect();
-    // The most words first: `Llama 3 70B` is another model than `Llama 70B`.
+    // Longer names first: `Llama 3 70B` is not the same model as `Llama 70B`.
     let longest_first = (1..=MOST_WORDS.min(words.len())).rev();
     let base = longest_first
         .flat_map(|count| words.windows(count))
         .find_map(|named| catalog::tuned_from(&named.join("-")))?;
     Some(Question {
-        name: Field::Model.name().to_owned(),
+        asks: Asked::Setting(Field::Model),
         prompt: format!(
             "Which model is trained? The text names one like {base}; its name on the Hub, or paste its config.json as well"
         ),
@@ -84,10 +85,11 @@ fn named_in(text: &str) -> Option<Question> {
     })
 }
 
-/// How many folders of a path are looked at, from its end: deeper ones name a user or a disk.
+/// How many folders of a path are examined, from its end: those further up name a user or a disk.
 const MOST_FOLDERS: usize = 3;
 
-/// The last value of an option, `--option VALUE` or `--option=VALUE`, with dashes or underscores; none where it is left open.
+/// The last value of an option, `--option VALUE` or `--option=VALUE`, with dashes or underscores; none if its value is
+/// open.
 fn value_of<'a>(arguments: &'a [Argument], option: &str) -> Option<&'a str> {
     let at = arguments.iter().rposition(|word| {
         let body = word.text.strip_prefix("--").map(|body| body.split('=').next().unwrap_or(body));

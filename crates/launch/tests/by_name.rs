@@ -1,4 +1,4 @@
-//! Commands that start a trainer's own program by a name, with a configuration by its name: torchtune's and litgpt's.
+//! Commands that start a trainer's own program by name, with a configuration given by name: torchtune's and litgpt's.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -22,7 +22,7 @@ fn holds(read: &Resolution, wanted: &[(Field, &str)]) {
     }
 }
 
-/// The command that `recipes/configs/llama3_1/8B_lora.yaml` of torchtune 0.6.1 gives, with overrides as its documentation writes them.
+/// The command for `recipes/configs/llama3_1/8B_lora.yaml` of torchtune 0.6.1, with overrides as in its documentation.
 #[test]
 fn a_configuration_of_torchtunes_is_known_by_its_name() {
     let read = script(
@@ -44,7 +44,7 @@ fn a_configuration_of_torchtunes_is_known_by_its_name() {
             (Field::Packing, "true"),
         ],
     );
-    // What the file says and the words do not is nobody's own setting.
+    // Values from the file that the words do not override are nobody's own setting.
     let origin = |field: Field| read.setting(field).map(|setting| setting.origin);
     assert_eq!(origin(Field::NumMicroBatches), Some(Origin::Default));
     assert_eq!(origin(Field::LoraRank), Some(Origin::Script));
@@ -62,7 +62,8 @@ fn a_recipe_on_one_device_is_one() {
     );
 }
 
-/// A file of that name goes before the one that torchtune ships; its words change it as they would that one, and `~` takes a key away.
+/// A user's file of that name takes precedence over the one shipped with torchtune; words override it in the same way,
+/// and `~` removes a key.
 #[test]
 fn a_file_of_ones_own_goes_before_the_shipped_one() {
     let file = "model: {_component_: torchtune.models.llama3_1.lora_llama3_1_8b, lora_attn_modules: [q_proj], lora_rank: 16, lora_alpha: 32}\n\
@@ -82,7 +83,7 @@ fn a_file_of_ones_own_goes_before_the_shipped_one() {
             (Field::WorldSize, "4"),
         ],
     );
-    // A file that nobody ships is asked for by its name.
+    // A file that is not shipped is asked for by name.
     let other = script("tune run --nproc_per_node 4 lora_finetune_distributed --config my/own.yaml");
     assert!(
         other
@@ -92,8 +93,8 @@ fn a_file_of_ones_own_goes_before_the_shipped_one() {
     );
 }
 
-/// `litgpt/finetune/lora.py:setup` and `litgpt/utils.py:get_default_supported_precision` of litgpt 0.5.13: unless it is told a true
-/// precision, it trains weights in fp32 under autocast.
+/// `litgpt/finetune/lora.py:setup` and `litgpt/utils.py:get_default_supported_precision` of litgpt 0.5.13: unless a
+/// true precision is requested, it trains fp32 weights under autocast.
 #[test]
 fn litgpts_commands_have_the_defaults_of_their_programs() {
     let line = "litgpt finetune_lora meta-llama/Llama-3.2-1B --devices 4 --train.micro_batch_size 2 --train.max_seq_length 1024";
@@ -117,7 +118,7 @@ fn litgpts_commands_have_the_defaults_of_their_programs() {
         let stops: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(stops, ["precision"], "{mixed}");
     }
-    // On one GPU it is read: nothing is cast but for products.
+    // On one GPU it can be read: only matrix products are cast.
     for (precision, half) in
         [("", "bf16"), ("--precision bf16-mixed", "bf16"), ("--precision 16-mixed", "fp16")]
     {
@@ -125,7 +126,7 @@ fn litgpts_commands_have_the_defaults_of_their_programs() {
         assert!(one.plan.is_some(), "{precision}: {:?} {:?}", one.diagnostics, one.not_modelled);
         holds(&one, &[(Field::ParamsDtype, "fp32"), (Field::Autocast, half), (Field::WorldSize, "1")]);
     }
-    // Before litgpt 0.5 the way to train was a word of its own.
+    // Before litgpt 0.5 the training method was a separate word.
     let old = script(
         "litgpt finetune full --checkpoint_dir checkpoints/meta-llama/Llama-3.2-1B --precision bf16-true --train.max_seq_length 1024",
     );

@@ -1,4 +1,5 @@
-//! Evaluation between steps: its batch is read where only its loss is computed; a larger batch without a formula stops.
+//! Evaluation between steps: its batch is read if only the loss is computed; a larger batch without a formula stops the
+//! verdict.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -24,7 +25,7 @@ fn a_trainers_evaluation_batch_is_read() {
     assert_eq!(batch("--eval_strategy steps --per_device_eval_batch_size 4"), 4);
     assert_eq!(batch("--evaluation_strategy epoch --per_device_eval_batch_size 4"), 4);
     assert_eq!(batch("--do_eval True --per_device_eval_batch_size 4"), 4);
-    // transformers evaluates in eights where nothing is said.
+    // The default batch size for evaluation in transformers is 8.
     assert_eq!(batch("--eval_strategy steps"), 8);
     for never in ["", "--per_device_eval_batch_size 4", "--eval_strategy no --per_device_eval_batch_size 4"] {
         assert_eq!(batch(never), 0, "{never}");
@@ -34,7 +35,7 @@ fn a_trainers_evaluation_batch_is_read() {
 #[test]
 fn a_larger_evaluation_batch_without_a_formula_stops() {
     let run = |more: &str| said("run.sh", &format!("{TRAINER} --do_eval True {more}\n"));
-    // A training that generates, and attention that keeps scores.
+    // Evaluation that generates, and attention that keeps scores.
     assert!(stops(
         &run("--predict_with_generate True --per_device_eval_batch_size 4"),
         "per_device_eval_batch_size"
@@ -57,7 +58,7 @@ fn axolotls_batch_size_is_what_a_rank_accumulates() {
         setting.map(|setting| setting.value.clone())
     };
     assert_eq!(steps(&axolotl("batch_size: 64\n")), Some(SettingValue::Int(32)));
-    // Less than one micro-batch, and a batch size of a program's own, are not understood.
+    // A fraction of a micro-batch, and a program's own batch size, are not supported.
     assert!(stops(&axolotl("batch_size: 1\n"), "batch_size"));
     let own = |more: &str| {
         said(
@@ -92,7 +93,7 @@ fn torchtune_that_validates_in_larger_batches_stops() {
     assert!(!run("batch_size_val: 2\n") && !run(""));
 }
 
-/// axolotl's settings, with as many sequences per micro-batch as `TRAINER`.
+/// axolotl's settings, with the same number of sequences per micro-batch as `TRAINER`.
 const AXOLOTL: &str = "base_model: Qwen/Qwen3-8B\ndatasets: [{path: mine, type: alpaca}]\nsequence_len: 4096\nmicro_batch_size: 2\n\
     gradient_accumulation_steps: 4\nbf16: true\noptimizer: adamw_torch_fused\n";
 
@@ -111,7 +112,7 @@ fn axolotl_evaluates_where_it_holds_data_back_and_is_told_when() {
     let of = |size| Some(SettingValue::Int(size));
     assert_eq!(batch("val_set_size: 0.1\nevals_per_epoch: 4\neval_batch_size: 8\n"), of(8));
     assert_eq!(batch("test_datasets: [{path: mine}]\neval_steps: 50\neval_batch_size: 8\n"), of(8));
-    // As large as training's unless told otherwise (`axolotl/core/builders/base.py`).
+    // The same as for training unless stated (`axolotl/core/builders/base.py`).
     assert_eq!(batch("val_set_size: 0.1\nevals_per_epoch: 4\n"), of(2));
     for never in [
         "val_set_size: 0.1\neval_batch_size: 8\n",

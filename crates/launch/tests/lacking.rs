@@ -1,4 +1,4 @@
-//! What is not modelled stops the verdict until the reader goes on without it.
+//! Anything that is not modelled stops the verdict until the user continues without it.
 
 use shardscope_bash::Environment;
 use shardscope_launch::Argument;
@@ -27,14 +27,14 @@ fn what_is_not_modelled_stops_the_verdict_until_the_reader_goes_on() {
     let expected = Marks { without: vec!["optimizer".to_owned()], ..Marks::default() };
     assert_eq!(marks, Some(expected.clone()));
     assert_eq!(gone.not_modelled.len(), 1, "the document still names it");
-    // A link of settings alone carries the mark.
+    // A link with only settings carries the mark.
     let link = minimal_settings(&gone).expect("settings");
     assert!(link.iter().any(|(name, _)| name == "without"), "{link:?}");
     let opened = resolve(&[], &link).plan.expect("a plan");
     assert_eq!(opened.recipe().marks, expected);
 }
 
-/// Megatron-Bridge cuts adapters beside experts over expert tensor ranks; expert TP follows TP unless given
+/// Megatron-Bridge shards adapters of experts over expert tensor ranks; expert TP follows TP unless given
 /// (`megatron/training/arguments.py`).
 #[test]
 fn adapters_beside_cut_experts_mark_the_verdict() {
@@ -53,7 +53,7 @@ fn adapters_beside_cut_experts_mark_the_verdict() {
         assert_eq!(names, [name], "{more:?}");
         assert!(plan.is_none(), "{more:?}");
     }
-    // Gone on without, the layout stays as it is and the verdict is marked.
+    // When the user continues without it, the layout stays the same and the verdict is marked.
     let (_, plan) = of(&[("without", name)]);
     let plan = plan.expect("a plan");
     assert_eq!(
@@ -78,7 +78,7 @@ fn what_the_user_sets_takes_the_place_of_what_is_not_modelled() {
     assert!(other.plan.is_some_and(|plan| plan.recipe().marks.is_empty()), "a mark for what is not there");
 }
 
-/// The names of what stops a command that has `more` beside a dense model's settings.
+/// The names of the settings that stop a command with `more` added to a dense model's settings.
 fn stops(more: &str) -> Vec<String> {
     let line = format!("{} {more}", RUN.replace(" --optimizer came", ""));
     resolved(&line, &[])
@@ -90,12 +90,12 @@ fn stops(more: &str) -> Vec<String> {
 
 #[test]
 fn flags_of_forks_stop_mark_or_change_nothing() {
-    // MindSpeed's experts overlapped with their exchanges, Gaudi's kernels, Hygon's messages.
+    // MindSpeed's overlap of experts with their exchanges, Gaudi's kernels, Hygon's messages.
     for flag in ["moe-alltoall-overlap-comm", "moe-fb-overlap", "use-fused-sdpa true", "use-quantize-comm"] {
         let name = flag.split(' ').next().unwrap_or_default();
         assert_eq!(stops(&format!("--{flag}")), [name], "{flag}");
     }
-    // DeepSpeed's MoE layer is no Megatron's; without experts its capacities say nothing.
+    // DeepSpeed's MoE layer is not Megatron's; without experts its capacities have no effect.
     let experts = "--deepspeed --zero-stage 1 --num-experts 8 --topk 1 --moe-train-capacity-factor 1.0";
     assert_eq!(stops(experts), ["num-experts"]);
     assert_eq!(
@@ -108,11 +108,11 @@ fn flags_of_forks_stop_mark_or_change_nothing() {
 fn unknown_settings_whose_names_tell_stop_in_every_format() {
     assert_eq!(stops("--cut-experts-in-halves 2"), ["cut-experts-in-halves"]);
     assert_eq!(stops("--cut-experts-in-halves false"), Vec::<String>::new());
-    // The next flag is no value of a switch.
+    // The next flag is not the value of a switch.
     let line = format!("{} --freeze-half --log-interval 1", RUN.replace(" --optimizer came", ""));
     let item = resolved(&line, &[]).not_modelled.into_iter().next().expect("stopped");
     assert_eq!((item.name.as_str(), item.value.as_str()), ("--freeze-half", ""));
-    // llm-foundry's MPT with experts was answered as a dense one.
+    // llm-foundry's MPT with experts was answered as a dense model.
     let text = "max_seq_len: 128\nmodel:\n  name: mpt_causal_lm\n  d_model: 128\n  ffn_config: {ffn_type: mb_dmoe, moe_num_experts: 4}\n  \
         n_heads: 2\n  n_layers: 2\n  vocab_size: 50368\ntrain_loader:\n  name: text\nglobal_train_batch_size: 8\n\
         device_train_microbatch_size: 1\nprecision: amp_bf16\n";
@@ -126,7 +126,7 @@ fn unknown_settings_whose_names_tell_stop_in_every_format() {
     );
 }
 
-/// An encoder-decoder stops by name, with its parameters where its type's rules count them.
+/// An encoder-decoder stops by name, with its parameters if there are counting rules for its type.
 #[test]
 fn an_encoder_decoder_is_told_with_its_parameters() {
     let said = |config: &str| {

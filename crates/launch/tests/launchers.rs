@@ -1,4 +1,4 @@
-//! Machines by the launchers of clouds and clusters.
+//! Machines given by the launchers of clouds and clusters.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -31,7 +31,7 @@ fn asks(text: &str, expected: &[(&str, &str)]) {
     let asked: Vec<(&str, &str)> = resolution
         .questions
         .iter()
-        .map(|asked| (asked.name.as_str(), asked.proposal.as_deref().unwrap_or("")))
+        .map(|asked| (asked.name(), asked.proposal.as_deref().unwrap_or("")))
         .collect();
     assert_eq!(asked, expected, "{text}");
 }
@@ -52,8 +52,8 @@ fn ranks_that_the_program_is_told_are_the_world() {
     asks(&line, &[("world_size", "8")]);
 }
 
-/// Where mpirun sets all ranks, a variable for nodes belongs to another way of launching: nodes are asked for, as many as the layout fills;
-/// set by hand they close it.
+/// If mpirun sets all ranks, a variable for nodes belongs to another way of launching: the nodes are asked for, with a
+/// proposal that fits the layout; setting them by hand answers the question.
 #[test]
 fn nodes_are_asked_for_where_mpirun_sets_all_ranks() {
     let layout = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
@@ -97,9 +97,9 @@ fn what_accelerate_launch_is_told_counts_where_the_program_is_told_nothing() {
         .map(|field| value(&zero, field));
     assert_eq!(shown, ["3", "deepspeed", "true"]);
     let named = said("--use_deepspeed --deepspeed_config_file configs/stage2.conf");
-    let asked = named.questions.iter().find(|question| question.name == "zero_stage").expect("a question");
+    let asked = named.questions.iter().find(|question| question.name() == "zero_stage").expect("a question");
     assert_eq!(asked.proposal.as_deref(), Some("2"));
-    // The program's own precision goes before that of its launcher.
+    // The program's own precision takes precedence over that of its launcher.
     let source =
         Source::new(&format!("accelerate launch --num_processes 8 --mixed_precision bf16 {tuned} --fp16"));
     let own = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
@@ -122,7 +122,7 @@ fn a_command_behind_two_dashes_runs_on_the_machines_of_the_job() {
     let value = |field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::DataParallelEngine].map(value);
     assert_eq!(shown, ["dpo", "precomputed", "deepspeed"]);
-    // Its reinforcement learning is none of TRL's, and its learners are some of the job's GPUs.
+    // Its reinforcement learning is not TRL's, and its learners use only some of the job's GPUs.
     let source = Source::new(
         "python mason.py --num_nodes 1 --gpus 8 -- python open_instruct/grpo_fast.py --model_name_or_path Qwen/Qwen3-1.7B \
         --per_device_train_batch_size 1 --pack_length 4096 --num_learners_per_node 4 --lr_scheduler_type constant --deepspeed_stage 2",
@@ -144,13 +144,13 @@ fn a_training_that_only_the_head_node_starts_is_found() {
     };
     let found = script(&text(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {OPTIONS}")));
     assert!(found.plan.is_some_and(|plan| plan.cluster().gpus() == 16), "{:?}", found.diagnostics);
-    // One that runs goes before one that may.
+    // A command that runs takes precedence over one that might run.
     let both = format!(
         "{}\ntorchrun --nproc_per_node 4 pretrain_gpt.py {OPTIONS}\n",
         text("torchrun --nproc_per_node 8 a.py --bf16")
     );
     machines(&both, ("2", "4"));
-    // A settings file that the command names is asked for by name, unless it is there.
+    // A settings file that the command names is asked for by name, unless it is given.
     let command = text("python cli/train_grpo.py --config-name grpo_qwen25_7b 2>&1 | tee log");
     let named = script(&command);
     let said = |resolution: &Resolution| {
@@ -183,7 +183,7 @@ fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
             "{text}: {said:?}"
         );
     }
-    // What stands behind a factory's name is Python; the model is known by it.
+    // The text after a factory's name is Python; the model is known from the name.
     for text in
         ["nemo llm pretrain --factory llama3_8b", "nemo llm finetune --factory 'llama3_70b(num_nodes=4)' -y"]
     {
@@ -206,7 +206,7 @@ fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
     );
 }
 
-/// What starts no training by itself says what to paste in its place.
+/// A text that starts no training by itself says what to paste instead.
 #[test]
 fn what_starts_another_file_asks_for_it_by_name() {
     let told = |name: &str, text: &str| {
@@ -232,7 +232,7 @@ fn what_starts_another_file_asks_for_it_by_name() {
     }
 }
 
-/// Megatron's flags are no way on in another trainer's command.
+/// The hint for another trainer's command does not suggest Megatron's flags.
 #[test]
 fn what_is_missing_is_said_in_the_words_of_the_trainer() {
     let hint = |text: &str| {
@@ -250,7 +250,7 @@ fn what_is_missing_is_said_in_the_words_of_the_trainer() {
     assert_eq!(hint(&unnamed).as_deref(), Some(way));
 }
 
-/// What a text leaves out stands nowhere in it, so that nothing of it is underlined.
+/// Settings that a text leaves out have no position in it, so nothing is underlined.
 #[test]
 fn what_is_left_out_underlines_nothing() {
     let resolution = script(&format!("srun python pretrain_gpt.py --tensor-model-parallel-size 2 {OPTIONS}"));
@@ -258,12 +258,12 @@ fn what_is_left_out_underlines_nothing() {
     assert_eq!(lacking.map(|said| said.span), Some(None));
 }
 
-/// A word that a setting does not take is asked for, with those that it takes, where a text states it.
+/// A value that a setting does not accept is asked for, with the values that it does accept, if a text states it.
 #[test]
 fn a_value_that_cannot_be_read_is_asked_for() {
     let text = "swift sft --model Qwen/Qwen2.5-1.5B-Instruct --optimizer muonclip --max_length 2048 --torch_dtype bfloat16\n";
     let resolution = script(text);
-    let asked = resolution.questions.iter().find(|asked| asked.name == "optimizer").expect("a question");
+    let asked = resolution.questions.iter().find(|asked| asked.name() == "optimizer").expect("a question");
     assert!(asked.choices.iter().any(|choice| choice == "muon"), "{:?}", asked.choices);
     let source = Source::new(text);
     let overrides = [("optimizer".to_owned(), "muon".to_owned()), ("world_size".to_owned(), "1".to_owned())];
@@ -272,7 +272,7 @@ fn a_value_that_cannot_be_read_is_asked_for() {
     assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
 }
 
-/// LLM360/k2-train `scripts/pretrain_65b.sh`: a launcher that is told its command in one word.
+/// LLM360/k2-train `scripts/pretrain_65b.sh`: a launcher that takes the command as a single word.
 #[test]
 fn a_command_in_the_quotes_of_another_launcher_is_read() {
     let asked = script(&format!(
@@ -280,12 +280,13 @@ fn a_command_in_the_quotes_of_another_launcher_is_read() {
     ));
     let told = |field| asked.setting(field).map_or_else(String::new, |setting| setting.value.written());
     assert_eq!((told(Field::NumLayers), told(Field::RotaryBase)), ("2".to_owned(), "7".to_owned()));
-    // What a word under such an option says is not always a command.
+    // The value of such an option is not always a command.
     let other = script(&format!("launcher -c 'a b' python pretrain_gpt.py {OPTIONS}"));
     assert_eq!(other.setting(Field::NumLayers).map(|setting| setting.value.written()).as_deref(), Some("2"));
 }
 
-/// Liuziyu77/Visual-RFT `src/scripts/7B_base65cate_6k.sh` ends in `--num_generations 4'`: a whole command was left out for it.
+/// Liuziyu77/Visual-RFT `src/scripts/7B_base65cate_6k.sh` ends in `--num_generations 4'`: the entire command was
+/// dropped because of it.
 #[test]
 fn a_quote_with_nothing_behind_it_leaves_the_command() {
     for quote in ["'", "\"", "'\n\n", " '  \n"] {
@@ -294,7 +295,7 @@ fn a_quote_with_nothing_behind_it_leaves_the_command() {
         let said = script(&line).diagnostics;
         assert!(said.iter().any(|said| said.code == Code::UnclosedQuote), "{said:?}");
     }
-    // Something stands behind it, which bash would take for a part of the word.
+    // If text follows the quote, bash would treat it as part of the word.
     let cut = script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}'\necho a\n"));
     assert!(cut.plan.is_none());
     let closed =
@@ -302,7 +303,7 @@ fn a_quote_with_nothing_behind_it_leaves_the_command() {
     assert!(closed.diagnostics.iter().all(|said| said.code != Code::UnclosedQuote));
 }
 
-/// GAIR-NLP/LIMR `scripts/train_limr.sh`: what a program is tested on was taken for the settings of its training.
+/// GAIR-NLP/LIMR `scripts/train_limr.sh`: the file on which a program is tested was taken for its training settings.
 #[test]
 fn a_file_under_another_option_holds_no_settings() {
     let missing = |option: &str| {
@@ -313,8 +314,8 @@ fn a_file_under_another_option_holds_no_settings() {
     assert!(!missing("--test_path") && !missing("--dataset"));
 }
 
-/// foundation-model-stack/fms-hf-tuning `examples/kfto-kueue-sft-trainer.yaml` in short: a container without a command, whose image reads
-/// a mounted file. Nothing told what it trains, and it was answered as Megatron's.
+/// foundation-model-stack/fms-hf-tuning `examples/kfto-kueue-sft-trainer.yaml`, shortened: a container without a
+/// command, whose image reads a mounted file. Nothing showed what it trains, and it was answered as Megatron's.
 #[test]
 fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
     let job = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n      \
@@ -344,7 +345,7 @@ fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
         "{:?}",
         tuning.not_modelled
     );
-    // A file of something else says nothing.
+    // A mounted file with other contents says nothing.
     let other = read(
         "job.yaml",
         &map("").replace("model_name_or_path", "a").replace("per_device_train_batch_size", "b"),
@@ -352,7 +353,8 @@ fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
     assert!(other.plan.is_none());
 }
 
-/// What the environment lets a process see: DeepSpeed's launcher starts one process for each, others are asked with it.
+/// Devices that the environment makes visible: DeepSpeed's launcher starts one process per device; for other launchers
+/// their number is proposed.
 #[test]
 fn devices_that_are_visible_are_the_count_where_nothing_else_says_it() {
     let tuned = "train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --max_seq_length 2048 --bf16 \
@@ -365,4 +367,27 @@ fn devices_that_are_visible_are_the_count_where_nothing_else_says_it() {
         &format!("export CUDA_VISIBLE_DEVICES=0,1\ntorchrun --nproc_per_node=$GPUS {tuned}"),
         &[("gpus_per_node", "2")],
     );
+}
+
+/// Deep-Agent/R1-V `src/r1-v/local_scripts/train_aria_moe.sh`: a cloud's variables for the nodes and for the GPUs per
+/// node, which are a single question, and none once the machines are set.
+#[test]
+fn a_variable_whose_settings_are_set_by_hand_is_not_asked_for() {
+    let text = format!("torchrun --nnodes=$WORKERS --nproc_per_node=$WORKER_GPU pretrain_gpt.py {OPTIONS}");
+    asks(&text, &[("world_size", "8")]);
+    let length = text.replace("--seq-length 32", "--seq-length $LENGTH");
+    asks(&length, &[("LENGTH", "4096"), ("world_size", "8")]);
+    let source = Source::new(&length);
+    let set = |overrides: &[(&str, &str)]| {
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let environment = Environment::default();
+        let read = read(&Request { source: &source, environment: &environment, overrides: &overrides });
+        let asked: Vec<String> = read.questions.iter().map(|asked| asked.name().to_owned()).collect();
+        (read.plan.is_some(), asked.join(" "))
+    };
+    assert_eq!(set(&[("world_size", "8"), ("seq_length", "32")]), (true, String::new()));
+    assert_eq!(set(&[("world_size", "8")]), (false, "LENGTH".to_owned()));
+    assert_eq!(set(&[("num_nodes", "2"), ("seq_length", "32")]), (false, "gpus_per_node".to_owned()));
+    assert_eq!(set(&[("gpus_per_node", "4"), ("seq_length", "32")]), (false, "num_nodes".to_owned()));
 }

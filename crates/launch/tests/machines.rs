@@ -1,4 +1,4 @@
-//! What is said where a settings file leaves the number of accelerators open: the line of its own framework.
+//! The hint if a settings file leaves the number of accelerators open: the command line of its framework.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -19,7 +19,7 @@ fn world(read: &Resolution) -> Option<String> {
     read.setting(Field::WorldSize).map(|setting| setting.value.written()).filter(|value| !value.is_empty())
 }
 
-/// Files without machines, each with the line of its framework.
+/// Files without machines, each with its framework's command line.
 const FILES: [(&str, &str, &str); 8] = [
     (
         "axolotl.yaml",
@@ -61,7 +61,7 @@ const FILES: [(&str, &str, &str); 8] = [
         "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n",
         "accelerate launch --num_machines 2 --num_processes 16 …",
     ),
-    // Whatever is started by torchrun.
+    // Everything that torchrun starts.
     (
         "llama3_8b.toml",
         "[job]\ndump_folder = \"out\"\n[metrics]\nlog_freq = 10\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\n\
@@ -79,7 +79,7 @@ fn the_line_that_is_lacking_is_that_of_the_files_framework() {
         let advice =
             hint.strip_suffix(", or answer the questions").unwrap_or_else(|| panic!("{name}: {hint:?}"));
         assert!(advice.ends_with(&format!("add the launch line ({line})")), "{name}: {hint}");
-        // And it is one that tells them.
+        // That line gives the machines.
         let filled =
             line.replace("RECIPE", "full_finetune_distributed").replace('…', &format!("train.py {name}"));
         let both = resolved(&[(name, text), ("run.sh", &filled)]);

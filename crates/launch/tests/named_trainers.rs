@@ -1,4 +1,5 @@
-//! Trainers that are known by their files and not modelled are named, whatever keys other formats share with them.
+//! Trainers that are recognised by their files but not modelled are named, even if their keys also occur in other
+//! formats.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, read};

@@ -1,6 +1,7 @@
-//! A Megatron command that states no shape: the model whose name its checkpoint or tokenizer carries is proposed, not taken.
+//! A Megatron command that states no shape: the model named by its checkpoint or tokenizer is proposed, not taken.
 
 use shardscope_bash::Environment;
+use shardscope_launch::Asked;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::Source;
@@ -12,9 +13,9 @@ fn resolved(files: &[(&str, &str)], overrides: &[(&str, &str)]) -> Resolution {
     read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
 }
 
-/// Whether a model is asked for, and what is proposed.
+/// Whether a model is asked for, and the proposal.
 fn asked(read: &Resolution) -> Option<Option<&str>> {
-    let question = read.questions.iter().find(|question| question.name == Field::Model.name())?;
+    let question = read.questions.iter().find(|question| question.asks == Asked::Setting(Field::Model))?;
     Some(question.proposal.as_deref())
 }
 
@@ -27,7 +28,7 @@ fn the_model_that_weights_or_a_tokenizer_are_named_after_is_proposed() {
         ("--load /ckpt/Qwen3-30B-A3B-Base-mcore", "Qwen/Qwen3-30B-A3B"),
         ("--load /ckpt/Llama-3.1-8B/tp2/iter_0000100", "meta-llama/Llama-3.1-8B"),
         ("--tokenizer-model=/models/Mistral-7B-v0.1/tokenizer.model", "mistralai/Mistral-7B-v0.1"),
-        // The weights say more of the model than the words it is fed with.
+        // The weights say more about the model than the tokenizer.
         ("--tokenizer-model /models/Mistral-7B-v0.1 --load /ckpt/Qwen3-8B", "Qwen/Qwen3-8B"),
     ] {
         let read = resolved(&[("run.sh", &format!("{RUN} {option}"))], &[]);
@@ -50,7 +51,7 @@ fn nothing_is_proposed_of_names_that_say_nothing_and_nothing_asked_where_the_sha
     }
     let shape = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --load /ckpt/Qwen3-8B";
     assert_eq!(asked(&resolved(&[("run.sh", &format!("{RUN} {shape}"))], &[])), None);
-    // A configuration beside it states the shape as well.
+    // A given configuration states the shape as well.
     let config = r#"{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8,
         "intermediate_size": 1024, "vocab_size": 32000, "architectures": ["LlamaForCausalLM"]}"#;
     let script = format!("{RUN} --load /ckpt/Qwen3-8B");

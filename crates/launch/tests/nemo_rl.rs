@@ -1,4 +1,4 @@
-//! NeMo-RL: its workers on PyTorch and on Megatron, and what shares the accelerators with them.
+//! NeMo-RL: its workers on PyTorch and on Megatron, and what else shares their accelerators.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -11,7 +11,7 @@ fn resolved(name: &str, text: &str) -> Resolution {
     read(&Request { source: &source, environment: &environment, overrides: &[] })
 }
 
-/// Names of what stops the verdict.
+/// Names of the settings that stop the verdict.
 fn stopped_by(resolution: &Resolution) -> Vec<&str> {
     resolution.not_modelled.iter().map(|item| item.name.as_str()).collect()
 }
@@ -25,9 +25,9 @@ fn dtensor(base: &str, more: &str) -> Resolution {
     resolved("grpo.yaml", &text)
 }
 
-/// `MixedPrecisionPolicy(param_dtype, reduce_dtype=torch.float32, output_dtype=torch.float32)` of `nemo_rl/models/automodel/setup.py`.
-/// Recorded with transformers 5.6.0 and torch 2.15 on a CPU: under reentrant checkpointing every layer but the first keeps its input
-/// in fp32.
+/// `MixedPrecisionPolicy(param_dtype, reduce_dtype=torch.float32, output_dtype=torch.float32)` of
+/// `nemo_rl/models/automodel/setup.py`. Recorded with transformers 5.6.0 and torch 2.15 on a CPU: under reentrant
+/// checkpointing every layer but the first saves its input in fp32.
 #[test]
 fn layers_of_nemo_rl_hand_on_fp32() {
     let run = dtensor("grpo_math_1B.yaml", "");
@@ -36,12 +36,12 @@ fn layers_of_nemo_rl_hand_on_fp32() {
     assert_eq!(plan.recipe().reduce_dtype(), NumberFormat::Fp32);
     assert_eq!(plan.recipe().stream_dtype(), NumberFormat::Fp32);
     assert_eq!(plan.recipe().module_dtype(), NumberFormat::Bf16);
-    // `torch_dtype=torch.float32` of its model's configuration, adapters and what they stand beside included.
+    // `torch_dtype=torch.float32` of its model's configuration, including adapters and their base weights.
     assert_eq!([plan.recipe().params_dtype, plan.recipe().grads_dtype], [NumberFormat::Fp32; 2]);
 }
 
-/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off. Shards on
-/// the host are those of `CPUOffloadPolicy`.
+/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), if `_v2` is
+/// off. Shards on the host are those of `CPUOffloadPolicy`.
 #[test]
 fn the_older_worker_of_nemo_rl_checkpoints_modules() {
     let modules = [RecomputeModule::Attention, RecomputeModule::Mlp, RecomputeModule::LayerNorm];
@@ -58,7 +58,7 @@ fn the_older_worker_of_nemo_rl_checkpoints_modules() {
     assert_eq!(stopped_by(&cut), ["tensor_model_parallel_size"]);
 }
 
-/// One depth of multi-token prediction, or none, shares its layer with no other.
+/// A single depth of multi-token prediction, or none, has no other depth to share its layer with.
 #[test]
 fn a_lone_depth_of_nemo_rl_shares_its_layer_with_none() {
     let with = |depths: u64| {
@@ -73,7 +73,8 @@ fn a_lone_depth_of_nemo_rl_shares_its_layer_with_none() {
     assert!(stopped_by(&with(2)).contains(&name));
 }
 
-/// An engine that is not known holds nothing of the accelerators that train where it has others; there it stops.
+/// An unknown engine that uses separate accelerators holds nothing on those that train; on the same ones it stops the
+/// verdict.
 #[test]
 fn an_engine_of_nemo_rl_on_accelerators_of_its_own_stops_nothing() {
     let with = |colocated: &str| {
@@ -90,8 +91,8 @@ fn an_engine_of_nemo_rl_on_accelerators_of_its_own_stops_nothing() {
     assert_eq!(stopped_by(&with("{enabled: true}")), ["policy.generation.backend"]);
 }
 
-/// `total_tokens_in_mbs` of `nemo_rl/distributed/batched_data_dict.py`: samples side by side, padded to the longest; joined ones
-/// (`sequence_packing`) are one sequence.
+/// `total_tokens_in_mbs` of `nemo_rl/distributed/batched_data_dict.py`: samples are padded to the longest; packed ones
+/// (`sequence_packing`) form one sequence.
 #[test]
 fn tokens_of_nemo_rl_are_padded_samples_unless_they_are_packed() {
     let with = |group: &str, tokens: u64| {
@@ -109,7 +110,7 @@ fn tokens_of_nemo_rl_are_padded_samples_unless_they_are_packed() {
     };
     assert_eq!(with("dynamic", 8192), (4, 2048, None));
     assert_eq!(with("packing", 8192), (1, 16384, Some(2048)));
-    // Four of 1,500 tokens fill what two of 2,048 do not.
+    // Four samples of 1,500 tokens fill a micro-batch that two of 2,048 do not.
     assert_eq!(with("dynamic", 6000), (1, 6000, Some(2048)));
 }
 
@@ -118,8 +119,8 @@ fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
     plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)
 }
 
-/// Llama's, Qwen2's and Qwen3's plans were recorded; adapters beside them, older workers with cut sequences, plans of one's own and
-/// chunks of tokens were not.
+/// The plans of Llama, Qwen2 and Qwen3 were recorded; with adapters, older workers with sharded sequences, user-defined
+/// plans and chunks of tokens they were not.
 #[test]
 fn a_policy_of_nemo_rl_runs_over_tensor_ranks() {
     let cut = |more: &str| dtensor("grpo_math_1B.yaml", &format!("    tensor_parallel_size: 2\n{more}"));
@@ -134,7 +135,7 @@ fn a_policy_of_nemo_rl_runs_over_tensor_ranks() {
     let plan = "policy.dtensor_cfg.custom_parallel_plan";
     assert_eq!(stopped_by(&cut("    custom_parallel_plan: mine.plan\n")), [plan]);
     assert_eq!(stopped_by(&cut("  logprob_chunk_size: 1024\n")), ["policy.logprob_chunk_size"]);
-    // Without checkpointing, whose own way of the older worker stops.
+    // Without checkpointing, because the older worker's own method stops the verdict.
     let older = |more: &str| {
         let text = format!(
             "defaults: sft.yaml\npolicy:\n  model_name: meta-llama/Llama-3.1-8B\n  max_total_sequence_length: 2048\n  dtensor_cfg:\n    \
@@ -146,7 +147,7 @@ fn a_policy_of_nemo_rl_runs_over_tensor_ranks() {
     assert_eq!(stopped_by(&older("    sequence_parallel: true\n")), [tensor]);
 }
 
-/// Logits that sampling's top-k or top-p has filtered are sorted in training too.
+/// Logits filtered by sampling's top-k or top-p are sorted in training too.
 #[test]
 fn filtered_logits_of_nemo_rl_stop_by_name() {
     let with = |more: &str| dtensor("grpo_math_1B.yaml", &format!("  generation: {{{more}}}\n"));
@@ -155,7 +156,8 @@ fn filtered_logits_of_nemo_rl_stop_by_name() {
     assert_eq!(stopped_by(&with("top_k: 50")), ["policy.generation.top_k"]);
 }
 
-/// A critic under DTensor as the policy is trains in its turn; one of another model, or that is cut, is not modelled.
+/// A critic under DTensor, as for the policy, trains in its own phase; one with a different model, or a sharded one, is
+/// not modelled.
 #[test]
 fn a_critic_of_nemo_rl_has_a_phase() {
     let with = |more: &str| {
@@ -169,7 +171,7 @@ fn a_critic_of_nemo_rl_has_a_phase() {
     assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
     let rollout = run.plan.as_ref().and_then(|plan| plan.recipe().rollout).expect("rollouts");
     assert_eq!(rollout.critic, Residence::Host);
-    // The policy's micro-batches are of tokens, and the critic's of two sequences of 1024.
+    // The policy's micro-batches are counted in tokens, the critic's are two sequences of 1024.
     assert_eq!(rollout.critic_batch, Some(2048));
     assert!(rollout.offloads.weights && rollout.offloads.optimizer);
     for more in [
@@ -182,8 +184,8 @@ fn a_critic_of_nemo_rl_has_a_phase() {
     }
 }
 
-/// Tensor parallelism of NeMo-RL's DTensor policies over a model whose plan was not recorded stops by name, and the reader may go on with
-/// data parallelism alone.
+/// Tensor parallelism of NeMo-RL's DTensor policies for a model whose plan was not recorded stops by name, and the user
+/// may continue with only data parallelism.
 #[test]
 fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
     let text = "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: mistralai/Mistral-7B-v0.3\n  dtensor_cfg:\n    tensor_parallel_size: 2\n\

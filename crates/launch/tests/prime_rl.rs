@@ -1,4 +1,4 @@
-//! prime-rl's settings files: what its trainers do unless told otherwise, and what of them is not known.
+//! prime-rl's settings files: the defaults of its trainers, and what is not known about them.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -42,7 +42,7 @@ fn fine_tuning_does_what_its_configurations_say_unless_told() {
     assert_eq!([recipe.params_dtype, recipe.reduce_dtype()], [NumberFormat::Fp32; 2]);
     assert!(recipe.offload.saved_tensors && recipe.offload.states_for_step && !recipe.offload.optimizer);
     assert!(recipe.transformers.compiled_checkpoints);
-    // Nothing stated is one GPU, and micro-batches of one row.
+    // The defaults are one GPU, and micro-batches of one row.
     assert_eq!(self::plan(&sft(QWEN, "")).layout().world_size, 1);
 }
 
@@ -68,7 +68,7 @@ fn what_is_said_counts() {
     assert!(plan.recipe().offload.parameters && !plan.recipe().offload.states_for_step);
 }
 
-/// A step's rollouts are packed into rows of `seq_len` tokens; vLLM has GPUs of its own.
+/// A step's rollouts are packed into rows of `seq_len` tokens; vLLM has its own GPUs.
 #[test]
 fn reinforcement_learning_packs_rollouts() {
     let text = format!(
@@ -84,7 +84,7 @@ fn reinforcement_learning_packs_rollouts() {
     assert_eq!((recipe.num_micro_batches, recipe.tuning.objective), (256, Objective::Policy));
     let rollout = recipe.rollout.as_ref().unwrap_or_else(|| panic!("no rollouts"));
     assert_eq!((rollout.engine, rollout.own_gpus, rollout.tensor), (RolloutEngine::Vllm, Some(6), 2));
-    // A server that the file does not start is elsewhere.
+    // A server that the file does not start runs elsewhere.
     let apart = self::plan(&text.replace("[inference.vllm]\ntensor_parallel_size = 2\n", ""));
     assert_eq!(apart.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus), Some(0));
     assert_eq!(
@@ -93,7 +93,7 @@ fn reinforcement_learning_packs_rollouts() {
     );
 }
 
-/// Layers of experts, those of transformers with biases, adapters, and parts of layers were not recorded.
+/// Expert layers, transformers' layers with biases, adapters, and parts of layers were not recorded.
 #[test]
 fn what_was_not_recorded_stops() {
     let checkpoints = Field::CompiledCheckpoints.name();

@@ -1,5 +1,5 @@
-//! What comes of public launch files, as the guide tells it. The files are other people's and not kept here: the table names
-//! repository, path and commit of each, and `tools/public-files` fetches them and checks every row.
+//! The outcomes of public launch files, as listed in the guide. The files belong to others and are not stored here: the
+//! table names repository, path and commit of each, and `cargo xtask public-files` fetches them and checks every row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,47 +8,53 @@ mod outcome;
 
 const FILES: &str = include_str!("data/public_files.tsv");
 const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
-/// A seeded draw without any selection, with the number of the draw behind each row: the first was mended on, the second was
-/// read when that was done, and of it only what was misread was mended. There are two third draws. One is of six files each of 25
-/// repositories for reinforcement learning and pre-training, by Python's `random.seed(20261124)` and `random.sample` over the
-/// sorted launch files. The other is of fine-tuning: of ten repositories not read
-/// before, the scripts, YAML, JSON and notebooks that hold a sign of a training (`per_device_train_batch_size`,
-/// `micro_batch_size`, `gradient_accumulation_steps`, `zero_optimization`, `distributed_type`, `TrainingArguments`, `SFTTrainer`,
-/// `--deepspeed`, `accelerate launch`, `torchrun`), the first 100 of 151 by SHA-256 of `fine-tuning-3:` and their address; of them too
-/// only what was misread was mended. The fourth is of fine-tuning: of 51 repositories, 39 of them not read before, the scripts,
-/// YAML, JSON, notebooks and Python programs with such a sign, up to nine of each by SHA-256 of `fine-4:` and `fine-5:` (without JSON
-/// and without programs that parse their arguments) and their address. The eighth is of fine-tuning as well: of repositories that hold
-/// `finetune_lora.py`, `train_dpo.py`, `train_grpo.py`, `run_sft.sh`, `scripts/finetune.sh`, `scripts/train_dpo.sh`,
-/// `scripts/train_lora.py`, `sft.ipynb`, `finetune.ipynb`, `train_reward_model.py` or `src/train_sft.py`, the fifth, 17th, 29th and
-/// 41st of each list, and all of the short lists of `axolotl.yml`, `axolotl_config.yaml`, `qwen_lora_sft.yaml`, `train_swift.sh` and
-/// `finetune_vlm.py`; of each up to six files with such a sign by SHA-256 of `eighth:` and their address.
-/// The ninth is of pre-training and reinforcement learning: of 48 repositories not read before, the scripts, YAML and TOML with a sign of
-/// a training that no framework's own repository has at the same path, evaluations, data and images left out, up to five of each by
-/// SHA-256 of `ninth:` and their address. The tenth is of both: of 30 repositories that fine-tune (from the lists of `train_sft.sh`,
-/// `scripts/sft.sh`, `examples/train_lora/llama3_lora_sft.yaml`, `configs/sft.yaml`, `ds_config_zero3.json`, `finetune.sh`,
-/// `src/train_grpo.py`, `train.slurm` and names with qlora, torchtune, axolotl and finetun) and 26 that pre-train or train by reinforcement
-/// (from those of `pretrain_gpt.py`, `verl/trainer/main_ppo.py`, `openrlhf/cli/train_ppo_ray.py`, `train_async.py`, `torchtitan/train.py`
-/// and names with nanotron), picked by their names, the first three of each by SHA-256 of `tenth:` and their address.
-/// The eleventh is of both as well: of 41 repositories that fine-tune (from the lists of `train_sft.py`, `train_lora.sh`,
-/// `configs/zero3.yaml`, `examples/train_lora/llama3_lora_dpo.yaml`, `scripts/dpo.sh`, `recipes/accelerate_configs/zero3.yaml`, `qlora.yml`,
-/// `ds_config_zero2.json`, `axolotl/config.yml` and names with qlora and ms-swift), 13 that train by reinforcement (from those of
-/// `verl/workers/fsdp_workers.py`, `scripts/train_grpo.sh`, `slime/backends/megatron_utils/model.py` and `openrlhf/cli/train_ppo.py`) and 15
-/// that pre-train (from those of `megatron/training/arguments.py`, `megatron/arguments.py` and names with torchtitan, llm-foundry and
-/// maxtext), the first three of each by SHA-256 of `eleventh:` and their address.
-/// The twelfth has two parts. One is of 35 repositories not read before: from the lists of `scripts/train_sft.sh`, `run_grpo.sh`,
-/// `finetune_lora.sh`, `scripts/run_dpo.sh`, `configs/qwen_lora.yaml`, `train_unsloth.py`, `axolotl.yaml`, `swift_sft.sh`,
-/// `scripts/run_verl.sh`, `scripts/train_qlora.sh`, `run_openrlhf.sh`, `pretrain_llama.sh` and `scripts/pretrain_llama.sh`, by their places
-/// in the list and before any was read, that file where it has a sign of a training and at most 5,000 characters; of eight repositories
-/// that were at hand whole up to eight files with such a sign by SHA-256 of `twelfth:` and their address. The other is of 109
-/// repositories of which other files were read before: the first by that order that no framework's own repository has.
-/// The thirteenth is of 39 repositories not read before, picked by their names from the lists of `scripts/finetune_lora.sh`,
-/// `scripts/run_grpo.sh`, `configs/lora.yaml`, `train_sft.sh`, `scripts/run_sft.sh`, `axolotl_config.yml`, `train_lora.yaml`,
-/// `scripts/train_ppo.sh`, `pretrain_qwen.sh`, `notebooks/finetune.ipynb` and `examples/pretrain_gpt_distributed.sh` before any was read: of
-/// each up to two files with such a sign that no framework's own repository has, of at most 60,000 bytes, by SHA-256 of `thirteenth:`
-/// and their address.
-/// The fourteenth is of 44 repositories not read before, of 58 that were listed as popular and lately active before any was read, about half
-/// of which fine-tune: of each up to two files by SHA-256 of `fourteenth:` and their address, chosen as the thirteenth's, notebooks up to
-/// 400,000 bytes and no Python file that defines a trainer.
+/// Seeded draws without any selection, with the number of the draw in each row: the readers were improved on the files
+/// of the first draw; the second was read after that, and only its misread files led to changes. There are two third
+/// draws. One is of six files each from 25 repositories for reinforcement learning and pre-training, by Python's
+/// `random.seed(20261124)` and `random.sample` over the sorted launch files. The other is of fine-tuning: from ten
+/// repositories not read before, the scripts, YAML, JSON and notebooks that contain a sign of a training
+/// (`per_device_train_batch_size`, `micro_batch_size`, `gradient_accumulation_steps`, `zero_optimization`,
+/// `distributed_type`, `TrainingArguments`, `SFTTrainer`, `--deepspeed`, `accelerate launch`, `torchrun`), the first
+/// 100 of 151 by SHA-256 of `fine-tuning-3:` and their address; again only misread files led to changes. The fourth is
+/// of fine-tuning: from 51 repositories, 39 of them not read before, the scripts, YAML, JSON, notebooks and Python
+/// programs with such a sign, up to nine of each by SHA-256 of `fine-4:` and `fine-5:` (without JSON and without
+/// programs that parse their arguments) and their address. The eighth is of fine-tuning as well: from repositories that
+/// contain `finetune_lora.py`, `train_dpo.py`, `train_grpo.py`, `run_sft.sh`, `scripts/finetune.sh`,
+/// `scripts/train_dpo.sh`, `scripts/train_lora.py`, `sft.ipynb`, `finetune.ipynb`, `train_reward_model.py` or
+/// `src/train_sft.py`, the 5th, 17th, 29th and 41st of each list, and all of the short lists of `axolotl.yml`,
+/// `axolotl_config.yaml`, `qwen_lora_sft.yaml`, `train_swift.sh` and `finetune_vlm.py`; from each up to six files with
+/// such a sign by SHA-256 of `eighth:` and their address.
+/// The ninth is of pre-training and reinforcement learning: from 48 repositories not read before, the scripts, YAML and
+/// TOML with a sign of a training that no framework's own repository has at the same path, excluding evaluations, data
+/// and images, up to five of each by SHA-256 of `ninth:` and their address. The tenth is of both: from 30 repositories
+/// that fine-tune (from the lists of `train_sft.sh`, `scripts/sft.sh`, `examples/train_lora/llama3_lora_sft.yaml`,
+/// `configs/sft.yaml`, `ds_config_zero3.json`, `finetune.sh`, `src/train_grpo.py`, `train.slurm` and names with qlora,
+/// torchtune, axolotl and finetun) and 26 for pre-training or reinforcement learning (from those of `pretrain_gpt.py`,
+/// `verl/trainer/main_ppo.py`, `openrlhf/cli/train_ppo_ray.py`, `train_async.py`, `torchtitan/train.py` and names with
+/// nanotron), picked by their names, the first three of each by SHA-256 of `tenth:` and their address.
+/// The eleventh is of both as well: from 41 repositories that fine-tune (from the lists of `train_sft.py`,
+/// `train_lora.sh`, `configs/zero3.yaml`, `examples/train_lora/llama3_lora_dpo.yaml`, `scripts/dpo.sh`,
+/// `recipes/accelerate_configs/zero3.yaml`, `qlora.yml`, `ds_config_zero2.json`, `axolotl/config.yml` and names with
+/// qlora and ms-swift), 13 for reinforcement learning (from those of `verl/workers/fsdp_workers.py`,
+/// `scripts/train_grpo.sh`, `slime/backends/megatron_utils/model.py` and `openrlhf/cli/train_ppo.py`) and 15 for
+/// pre-training (from those of `megatron/training/arguments.py`, `megatron/arguments.py` and names with torchtitan,
+/// llm-foundry and maxtext), the first three of each by SHA-256 of `eleventh:` and their address.
+/// The twelfth has two parts. One is of 35 repositories not read before: from the lists of `scripts/train_sft.sh`,
+/// `run_grpo.sh`, `finetune_lora.sh`, `scripts/run_dpo.sh`, `configs/qwen_lora.yaml`, `train_unsloth.py`,
+/// `axolotl.yaml`, `swift_sft.sh`, `scripts/run_verl.sh`, `scripts/train_qlora.sh`, `run_openrlhf.sh`,
+/// `pretrain_llama.sh` and `scripts/pretrain_llama.sh`, chosen by their position in the list before any was read, that
+/// file if it has a sign of a training and at most 5,000 characters; from eight repositories that were available in
+/// full, up to eight files with such a sign by SHA-256 of `twelfth:` and their address. The other is of 109
+/// repositories of which other files were read before: the first in that order that no framework's own repository has.
+/// The thirteenth is of 39 repositories not read before, picked by their names from the lists of
+/// `scripts/finetune_lora.sh`, `scripts/run_grpo.sh`, `configs/lora.yaml`, `train_sft.sh`, `scripts/run_sft.sh`,
+/// `axolotl_config.yml`, `train_lora.yaml`, `scripts/train_ppo.sh`, `pretrain_qwen.sh`, `notebooks/finetune.ipynb` and
+/// `examples/pretrain_gpt_distributed.sh` before any was read: from each up to two files with such a sign that no
+/// framework's own repository has, of at most 60,000 bytes, by SHA-256 of `thirteenth:` and their address.
+/// The fourteenth is of 44 repositories not read before, out of 58 that were listed as popular and recently active
+/// before any was read, about half of which fine-tune: from each up to two files by SHA-256 of `fourteenth:` and their
+/// address, chosen like those of the thirteenth, with notebooks up to 400,000 bytes and no Python file that defines a
+/// trainer.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];
@@ -93,7 +99,8 @@ fn counted(rows: impl Iterator<Item = (&'static str, [&'static str; 5])>, guide:
     assert_eq!(told, counts.len());
 }
 
-/// With `SHARDSCOPE_PUBLIC_FILES` set to the folder that `tools/public-files` fetches to, every row is read again.
+/// With `SHARDSCOPE_PUBLIC_FILES` set to the folder to which `cargo xtask public-files` fetches, every row is read
+/// again.
 #[test]
 fn files_at_hand_come_to_what_the_table_says() {
     let Ok(root) = std::env::var("SHARDSCOPE_PUBLIC_FILES") else { return };

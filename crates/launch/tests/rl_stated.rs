@@ -1,8 +1,10 @@
-//! What texts of reinforcement learning state of sharding, losses, critics and padding.
+//! What reinforcement-learning texts state about sharding, losses, critics and padding.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, LossKind, NumberFormat, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{
+    Field, LossKind, NumberFormat, Objective, OptimizerKind, Origin, PreferenceLogits, Reference,
+};
 use shardscope_source::{Code, Source};
 
 fn resolved(name: &str, text: &str) -> Resolution {
@@ -11,12 +13,12 @@ fn resolved(name: &str, text: &str) -> Resolution {
     read(&Request { source: &source, environment: &environment, overrides: &[] })
 }
 
-/// Names of what stops the verdict.
+/// Names of the settings that stop the verdict.
 fn stopped_by(resolution: &Resolution) -> Vec<&str> {
     resolution.not_modelled.iter().map(|item| item.name.as_str()).collect()
 }
 
-/// FSDP inside groups has copies of the shards beyond them; what is not less than all is no group.
+/// FSDP inside groups has a copy of the shards in each; a size that is not smaller than the world is no group.
 #[test]
 fn verl_shards_inside_groups_of_the_size_that_is_stated() {
     let copies = |size: &str| {
@@ -36,7 +38,7 @@ fn verl_shards_inside_groups_of_the_size_that_is_stated() {
     assert_eq!(copies("5"), (None, 1));
 }
 
-/// An entropy in verl's loss holds what is counted where it is compiled and taken whole; a coefficient of 0 takes none.
+/// An entropy in verl's loss holds the counted tensors if compiled and taken as a whole; a coefficient of 0 adds none.
 #[test]
 fn an_entropy_in_verls_loss_is_read() {
     let with = |more: &str| {
@@ -58,7 +60,7 @@ fn an_entropy_in_verls_loss_is_read() {
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}strategy=megatron")), (None, 1));
 }
 
-/// What slime sets whatever is said does not hang on the flag of packed samples.
+/// slime's unconditional settings do not depend on the flag for packed samples.
 #[test]
 fn slime_trains_in_bf16_with_sharded_states_without_packed_samples() {
     let text = "python3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --hf-checkpoint /root/Qwen3-4B \
@@ -69,7 +71,7 @@ fn slime_trains_in_bf16_with_sharded_states_without_packed_samples() {
     assert_eq!(plan.recipe().dp_sharding.zero_stage(), 1);
 }
 
-/// A critic whose layers are kept, and samples that are not joined.
+/// A critic whose layers are kept, and samples that are not packed.
 #[test]
 fn verls_critic_and_padding_are_read_as_they_are_stated() {
     let with = |more: &str| {
@@ -95,7 +97,7 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
         "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
     assert_eq!(critic(packed), (true, Some(32_768)));
     assert_eq!(critic(&format!("{packed} critic.ppo_max_token_len_per_gpu=24000")), (true, Some(24_000)));
-    // Packs that the two ranks of a sequence cannot share evenly: there is no answer without the critic.
+    // Packs that the two ranks of a sequence cannot share evenly: without the critic there would be no answer.
     let shared = format!(
         "critic.model.use_remove_padding=True actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 \
          critic.ulysses_sequence_parallel_size=2 {packed}"
@@ -108,7 +110,7 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
         refused.diagnostics
     );
     assert!(with(&format!("{shared} critic.ppo_max_token_len_per_gpu=24000")).plan.is_some());
-    // Samples of the critic are padded unless it says otherwise, and those of the policy are not here.
+    // The critic's samples are padded unless stated otherwise, and the policy's are not here.
     let own = with("critic.ppo_micro_batch_size_per_gpu=4").plan.expect("a plan");
     assert!(own.recipe().beside.critic_padded && !own.recipe().transformers.padding_mask);
     assert_eq!(stopped_by(&with(packed)), ["critic.model.path"]);
@@ -127,7 +129,7 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
     assert!(!padded(&with(joined)));
 }
 
-/// DPO of NeMo-RL swaps the reference in before each step; its Megatron policies cast logits before their loss, or in it.
+/// NeMo-RL: DPO swaps the reference in before each step; Megatron policies cast logits before or in their loss.
 #[test]
 fn nemo_rl_holds_what_its_losses_hold() {
     let plan = |text: &str| {
@@ -155,7 +157,7 @@ fn nemo_rl_holds_what_its_losses_hold() {
     assert_eq!(loss(&chunked), LossKind::DistributedChunks(1024));
 }
 
-/// AReaL: accelerators of an engine are the product of its degrees, in both spellings; who trains and who generates are apart.
+/// AReaL: an engine has as many accelerators as the product of its degrees; training and generation are separate.
 #[test]
 fn areal_is_read_by_its_engines() {
     let text = |more: &str| {
@@ -195,7 +197,7 @@ fn areal_is_read_by_its_engines() {
     assert_eq!(stopped_by(&resolved("config.yaml", &tuned)), ["framework"]);
 }
 
-/// A configuration of verl's own counts below the words of a command; another one is asked for by its name.
+/// One of verl's own configurations ranks below the words of a command; any other one is asked for by name.
 #[test]
 fn configurations_of_verl_are_known_by_name_or_asked_for() {
     let with = |configuration: &str| {
@@ -228,7 +230,33 @@ fn configurations_of_verl_are_known_by_name_or_asked_for() {
     assert!(said.is_some_and(|said| said.message.contains("my_run.yaml")), "{:?}", unknown.diagnostics);
 }
 
-/// Models beside verl's policy have their own shape: a critic by its path, a reward model on the host with a micro-batch of its own.
+/// dongguanting/ARPO `recipe/dapo/config/dapo_trainer.yaml`: a recipe based on one of verl's own configurations, which
+/// does not change the policy.
+#[test]
+fn a_recipe_on_verls_own_configuration_is_verls() {
+    let with = |base: &str| {
+        let text = format!(
+            "hydra:\n  searchpath:\n    - file://verl/trainer/config\ndefaults:\n  - {base}\n  - _self_\ndata:\n  \
+             gen_batch_size: ${{data.train_batch_size}}\nreward_model:\n  reward_manager: dapo\ntrainer:\n  project_name: verl-dapo\n"
+        );
+        resolved("dapo_trainer.yaml", &text)
+    };
+    let read = |base: &str| {
+        let resolution = with(base);
+        let software = resolution.setting(Field::Software).map(|setting| setting.value.written());
+        let asked: Vec<String> = resolution.questions.iter().map(|asked| asked.name().to_owned()).collect();
+        let world = resolution.setting(Field::WorldSize).map(|setting| setting.value.written());
+        (software.unwrap_or_default(), asked.join(" "), world.unwrap_or_default())
+    };
+    let told = |software: &str| (software.to_owned(), "micro_batch_size model".to_owned(), "8".to_owned());
+    assert_eq!(read("ppo_trainer"), told("hf_transformers"));
+    assert_eq!(read("ppo_megatron_trainer"), told("megatron_core_te"));
+    assert!(
+        with("my_trainer").setting(Field::Software).is_none_or(|setting| setting.origin == Origin::Default)
+    );
+}
+
+/// Models next to the policy have their own shape: a critic by its path, a reward model with its own micro-batch.
 #[test]
 fn models_beside_verls_policy_are_read_by_their_names() {
     let with = |more: &str| {
@@ -252,7 +280,7 @@ fn models_beside_verls_policy_are_read_by_their_names() {
     assert_eq!(layers("critic.model.path=Qwen/Qwen2.5-3B"), Some(36));
     let unknown = with("critic.model.path=acme/Critic-7B");
     assert_eq!(stopped_by(&unknown), ["rl_critic_model"]);
-    assert!(unknown.questions.iter().any(|asked| asked.name == "rl_critic_model"));
+    assert!(unknown.questions.iter().any(|asked| asked.name() == "rl_critic_model"));
 
     let same = "critic.model.path=Qwen/Qwen2.5-7B reward_model.enable=True";
     let reward = |more: &str| {
@@ -267,7 +295,7 @@ fn models_beside_verls_policy_are_read_by_their_names() {
         (36, host, Some(4), false)
     );
     assert_eq!(reward(&format!("{path} reward_model.micro_batch_size_per_gpu=2")), (36, host, Some(2), true));
-    // The model that verl takes unless it is told another.
+    // The default model of verl.
     assert_eq!(reward("reward_model.micro_batch_size_per_gpu=2").0, 32);
     let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
     assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
@@ -285,7 +313,7 @@ fn models_beside_verls_policy_are_read_by_their_names() {
     assert_eq!(stopped_by(&with(cut)), ["rl_critic_model"]);
 }
 
-/// OpenRLHF's critic is made of the reward model, which stays on the accelerators unless it is offloaded.
+/// OpenRLHF's critic is created from the reward model, which stays on the accelerators unless it is offloaded.
 #[test]
 fn models_beside_openrlhfs_policy_are_read_by_their_names() {
     let with = |more: &str| {
@@ -312,7 +340,7 @@ fn models_beside_openrlhfs_policy_are_read_by_their_names() {
     assert_eq!((remote.critic, remote.reward), (None, None));
 }
 
-/// EasyR1 has verl's settings under names and defaults of its own, over the file that its examples name.
+/// EasyR1 has verl's settings with its own names and defaults, on top of the file that its examples name.
 #[test]
 fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
     let with = |more: &str| {
@@ -329,7 +357,7 @@ fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
     };
     use shardscope_plan::Residence::{Absent, Host};
     let none = "algorithm.disable_kl=true";
-    // Packs of as many tokens as 16 samples of 1024: 256 samples of a step are 16 of them.
+    // Packs with as many tokens as 16 samples of 1024: the 256 samples of a step make 16 of them.
     assert_eq!(read(&format!("{named} {update} {none}")), (16_384, 16, 0.6, Absent));
     let hosted = "worker.ref.fsdp.enable_cpu_offload=true worker.rollout.n=4 data.max_response_length=1536";
     assert_eq!(read(&format!("{named} {update} {hosted}")), (32_768, 64, 0.6, Host));
@@ -337,21 +365,27 @@ fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
     assert_eq!(read(&format!("{named} {update} {none} {each}")), (1024, 256, 0.6, Absent));
     let examples = "config=examples/config.yaml worker.actor.micro_batch_size_per_device_for_experience=1";
     assert_eq!(read(examples), (4096, 640, 0.6, Host));
-    // What differs from verl and is not known stops by its name.
+    // Unknown differences from verl stop by name.
     let stops = |more: &str| {
         let resolution = with(&format!("{named} {update} {more}"));
         resolution.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(stops(""), ["worker.ref.fsdp.enable_cpu_offload"]);
     let larger = "worker.actor.micro_batch_size_per_device_for_experience=32";
+    // Twice training's packs of 16 samples; a number that is not a whole multiple stops.
+    let twice = with(&format!("{named} {update} {none} {larger}")).plan.expect("a plan");
+    assert_eq!(twice.recipe().transformers.evaluation_batch, 2);
     assert_eq!(
-        stops(&format!("{none} {larger}")),
+        stops(&format!("{none} worker.actor.micro_batch_size_per_device_for_experience=24")),
         ["worker.actor.micro_batch_size_per_device_for_experience"]
     );
-    assert_eq!(
-        stops(&format!("{none} worker.actor.optim.strategy=adamw_bf16")),
-        ["worker.actor.optim.strategy"]
-    );
+    // For bf16 weights in flat shards.
+    let small = "worker.actor.optim.strategy=adamw_bf16";
+    assert_eq!(stops(&format!("{none} {small}")), ["optimizer"]);
+    let narrow = with(&format!("{named} {update} {none} {small} worker.actor.fsdp.torch_dtype=bf16"));
+    assert_eq!(narrow.plan.expect("a plan").recipe().optimizer.kind, OptimizerKind::AdamKahan);
+    let beside = stops(&format!("{none} {small} algorithm.adv_estimator=gae"));
+    assert!(beside.iter().any(|name| name == "worker.actor.optim.strategy"), "{beside:?}");
     assert_eq!(
         stops(&format!("{none} worker.actor.model.lora.rank=8")),
         ["actor_rollout_ref.model.lora_rank"]

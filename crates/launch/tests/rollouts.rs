@@ -1,11 +1,11 @@
-//! Launches of reinforcement learning whose engine differs from what their other options let expect.
+//! Reinforcement-learning launches whose engine differs from what their other options suggest.
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, NumberFormat, Recompute, Residence, RolloutEngine};
 use shardscope_source::{Code, Source};
 
-/// A policy of 4B parameters under slime, on accelerators of which some only generate.
+/// A policy of 4B parameters under slime, with some accelerators only for generation.
 const SLIME: &str = "python3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --hf-checkpoint /root/Qwen3-4B \
     --ref-load /root/ref --use-kl-loss --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --seq-length 4096 \
     --rollout-num-gpus 8 --micro-batch-size 1 --bf16 --use-distributed-optimizer --attention-backend flash";
@@ -20,7 +20,7 @@ fn slime(options: &str) -> Resolution {
     resolved("run.sh", &format!("{SLIME} {options}\n"))
 }
 
-/// Names of what stops the verdict.
+/// Names of the settings that stop the verdict.
 fn stopped_by(resolution: &Resolution) -> Vec<&str> {
     resolution.not_modelled.iter().map(|item| item.name.as_str()).collect()
 }
@@ -89,7 +89,7 @@ fn a_nemo_rl_recipe_of_little_more_than_its_base_asks_for_it_by_name() {
     let named = |code, word: &str| said.iter().any(|said| said.code == code && said.message.contains(word));
     assert!(named(Code::MissingFile, "grpo-mine-1n8g.yaml"), "{said:?}");
     assert!(said.iter().all(|said| said.code != Code::UnknownSettings), "{said:?}");
-    // Hydra's list is not one.
+    // A Hydra list of defaults is not a recipe.
     let hydra = "defaults:\n  - base.yaml\ncluster:\n  gpus_per_node: 4\n";
     let said = resolved("other.yaml", hydra).diagnostics;
     assert!(said.iter().any(|said| said.code == Code::UnknownSettings), "{said:?}");
@@ -132,6 +132,29 @@ fn openrlhfs_older_names_make_the_same_plan() {
     assert_eq!(old.plan, new.plan);
 }
 
+/// From January to April 2026 (cd7a434f to ed62d0e2) names had no dots yet and the dtype was given by `--param_dtype`,
+/// bf16 by default, with flash attention by default too; a policy's `--max_len` was the length of prompt and response
+/// together.
+#[test]
+fn openrlhfs_names_of_early_2026_make_the_same_plan() {
+    let sft = "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --max_len 4096 --train_batch_size 256 --micro_train_batch_size 2 \
+        --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 3 --gradient_checkpointing";
+    let [older, newer] = ["--bf16 --flash_attn", "--param_dtype bf16"];
+    let of = |more: &str| resolved("run.sh", &format!("{sft} {more}")).plan.expect("a plan");
+    assert_eq!(of(older), of(newer));
+    let policy = "python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 8 --vllm_num_engines 4 \
+        --vllm_tensor_parallel_size 2 --colocate_all_models --advantage_estimator group_norm --n_samples_per_prompt 8 \
+        --pretrain Qwen/Qwen3-8B --micro_train_batch_size 4 --train_batch_size 128 --micro_rollout_batch_size 4 \
+        --rollout_batch_size 128 --zero_stage 3 --gradient_checkpointing";
+    let of = |more: &str| resolved("run.sh", &format!("{policy} {more}")).plan.expect("a plan");
+    assert_eq!(
+        of("--bf16 --flash_attn --prompt_max_len 1024 --generate_max_len 2048"),
+        of("--param_dtype bf16 --max_len 3072"),
+    );
+    let stopped = resolved("run.sh", &format!("{sft} {newer} --grad_accum_dtype fp32"));
+    assert!(stopped_by(&stopped).contains(&"ds.grad_accum_dtype"));
+}
+
 #[test]
 fn openrlhfs_critic_is_there_with_generalised_advantages() {
     let run = |more: &str| {
@@ -146,7 +169,7 @@ fn openrlhfs_critic_is_there_with_generalised_advantages() {
     let critic = |more: &str| {
         run(more).setting(Field::RlCritic).map(|setting| setting.value.written()).unwrap_or_default()
     };
-    // `train_ppo_ray.py`: with gae, its default, and rewards from elsewhere the critic is the policy's model.
+    // `train_ppo_ray.py`: with gae, its default, and external rewards the critic starts from the policy's model.
     assert_eq!(critic(""), "device");
     assert_eq!(critic("--algo.advantage.estimator reinforce"), "none");
     assert!(run("").not_modelled.is_empty());
@@ -161,12 +184,12 @@ fn a_path_to_the_reference_model_is_one_wherever_it_begins() {
         read.setting(Field::RlReference).map(|setting| setting.value.written()).unwrap_or_default()
     };
     assert_eq!(reference("--ref-load ${BASE_FOLDER}/Qwen3-4B_torch_dist"), "host");
-    // A variable alone may be empty.
+    // A variable on its own may be empty.
     let open = slime("--ref-load ${REFERENCE}");
-    assert!(open.plan.is_none() && open.questions.iter().any(|question| question.name == "REFERENCE"));
+    assert!(open.plan.is_none() && open.questions.iter().any(|question| question.name() == "REFERENCE"));
 }
 
-/// slime loads a reference for a divergence alone, whatever `--ref-load` says.
+/// slime loads a reference only for a divergence, whatever `--ref-load` says.
 #[test]
 fn a_reference_of_slime_that_nothing_is_held_against_is_not_loaded() {
     let reference = |text: &str| {
@@ -180,7 +203,7 @@ fn a_reference_of_slime_that_nothing_is_held_against_is_not_loaded() {
     assert_eq!(reference(&format!("{without} --kl-coef=0.01")), "host");
 }
 
-/// GRPO of open-instruct: four learners and four engines apart from them.
+/// GRPO of open-instruct: four learners and, separately, four engines.
 const OPEN_INSTRUCT: &str = "python open_instruct/grpo_fast.py --model_name_or_path Qwen/Qwen3-1.7B --num_learners_per_node 4 \
     --max_prompt_token_length 2048 --response_length 8192 --pack_length 16384 --num_unique_prompts_rollout 64 \
     --num_samples_per_prompt_rollout 16 --vllm_num_engines 4 --beta 0.0 --learning_rate 1e-6 --seed 42";
@@ -195,7 +218,7 @@ fn learners_of_open_instruct_are_apart_from_its_engines_unless_they_share_one_gp
     let plan = apart.plan.as_ref().unwrap_or_else(|| panic!("{:?}", apart.diagnostics));
     let (recipe, rollout) = (plan.recipe(), plan.recipe().rollout.expect("rollouts"));
     assert_eq!((plan.cluster().gpus(), rollout.own_gpus, rollout.fraction), (4, Some(4), 0.9));
-    // Layers are checkpointed whatever the options say, and the reference is held although beta is 0.
+    // Layers are always checkpointed, and the reference is held even though beta is 0.
     assert!(recipe.recompute != Recompute::None);
     assert_eq!((rollout.reference, rollout.copies_all, rollout.sleeps), (Residence::Device, true, false));
     assert_eq!((recipe.params_dtype, recipe.transformers.autocast), (NumberFormat::Bf16, None));
@@ -231,7 +254,7 @@ fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     let recipe = single.plan.as_ref().expect("a plan").recipe();
     assert_eq!(recipe.grads_dtype, NumberFormat::Fp32);
     assert_eq!(single.plan.as_ref().map(|plan| plan.layout().second_shards), Some(0));
-    // Groups of fewer ranks than learners, and learners that differ from node to node.
+    // Groups with fewer ranks than learners, and learners that differ between nodes.
     let nodes = |list: &str| open_instruct(&format!("--deepspeed_stage 3 --num_learners_per_node {list}"));
     assert_eq!(nodes("8 8").plan.map(|plan| plan.layout().second_groups()), Some(2));
     assert_eq!(stopped_by(&nodes("6 6")), ["num_learners_per_node"]);
@@ -250,7 +273,70 @@ fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     ] {
         assert_eq!(stopped_by(&open_instruct(options)), [name], "{options}");
     }
-    // Its trainer on OLMo-core is another one.
+    // Its trainer on OLMo-core is a different one.
     let core = resolved("run.sh", &OPEN_INSTRUCT.replace("grpo_fast.py", "grpo.py --deepspeed_stage 2"));
     assert_eq!(stopped_by(&core), ["program"]);
+}
+
+/// Log-probabilities of rollouts without gradients in larger micro-batches than training's, whose logits may be the
+/// peak (RLHFlow/Minimal-RL: 32 sequences instead of 4): a phase of its own if it is known what else is in memory.
+#[test]
+fn larger_micro_batches_of_log_probabilities_are_counted_or_stop() {
+    let run = |more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             data.max_prompt_length=1024 data.max_response_length=3072 actor_rollout_ref.actor.ppo_mini_batch_size=256 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        );
+        let source = Source::from_files([("run.sh", text.as_str())]);
+        let overrides: Vec<(String, String)> =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
+    };
+    let stop = Field::EvaluationBatchSize.name();
+    let batch = |more: &str, set: &[(&str, &str)]| {
+        let read = run(more, set);
+        let plan =
+            read.plan.unwrap_or_else(|| panic!("{more}: {:?} {:?}", read.not_modelled, read.diagnostics));
+        plan.recipe().transformers.evaluation_batch
+    };
+    let own = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4";
+    let of = |sequences: u64| {
+        format!("{own} actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu={sequences}")
+    };
+    assert_eq!(batch(&of(4), &[]), 0);
+    assert_eq!(batch(&of(32), &[]), 32);
+    // The total over all ranks: 32 sequences are 4 on each of 8.
+    let together = "actor_rollout_ref.rollout.log_prob_micro_batch_size=32";
+    assert_eq!(batch(&format!("{own} {together}"), &[]), 0);
+    // The reference's number, if there is one.
+    let reference = format!("{own} actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=8");
+    assert_eq!(batch(&reference, &[]), 0);
+    assert_eq!(batch(&format!("{reference} actor_rollout_ref.actor.use_kl_loss=True"), &[]), 8);
+    // What layers compiled with the loss hold is not known. A setting made by the user has the same effect as one in
+    // the text.
+    assert_eq!(
+        batch(&format!("{} actor_rollout_ref.actor.ulysses_sequence_parallel_size=2", of(32)), &[]),
+        32
+    );
+    let fused = format!("{} actor_rollout_ref.model.use_fused_kernels=True", of(32));
+    assert_eq!(stopped_by(&run(&fused, &[])), [stop]);
+    assert!(run(&fused, &[("micro_batch_size", "32")]).plan.is_some());
+    // With padded samples the policy also computes an entropy, and the reference does not.
+    let padding = "actor_rollout_ref.model.use_remove_padding=False";
+    assert_eq!(batch(&format!("{} {padding}", of(32)), &[]), 32);
+    let references = format!("{reference} {padding} actor_rollout_ref.actor.use_kl_loss=True");
+    let key = "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu";
+    assert_eq!(stopped_by(&run(&references, &[])), [key]);
+    assert_eq!(
+        batch(&format!("{references} actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8"), &[]),
+        8
+    );
+    // Counted in tokens, if micro-batches are packed: each follows the actor's own limit.
+    let packs = "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384";
+    let tokens = "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu";
+    let idle = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=160";
+    assert_eq!(batch(&format!("{packs} {idle} {tokens}=16384"), &[]), 0);
+    assert_eq!(batch(&format!("{packs} {tokens}=32768"), &[]), 2);
+    assert_eq!(stopped_by(&run(&format!("{packs} {tokens}=24000"), &[])), [tokens]);
 }

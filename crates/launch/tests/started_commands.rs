@@ -1,6 +1,7 @@
 //! Commands that a Python program or a notebook starts, and jobs whose script is in another file.
 
 use shardscope_bash::Environment;
+use shardscope_launch::Asked;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Severity, Source};
@@ -19,7 +20,7 @@ fn holds(read: &Resolution, wanted: &[(Field, &str)]) {
 }
 
 fn asked(read: &Resolution) -> Vec<&str> {
-    read.questions.iter().map(|question| question.name.as_str()).collect()
+    read.questions.iter().map(|question| question.name()).collect()
 }
 
 const NOTEBOOK: &str = r#"{"cells": [
@@ -52,13 +53,14 @@ fn a_notebook_of_commands_has_the_gpu_of_its_runtime() {
     holds(&resolved(&[("train.ipynb", &colab)]), &[(Field::Accelerator, "L4"), (Field::LoraRank, "16")]);
 }
 
-/// What is said of several trainings, where it is said beside the verdict.
+/// The warnings about several trainings next to the verdict.
 fn several(read: &Resolution) -> Vec<&str> {
     let said = read.diagnostics.iter().filter(|said| said.code == Code::SeveralCommands);
     said.filter(|said| said.severity == Severity::Warning).map(|said| said.message.as_str()).collect()
 }
 
-/// shibing624/MedicalGPT `notebooks/run_training_dpo_pipeline.ipynb` trains three times, each on what the last one made.
+/// shibing624/MedicalGPT `notebooks/run_training_dpo_pipeline.ipynb` trains three times, each on the result of the
+/// previous one.
 const PIPELINE: &str = r#"{"cells": [
     {"cell_type": "code", "source": ["!python training/pretraining.py --model_name_or_path Qwen/Qwen2.5-0.5B \\\n",
         "  --per_device_train_batch_size 3 --gradient_accumulation_steps 1 --use_peft True --bf16 --block_size 512"]},
@@ -71,7 +73,7 @@ const PIPELINE: &str = r#"{"cells": [
 #[test]
 fn of_several_trainings_it_is_said_which_one_is_answered() {
     let read = resolved(&[("pipeline.ipynb", PIPELINE)]);
-    // The one that states most.
+    // The command that states the most.
     holds(&read, &[(Field::MicroBatchSize, "4"), (Field::SeqLength, "512")]);
     assert_eq!(
         several(&read),
@@ -84,7 +86,7 @@ fn of_several_trainings_it_is_said_which_one_is_answered() {
 #[test]
 fn commands_count_in_the_order_in_which_they_stand() {
     let options = "--model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 --bf16 True --per_device_train_batch_size";
-    // `os.system` before `subprocess.run`, which is looked for first.
+    // `os.system` comes before `subprocess.run`, although the latter is searched first.
     let program = format!(
         "import os, subprocess\nos.system('accelerate launch --num_processes 2 train_pt.py {options} 2')\n\
          subprocess.run('accelerate launch --num_processes 2 sft.py {options} 4', shell=True)\n"
@@ -92,14 +94,14 @@ fn commands_count_in_the_order_in_which_they_stand() {
     let read = resolved(&[("all.py", &program)]);
     holds(&read, &[(Field::MicroBatchSize, "2")]);
     assert_eq!(several(&read), ["2 commands start a training; the estimate is for the first (train_pt.py)"]);
-    // Commands without a setting: the last is read.
+    // Commands without settings: the last one is read.
     let bare = "import subprocess\nsubprocess.run(['accelerate', 'launch', '-m', 'axolotl.cli.train', 'a.yml'])\n\
         subprocess.run(['accelerate', 'launch', '-m', 'axolotl.cli.train', 'b.yml'])\n";
     assert_eq!(
         several(&resolved(&[("all.py", bare)])),
         ["2 commands start a training; the estimate is for the last (axolotl.cli.train)"]
     );
-    // Data that is checked behind a training is none.
+    // A data check after a training is not a training.
     let checked = "import subprocess\nsubprocess.run(['torchrun', '-m', 'train.main', 'a.yaml'])\n\
         subprocess.run(['torchrun', 'preprocess_data.py', 'a.yaml'])\n";
     let read = resolved(&[("all.py", checked)]);
@@ -108,12 +110,12 @@ fn commands_count_in_the_order_in_which_they_stand() {
         "python -m utils.validate_data --train_yaml 7B.yaml\ntorchrun --nproc-per-node 1 -m train 7B.yaml\n";
     let read = resolved(&[("run.sh", mistral)]);
     assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
-    // Nor is a server of rewards beside it (lmm-r1's train_fre_text.sh).
+    // Nor is a reward server next to it (lmm-r1's train_fre_text.sh).
     let beside =
         "python -m openrlhf.models.remote_rm.math_verifier\ntorchrun -m openrlhf.cli.train_ppo_ray\n";
     assert_eq!(several(&resolved(&[("run.sh", beside)])), [""; 0]);
     assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
-    // A command that is put together as the program runs is not read, and that is said.
+    // A command that is built at run time is not read, and this is reported.
     let more = format!("{program}\ncmd = ['python']\ncmd += rest\nsubprocess.run(cmd)\n");
     let told =
         "1 more of the commands that this program starts are put together as it runs, and are not read";
@@ -136,7 +138,7 @@ fn an_evaluation_behind_a_training_is_none() {
     );
 }
 
-/// Supervised fine-tuning and preferences in one program, as notebooks have them.
+/// Supervised fine-tuning and preferences in one program, as in notebooks.
 const STAGES: &str = "from trl import SFTTrainer, SFTConfig, DPOTrainer, DPOConfig\n\
     model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n\
     tuner = SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=8, gradient_accumulation_steps=16, max_length=512))\n\
@@ -158,7 +160,7 @@ fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
     );
     assert_eq!(several(&read), ["the program has 2 trainings; the estimate is for the last"]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
-    // Trained the other way around, no preference is left of the first.
+    // In the opposite order, none of the first stage's preferences remain.
     let (tunes, prefers) = (STAGES.find("tuner =").expect("SFT"), STAGES.find("trainer = DPO").expect("DPO"));
     let turned = format!("{}{}{}", &STAGES[..tunes], &STAGES[prefers..], &STAGES[tunes..prefers]);
     let read = resolved(&[("stages.py", &turned)]);
@@ -167,10 +169,11 @@ fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
         read.setting(Field::TrainingObjective).map(|found| found.value.written()).as_deref(),
         Some("")
     );
-    // One that goes on from where it stopped, or is looked at afterwards, is one training.
+    // A training that is resumed, or evaluated afterwards, is one training.
     let once = STAGES.replace("trainer = DPOTrainer", "other = Evaluated").replace("DPOConfig", "Other");
     assert_eq!(several(&resolved(&[("stages.py", &once)])), [""; 0]);
-    // Adapters that were handed to the first trainer may be merged when the second trains; those of the model itself stay.
+    // Adapters that were passed to the first trainer may be merged when the second trains; those of the model itself
+    // remain.
     let adapted = STAGES.replace("max_length=512)", "max_length=512), peft_config=LoraConfig(r=8)");
     let stops: Vec<String> =
         resolved(&[("stages.py", &adapted)]).not_modelled.iter().map(|item| item.message.clone()).collect();
@@ -179,7 +182,7 @@ fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
     let kept = resolved(&[("stages.py", &kept)]);
     holds(&kept, &[(Field::LoraRank, "8"), (Field::TrainType, "lora")]);
     assert!(kept.not_modelled.is_empty(), "{:?}", kept.not_modelled);
-    // What is loaded for the second may be another model.
+    // A model loaded for the second stage may be a different one.
     let loads = STAGES.replace(
         "trainer = DPO",
         "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-0.5B')\ntrainer = DPO",
@@ -266,17 +269,17 @@ fn a_note_that_names_a_model_is_asked_about_it() {
     let proposed: Vec<_> = note
         .questions
         .iter()
-        .filter(|question| question.name == Field::Model.name())
+        .filter(|question| question.asks == Asked::Setting(Field::Model))
         .map(|question| question.proposal.as_deref())
         .collect();
     assert_eq!(proposed, [Some("Qwen/Qwen3-32B")]);
-    // What serves a model is not asked which one it trains.
+    // A command that serves a model is not asked which one it trains.
     let serves = resolved(&[("", "vllm serve Qwen/Qwen3-32B\n")]);
-    let model = serves.questions.iter().find(|question| question.name == Field::Model.name());
+    let model = serves.questions.iter().find(|question| question.asks == Asked::Setting(Field::Model));
     assert_eq!(model.and_then(|question| question.proposal.as_deref()), None);
 }
 
-/// A program with a trainer of its own that starts a training by a command besides has two, of which one is read.
+/// A program with its own trainer that also starts a training by a command has two, of which one is read.
 #[test]
 fn a_trainer_beside_a_command_that_trains_is_told() {
     let trainer = "from transformers import AutoModelForCausalLM\nfrom trl import SFTConfig, SFTTrainer\n\

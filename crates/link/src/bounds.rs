@@ -1,12 +1,12 @@
-//! How much of a link is read, and what is said of one that cannot be.
+//! How much of a link is read, and the errors for links that cannot be read.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// Longest fragment that is read. Unit: byte. Browsers take more; chat tools cut far below.
+/// Longest fragment that is read. Unit: byte. Browsers accept more; chat tools truncate much earlier.
 pub const MAX_LINK: usize = 256 * 1024;
 
-/// Most text that a link may unfold to, all files and settings together as JSON. Unit: byte.
+/// Most text that a link may decompress to, all files and settings together as JSON. Unit: byte.
 pub const MAX_TEXT: usize = 1024 * 1024;
 
 /// Most settings in a link, and most answers for variables; there are some 300 settings.
@@ -15,7 +15,7 @@ pub const MAX_SETTINGS: usize = 512;
 /// Most texts in a link: a training is launched by a handful of files.
 pub const MAX_TEXTS: usize = 256;
 
-/// Why a link cannot be read; `Display` says it to the user.
+/// Why a link cannot be read; `Display` gives the message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -23,29 +23,29 @@ pub enum LinkError {
     TooLong(usize),
     /// It carries more of these than are read.
     TooMany {
-        /// In the plural.
+        /// Their name, in the plural.
         what: &'static str,
-        /// How many it carries.
+        /// How many the link carries.
         count: usize,
         /// How many are read.
         most: usize,
     },
-    /// A name or value that is no text once it is decoded, as it stands in the link.
+    /// A name or value, as encoded in the link, that does not decode to text.
     NotText(String),
     /// A part of it is missing or altered.
     Damaged(Damage),
-    /// A form that is not known here, as a later version may write it.
+    /// An unknown form, perhaps written by a later version.
     Newer,
 }
 
-/// What of a link is missing or altered.
+/// What in a link is missing or altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// A character that base64 for addresses has not.
+    /// A character outside of base64url.
     Character,
     /// The compressed text ends early, or is longer than [`MAX_TEXT`].
     Compression,
-    /// What was compressed is no JSON.
+    /// The decompressed data is not JSON.
     Json,
     /// JSON, but without a text.
     NoText,

@@ -1,9 +1,19 @@
-//! Links: a configuration in the fragment of an address, versioned, read for ever.
+//! Links: a configuration in the fragment of an address, versioned and readable forever.
 //!
-//! Two kinds. `/1?gbs=512&tp=2&…` carries settings by name, short enough to type by hand. `z1:…` carries the
-//! pasted text itself: base64url of raw deflate of JSON, so that any language's standard library writes it.
-//! A second one after `!` is a plan pinned beside the first, to be compared.
-//! A fragment never reaches a server. A link is untrusted: every size is bounded, nothing panics.
+//! Two kinds. `/1?gbs=512&tp=2&…` carries settings by name, short enough to type by hand. `z1:…` carries the pasted
+//! text itself: base64url of raw deflate of JSON, so that any language's standard library can write it. A second one
+//! after `!` is a pinned plan to compare the first one with. A fragment never reaches a server. A link is untrusted:
+//! every size is bounded, nothing panics.
+//!
+//! ```
+//! use shardscope_link::{Shared, decode, encode};
+//!
+//! let settings = vec![("tensor_model_parallel_size".to_owned(), "2".to_owned())];
+//! let link = encode(&Shared::Settings(settings));
+//! assert_eq!(link, "/1?tp=2");
+//! assert_eq!(decode("#/1?tp=2").map(|shared| shared.map(|shared| encode(&shared))), Ok(Some(link)));
+//! assert!(decode("#/9?tp=2").is_err());
+//! ```
 
 mod bounds;
 mod pasted;
@@ -32,17 +42,16 @@ pub fn encode(shared: &Shared) -> String {
     }
 }
 
-/// Between a plan and the one pinned beside it; stands in neither kind of link.
+/// Separates a plan from the pinned one; occurs in neither kind of link.
 const PINNED: char = '!';
 
-/// The fragment that carries `shared` with `pinned` beside it.
+/// The fragment that carries `shared` together with `pinned`.
 #[must_use]
 pub fn encode_pair(shared: &Shared, pinned: &Shared) -> String {
     format!("{}{PINNED}{}", encode(shared), encode(pinned))
 }
 
-/// What `fragment` (with or without `#`) carries; nothing when it is empty or a mere anchor. A plan pinned
-/// beside it is left out.
+/// What `fragment` (with or without `#`) carries; `None` if it is empty or just an anchor. A pinned plan is ignored.
 ///
 /// # Errors
 /// What is wrong with the link.
@@ -50,18 +59,18 @@ pub fn decode(fragment: &str) -> Result<Option<Shared>, LinkError> {
     decode_pair(fragment).map(|(shared, _)| shared)
 }
 
-/// What `fragment` carries, and what is pinned beside it.
+/// What `fragment` carries, and the pinned plan.
 ///
 /// # Errors
 /// What is wrong with the link.
 pub fn decode_pair(fragment: &str) -> Result<(Option<Shared>, Option<Shared>), LinkError> {
     let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
-    // Before anything is split or decoded.
+    // Checked before anything is split or decoded.
     if fragment.len() > MAX_LINK {
         return Err(LinkError::TooLong(fragment.len()));
     }
     match fragment.split_once(PINNED) {
-        // Percent-encoding escapes `!`, and base64 has none: the first one is the one between.
+        // Percent-encoding escapes `!`, and base64 has no `!`, so the first one is the separator.
         Some((shared, pinned)) => Ok((decode_one(shared)?, decode_one(pinned)?)),
         None => Ok((decode_one(fragment)?, None)),
     }
@@ -181,7 +190,7 @@ mod tests {
         for end in "z1:".len()..link.len() {
             assert!(decode(&link[..end]).is_err(), "cut at {end}");
         }
-        // One letter of the address is wrong: never more than the bounds allow, whatever it inflates to.
+        // With one wrong character, the result never exceeds the bounds, whatever it inflates to.
         for at in "z1:".len()..link.len() {
             for letter in ["A", "Q", "_", "9"] {
                 let damaged = format!("{}{letter}{}", &link[..at], &link[at + 1..]);

@@ -1,6 +1,5 @@
 //! `z1:…`: the pasted texts with what the user answered and changed.
 
-use shardscope_sorting::sort;
 use std::collections::BTreeMap;
 
 use base64::Engine;
@@ -15,7 +14,7 @@ use super::bounds::{Damage, LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 /// The state that a link carries: texts, and what was answered and changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pasted {
-    /// The texts in order: a script, perhaps a configuration beside it.
+    /// The texts in order: a script, perhaps with a configuration file.
     pub texts: Vec<PastedText>,
     /// Settings changed by hand, by Megatron's names.
     #[serde(serialize_with = "by_name")]
@@ -23,11 +22,11 @@ pub struct Pasted {
     /// Answers for variables that the script leaves to its environment.
     #[serde(serialize_with = "by_name")]
     pub environment: Vec<(String, String)>,
-    /// The words after the script in its call.
+    /// The positional arguments of the script.
     pub arguments: String,
 }
 
-/// Values under their names, in their order.
+/// Values by name, in sorted order.
 fn by_name<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.iter().map(|(name, value)| (name, value)))
 }
@@ -37,11 +36,11 @@ fn by_name<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<
 pub struct PastedText {
     /// File name; empty when pasted.
     pub name: String,
-    /// The text itself, whole.
+    /// The full text.
     pub text: String,
 }
 
-/// How links and the browser's store write it: without what is empty, equal contents in equal form.
+/// The form for links and the browser's storage: empty parts are omitted, and equal contents give equal forms.
 #[derive(Debug, Serialize)]
 pub struct Compact<'p> {
     /// Name and text of each.
@@ -55,14 +54,14 @@ pub struct Compact<'p> {
 }
 
 impl Pasted {
-    /// To be written as JSON; of equal names the last counts.
+    /// The form to be written as JSON; if a name occurs twice, the last value counts.
     #[must_use]
     pub fn compact(&self) -> Compact<'_> {
-        // By value where a name comes twice, so that equal contents are written alike in whatever order they stand.
+        // Sorted by value if a name occurs twice, so that equal contents are written the same regardless of order.
         fn by_name(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
             let mut pairs: Vec<_> =
                 pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-            sort(&mut pairs);
+            pairs.sort();
             pairs.into_iter().collect()
         }
         Compact {
@@ -73,10 +72,11 @@ impl Pasted {
         }
     }
 
-    /// From what [`Pasted::compact`] gave, whoever wrote it; what has another form is left out.
+    /// Reads the output of [`Pasted::compact`], which is untrusted; anything of another form is ignored.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
-        // Lenient: a link is read for ever, also by versions that know more or less of it. Without texts it is none.
+        // Lenient: a link must stay readable forever, also by versions that know more or fewer members. `None`
+        // without texts.
         Some(Self {
             texts: value.get("texts")?.as_array()?.iter().filter_map(text).collect(),
             settings: pairs(value.get("settings")),
@@ -86,7 +86,7 @@ impl Pasted {
     }
 }
 
-/// How hard deflate looks for matches, from 0 to 10: links are short, and every character counts.
+/// Compression level of deflate, from 0 to 10: links are short, and every character counts.
 const LEVEL: u8 = 10;
 
 pub(super) fn encode(pasted: &Pasted) -> String {
@@ -100,7 +100,7 @@ pub(super) fn encode(pasted: &Pasted) -> String {
 pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
     let broken = LinkError::Damaged;
     let bytes = URL_SAFE_NO_PAD.decode(data).map_err(|_| broken(Damage::Character))?;
-    // The limit holds while inflating: a link of a few bytes could otherwise unfold to gigabytes.
+    // The limit applies while inflating: a link of a few bytes could otherwise expand to gigabytes.
     let json = decompress_to_vec_with_limit(&bytes, MAX_TEXT).map_err(|_| broken(Damage::Compression))?;
     let value: Value = serde_json::from_slice(&json).map_err(|_| broken(Damage::Json))?;
     let pasted = Pasted::from_json(&value).ok_or(broken(Damage::NoText))?;
@@ -118,7 +118,7 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
 }
 
 fn text(value: &Value) -> Option<PastedText> {
-    // A later version may add members behind; these two stay what they are.
+    // A later version may append members; the meaning of these two never changes.
     let [name, text, ..] = value.as_array()?.as_slice() else { return None };
     Some(PastedText { name: name.as_str()?.to_owned(), text: text.as_str()?.to_owned() })
 }

@@ -1,9 +1,9 @@
-//! Percent-encoding of what stands between the marks of a link (RFC 3986, section 2.1).
+//! Percent-encoding of the names and values in a link (RFC 3986, section 2.1).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// What is escaped: all but letters, digits and the marks that chat tools and browsers leave as they are. Links are
-/// canonical for ever, so this set never changes.
+/// What is escaped: everything except letters, digits and the punctuation that chat tools and browsers leave
+/// unchanged. Links are canonical, so this set must never change.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -24,7 +24,7 @@ pub(super) fn encode(text: &str) -> impl std::fmt::Display + '_ {
     utf8_percent_encode(text, ESCAPED)
 }
 
-/// The text behind `encoded`; none where it is not UTF-8. A percent sign without two digits stands for itself, as
+/// Decodes `encoded`; `None` if the result is not UTF-8. A percent sign without two digits stands for itself, as
 /// people type links by hand.
 pub(super) fn decode(encoded: &str) -> Option<String> {
     percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned)

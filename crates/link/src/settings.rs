@@ -2,7 +2,6 @@
 
 use super::bounds::{LinkError, MAX_SETTINGS};
 use super::percent;
-use shardscope_sorting::sort;
 
 /// Short names that people type, with Megatron's names.
 const SHORT: [(&str, &str); 14] = [
@@ -22,7 +21,7 @@ const SHORT: [(&str, &str); 14] = [
     ("vpp", "virtual_pipeline_model_parallel_size"),
 ];
 
-/// The whole name of a setting; any name but a short one is returned as it is.
+/// The full name of a setting; any name that is not a short one is returned unchanged.
 #[must_use]
 pub fn long_name(name: &str) -> &str {
     SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long)
@@ -38,26 +37,26 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
             format!("{}={}", percent::encode(short), percent::encode(value))
         })
         .collect();
-    sort(&mut pairs);
+    pairs.sort();
     format!("/1?{}", pairs.join("&"))
 }
 
 pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
     let mut settings: Vec<(String, String)> = Vec::new();
     let pairs = || query.split('&').filter(|pair| !pair.is_empty());
-    // Counted before anything is decoded or kept.
+    // Counted before anything is decoded or stored.
     let count = pairs().count();
     if count > MAX_SETTINGS {
         return Err(LinkError::TooMany { what: "settings", count, most: MAX_SETTINGS });
     }
     for pair in pairs() {
-        // `&sequence_parallel&`: a bare name switches on.
+        // `&sequence_parallel&`: a bare name means `true`.
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let name = text(name)?;
         settings.push((long_name(&name).to_owned(), text(value)?));
     }
-    // By name, then value: equal contents compare equal however they were typed.
-    sort(&mut settings);
+    // Sorted by name, then value, so that equal contents compare equal regardless of the order typed.
+    settings.sort();
     Ok(settings)
 }
 

@@ -1,4 +1,4 @@
-//! What a tool says of a run.
+//! The figures that a tool reports for a run.
 
 /// Which tool printed the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub enum Tool {
     MegatronLog,
     /// Progress, metrics and state of Hugging Face's Trainer.
     TrainerLog,
-    /// `torch.cuda.memory._dump_snapshot`, or what `_snapshot` returns as JSON.
+    /// `torch.cuda.memory._dump_snapshot`, or the result of `_snapshot` as JSON.
     MemorySnapshot,
     /// `torch.cuda.memory_summary` or `memory_stats`.
     MemorySummary,
@@ -37,26 +37,26 @@ impl Tool {
 pub struct Step {
     /// Time of one step. Unit: second.
     pub seconds: f64,
-    /// Steps that this time is of.
+    /// Number of steps over which this time was taken.
     pub count: u64,
 }
 
-/// What one tool says; at least one figure is there.
+/// The figures of one tool; at least one is present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The tool that said it.
+    /// The tool that reported them.
     pub tool: Tool,
-    /// The time of a step: the median where steps were timed one by one, else the mean.
+    /// The time of a step: the median if steps were timed one by one, otherwise the mean.
     pub step: Option<Step>,
-    /// As the framework's log counts it. Unit: TFLOP/s of a GPU.
+    /// As the framework's log counts it. Unit: TFLOP/s per GPU.
     pub tflops_per_gpu: Option<f64>,
-    /// Most that torch had allocated on a device. Unit: byte.
+    /// Peak memory that torch had allocated on a device. Unit: byte.
     pub allocated: Option<u64>,
-    /// Most that torch had reserved on a device. Unit: byte.
+    /// Peak memory that torch had reserved on a device. Unit: byte.
     pub reserved: Option<u64>,
-    /// Most that was in use on a device, by whatever. Unit: byte.
+    /// Peak memory in use on a device, by any process. Unit: byte.
     pub device: Option<u64>,
-    /// What to know of these figures; empty where nothing.
+    /// Remarks on these figures; empty if there are none.
     pub remark: &'static str,
 }
 

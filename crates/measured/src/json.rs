@@ -1,5 +1,5 @@
-//! Files of JSON: a memory snapshot, the profiler's trace, the state and the metrics of a Trainer. What is not asked for is passed
-//! over while it is read, and never kept.
+//! Files of JSON: a memory snapshot, the profiler's trace, the state and the metrics of a Trainer. Values that are not
+//! needed are skipped while reading and never stored.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -9,7 +9,7 @@ use super::number::positive;
 use super::profile;
 use super::snapshot::{Change, Held, Snapshot};
 
-/// The keys of all forms at once: one pass over the file, however large, and its keys tell which form it is.
+/// The keys of all forms at once: one pass over the file, however large, and its keys determine the form.
 #[derive(Deserialize)]
 struct File {
     segments: Option<Vec<Segment>>,
@@ -31,7 +31,7 @@ struct Segment {
     allocated_size: u64,
 }
 
-/// What a Trainer writes of the whole run (`transformers/trainer_utils.py`, speed_metrics).
+/// The metrics that a Trainer writes for the whole run (`transformers/trainer_utils.py`, speed_metrics).
 #[derive(Default, Deserialize)]
 struct Metrics {
     step: Option<f64>,
@@ -39,7 +39,7 @@ struct Metrics {
     train_steps_per_second: Option<f64>,
 }
 
-/// Entries of a device, without what changes nothing.
+/// Entries of a device, without those that change nothing.
 #[derive(Default)]
 struct Trace(Vec<(Change, u64)>);
 
@@ -60,7 +60,7 @@ struct Event {
     dur: Option<f64>,
 }
 
-/// Reads a list member by member and keeps what `keep` makes of each.
+/// Reads a list member by member and stores the result of `keep` for each.
 struct Kept<T, Out>(fn(T) -> Option<Out>);
 
 impl<'de, T: Deserialize<'de>, Out> Visitor<'de> for Kept<T, Out> {
@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for Trace {
 impl<'de> Deserialize<'de> for Steps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keep = |event: Event| {
-            // The same step stands on the device's own line, too.
+            // The same step also appears on the device's own line.
             let on_host = event.cat.is_none_or(|category| !category.starts_with("gpu_"));
             let name = event.name.filter(|name| on_host && name.starts_with(profile::STEP))?;
             Some((name, event.dur?))
@@ -98,14 +98,14 @@ impl<'de> Deserialize<'de> for Steps {
     }
 }
 
-/// What the file says; none where it is none of these forms.
+/// The file's figures; none if it has none of these forms.
 pub(crate) fn read(text: &str) -> Option<Measured> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let file = File::deserialize(&mut deserializer).ok()?;
-    // JSON lines (a log of one object for each line) would else be read as its first line alone.
+    // JSON lines (a log of one object for each line) would otherwise be read as its first line alone.
     let rest = deserializer.end().is_ok();
     figures(file).filter(|found| rest && found.says_something())
 }
@@ -131,7 +131,7 @@ fn figures(file: File) -> Option<Measured> {
     let all = [own].into_iter().chain(history);
     let whole = all.rev().find(|one| one.train_runtime.is_some() || one.train_steps_per_second.is_some())?;
     let steps = whole.step.or(file.steps).filter(|steps| *steps >= 1.0);
-    // The rate is rounded to three digits by the Trainer, the runtime to four behind the point.
+    // The rate is rounded to three digits by the Trainer, the runtime to four decimal places.
     let mean = match (whole.train_runtime, steps) {
         (Some(runtime), Some(steps)) => runtime / steps,
         _ => 1.0 / whole.train_steps_per_second?,

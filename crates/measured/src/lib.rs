@@ -1,8 +1,8 @@
-//! What the tools around a run say of it, to be held against its estimate: logs of Megatron-LM and of Hugging Face's Trainer,
+//! Figures that tools report for a run, to be compared with its estimate: logs of Megatron-LM and of Hugging Face's Trainer,
 //! PyTorch's memory snapshots, memory summaries and profiler, and nvidia-smi.
 //!
-//! Files are a stranger's: they are bounded in size and in what is kept of them, pickles are read as data (nothing in one is
-//! ever looked up, made or called), and whatever a file holds, reading it ends with an answer or a refusal.
+//! Files are untrusted: their size and the amount stored from them are bounded, pickles are read as data (nothing in one is
+//! ever imported, constructed or called), and whatever a file contains, reading it ends with figures or an error.
 
 mod figures;
 mod json;
@@ -30,11 +30,11 @@ pub const MOST_BYTES: usize = 512 << 20;
 pub enum Unread {
     /// It is larger than [`MOST_BYTES`].
     TooLarge,
-    /// A pickle that is not read.
+    /// A pickle that cannot be read.
     Pickle(PickleError),
     /// A pickle without the segments of a memory snapshot.
     NoSnapshot,
-    /// Neither text nor JSON in a form that is known here.
+    /// Neither text nor JSON in a known form.
     Nothing,
 }
 
@@ -51,22 +51,22 @@ impl fmt::Display for Unread {
 
 impl std::error::Error for Unread {}
 
-/// What a file says, one value for each tool that speaks in it.
+/// A file's figures, one value for each tool whose output it contains.
 ///
 /// # Errors
-/// Why it says nothing.
+/// Why nothing was read from it.
 pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, Unread> {
     if bytes.len() > MOST_BYTES {
         return Err(Unread::TooLarge);
     }
-    // Told by its first bytes; all other forms are text.
+    // Recognized by its first bytes; all other forms are text.
     if pickle::is_pickle(bytes) {
         let tree = pickle::read(bytes).map_err(Unread::Pickle)?;
         return snapshot::of_pickle(&tree).map(|found| vec![found]).ok_or(Unread::NoSnapshot);
     }
     // Lossy: a log may have bytes of a broken terminal between lines that are fine.
     let text = String::from_utf8_lossy(bytes);
-    // A document of JSON is one tool's; a text may be a log into which several tools have printed.
+    // A JSON document comes from one tool; a text may be a log into which several tools have printed.
     if let Some(found) = json::read(&text) {
         return Ok(vec![found]);
     }
@@ -76,7 +76,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, Unread> {
     if found.is_empty() { Err(Unread::Nothing) } else { Ok(found) }
 }
 
-/// The lines of Megatron-LM, which the engine reads itself.
+/// The lines of Megatron-LM, which the engine parses itself.
 fn megatron(text: &str) -> Option<Measured> {
     let log = shardscope_launch::is_log(text).then(|| shardscope_launch::read_log(text))?;
     let timed = log.iterations.iter().filter(|iteration| iteration.seconds.is_some()).count() as u64;

@@ -1,28 +1,28 @@
-//! Pickles as data. Of the machine that a pickle is a program for (CPython's `Lib/pickletools.py`) only the instructions that
-//! make numbers, texts, lists, tuples and dicts are known. What would import, construct or call something is refused by its
-//! name, so that nothing of a stranger's pickle is ever run.
+//! Pickles as data. A pickle is a program for a stack machine (CPython's `Lib/pickletools.py`); only its instructions that make
+//! numbers, strings, lists, tuples and dicts are implemented. An instruction that would import, construct or call something is
+//! rejected by name, so that nothing in an untrusted pickle is ever run.
 
 use std::fmt;
 
 use super::tree::{Id, Node, Tree};
 
-/// Most values that a pickle may make; each takes 32 bytes.
+/// Most values that a pickle may create; each takes 32 bytes.
 const MOST_VALUES: usize = 16 << 20;
-/// The newest protocol there is.
+/// The newest protocol.
 const NEWEST: u8 = 5;
 
-/// Why a pickle is not read.
+/// Why a pickle cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickleError {
     /// The file ends before the pickle's last instruction.
     Short,
-    /// An instruction that imports, makes or calls something.
+    /// An instruction that imports, constructs or calls something.
     Runs(&'static str),
-    /// An instruction that no memory snapshot has.
+    /// An instruction that no memory snapshot contains.
     Unknown(u8),
-    /// Its instructions do not fit each other.
+    /// Its instructions are inconsistent.
     Broken,
-    /// It has more values than are kept.
+    /// It has more values than the limit.
     TooMany,
 }
 
@@ -68,13 +68,13 @@ struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// Every turn takes a byte at least, so that it ends.
+    /// Every iteration consumes at least one byte, so the loop ends.
     fn run(&mut self) -> Result<Id, PickleError> {
         loop {
             let code = self.byte()?;
             match code {
                 b'.' => return self.pop(),
-                // PROTO and FRAME: the frame's length is not needed, as the whole file is at hand.
+                // PROTO and FRAME: the frame's length is not needed, as the whole file is in memory.
                 0x80 => drop(self.byte()?),
                 0x95 => drop(self.take(8)?),
                 b'(' => self.marks.push(self.stack.len()),
@@ -96,22 +96,22 @@ impl Machine<'_> {
                 }
                 0x8a => self.long(1)?,
                 0x8b => self.long(4)?,
-                // BINFLOAT: no figure of a snapshot is one.
+                // BINFLOAT: no figure of a snapshot is a float.
                 b'G' => {
                     self.take(8)?;
                     self.push(Node::Other)?;
                 }
-                // SHORT_BINUNICODE and its kin, by how many bytes their length has.
+                // SHORT_BINUNICODE and its relatives, by the width of their length in bytes.
                 0x8c | b'U' => self.words(1)?,
                 b'X' | b'T' => self.words(4)?,
                 0x8d => self.words(8)?,
-                // Bytes, which hold no figure.
+                // Bytes, which contain no figure.
                 b'C' => self.skipped(1)?,
                 b'B' => self.skipped(4)?,
                 0x8e => self.skipped(8)?,
                 b']' | b')' | 0x8f => self.push(Node::List(Vec::new()))?,
                 b'}' => self.push(Node::Dict(Vec::new()))?,
-                // LIST, TUPLE, FROZENSET: all are members in order.
+                // LIST, TUPLE, FROZENSET: all are stored as members in order.
                 b'l' | b't' | 0x91 => {
                     let items = self.marked()?;
                     self.push(Node::List(items))?;
@@ -161,7 +161,7 @@ impl Machine<'_> {
     }
 
     fn take(&mut self, count: usize) -> Result<&[u8], PickleError> {
-        // A length of 8 bytes may be any number; it is compared with the file before anything is made of it.
+        // A length of 8 bytes may be any number; it is checked against the file's size before it is used.
         let end = self.at.checked_add(count).ok_or(PickleError::Short)?;
         let bytes = self.bytes.get(self.at..end).ok_or(PickleError::Short)?;
         self.at = end;
@@ -172,7 +172,7 @@ impl Machine<'_> {
         self.take(1)?.first().copied().ok_or(PickleError::Short)
     }
 
-    /// A number of `width` bytes, the least first.
+    /// A little-endian number of `width` bytes.
     fn number(&mut self, width: usize) -> Result<u64, PickleError> {
         let mut whole = [0; 8];
         for (to, from) in whole.iter_mut().zip(self.take(width)?) {
@@ -185,11 +185,11 @@ impl Machine<'_> {
         usize::try_from(self.number(width)?).map_err(|_| PickleError::Short)
     }
 
-    /// An integer of so many bytes, in two's complement.
+    /// An integer of that many bytes, in two's complement.
     fn long(&mut self, width: usize) -> Result<(), PickleError> {
         let length = self.length(width)?;
         let bytes = self.take(length)?;
-        // Filled up with the sign: LONG1 writes as few bytes as hold the number.
+        // Sign-extended: LONG1 writes only as many bytes as the number needs.
         let sign = bytes.last().map_or(0, |last| if *last >= 0x80 { 0xff } else { 0 });
         let mut whole = [sign; 8];
         let fits = bytes.len() <= whole.len();
@@ -203,7 +203,7 @@ impl Machine<'_> {
         let length = self.length(width)?;
         let start = self.at;
         self.take(length)?;
-        // Texts are not copied: a node says where the file has them.
+        // Strings are not copied: a node stores their position in the file.
         let place = |at: usize| u32::try_from(at).map_err(|_| PickleError::Short);
         let text = Node::Text(place(start)?, place(self.at)?);
         self.push(text)
@@ -227,7 +227,7 @@ impl Machine<'_> {
 
     /// The height of the stack `count` below its top: never below the last mark.
     fn height(&self, count: usize) -> Result<usize, PickleError> {
-        // What lies below the last mark belongs to a list or dict that is still being filled.
+        // Values below the last mark belong to a list or dict that is still being filled.
         let least = self.marks.last().copied().unwrap_or(0);
         self.stack.len().checked_sub(count).filter(|height| *height >= least).ok_or(PickleError::Broken)
     }
@@ -242,7 +242,7 @@ impl Machine<'_> {
         self.stack.last().copied().ok_or(PickleError::Broken)
     }
 
-    /// Everything above the last mark, which goes.
+    /// Removes and returns everything above the last mark.
     fn marked(&mut self) -> Result<Vec<Id>, PickleError> {
         let mark = self.marks.pop().filter(|mark| *mark <= self.stack.len()).ok_or(PickleError::Broken)?;
         Ok(self.stack.split_off(mark))
@@ -276,7 +276,7 @@ impl Machine<'_> {
         if place >= MOST_VALUES {
             return Err(PickleError::TooMany);
         }
-        // Numbers of memo entries are the writer's own; the bound above keeps the table at 128 MiB.
+        // The writer chooses the numbers of memo entries; the bound above keeps the table at 128 MiB.
         if place >= self.memo.len() {
             self.memo.resize(place + 1, None);
         }
@@ -301,7 +301,7 @@ fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, PickleError> {
     Ok(items.chunks_exact(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect())
 }
 
-/// The name of an instruction that imports, makes or calls something.
+/// The name of an instruction that imports, constructs or calls something.
 const fn runs(code: u8) -> Option<&'static str> {
     Some(match code {
         b'c' => "GLOBAL",
@@ -380,7 +380,7 @@ mod tests {
         ] {
             assert!(read(bytes).is_err(), "{bytes:?}");
         }
-        // A list in itself.
+        // A list that contains itself.
         let tree = read(b"\x80\x04]\x94h\x00a.").unwrap();
         let items = tree.list(tree.root()).unwrap();
         assert_eq!(items, [tree.root()]);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use super::figures::{Measured, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole};
 
-/// What the profiler calls a step; in a trace its number stands behind it.
+/// The profiler's name for a step; in a trace its number follows.
 pub(crate) const STEP: &str = "ProfilerStep";
 /// Unit of a trace's times. Unit: second.
 const MICROSECOND: f64 = 1e-6;
-/// A profiled step is slower than others.
+/// The remark that a profiled step is slower than others.
 const REMARK: &str = "with the profiler on, which slows a step";
 
 /// The mean of the steps in a table.
@@ -38,7 +38,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
 pub(crate) fn of_events(events: Vec<(String, f64)>) -> Option<Measured> {
     let mut steps: BTreeMap<String, f64> = BTreeMap::new();
     for (name, time) in events.into_iter().take(MOST_SAMPLES) {
-        // Of a step that is listed twice the longer one spans it.
+        // If a step is listed twice, the longer entry spans it.
         let known = steps.entry(name).or_insert(time);
         *known = known.max(time);
     }
@@ -47,7 +47,7 @@ pub(crate) fn of_events(events: Vec<(String, f64)>) -> Option<Measured> {
     Some(Measured { step: Some(Step { seconds, count }), remark: REMARK, ..Measured::by(Tool::Profiler) })
 }
 
-/// Columns stand at least two blanks apart.
+/// Columns are at least two blanks apart.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
 }

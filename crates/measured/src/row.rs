@@ -1,4 +1,4 @@
-//! A run that was measured, as a row of evidence: its settings and measurements, and nothing of its script.
+//! A measured run as a row of evidence: its settings and measurements, and nothing from its script.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use shardscope_plan::{Field, Origin};
 
 use crate::{Measured, Tool};
 
-/// Fewer timed steps than this do not tell a run's own pace from its warm-up.
+/// With fewer timed steps than this, a run's steady pace cannot be told from its warm-up.
 const LEAST_STEPS: u64 = 10;
 /// Tools that time the run at its own pace; a profiler slows it down.
 const PACE: [Tool; 2] = [Tool::MegatronLog, Tool::TrainerLog];
 /// Tools whose peaks are those of the whole run; a snapshot's history may begin after the peak.
 const MEMORY: [Tool; 2] = [Tool::MegatronLog, Tool::MemorySummary];
-/// What is no setting of a run: files of the writer's machine (the vocabulary they give is a setting of its own), and corrections
-/// of the estimate by what was measured, which the row is to be compared with.
+/// Fields that are not settings of a run: files on the writer's machine (their vocabulary size is a setting of its own), and
+/// corrections of the estimate by measurements, with which the row is to be compared.
 const LEFT_OUT: [Field; 6] = [
     Field::VocabFile,
     Field::TokenizerModel,
@@ -25,7 +25,7 @@ const LEFT_OUT: [Field; 6] = [
     Field::MeasuredNetworkBusGbps,
 ];
 
-/// What no tool says of a run and its reader has to.
+/// Facts about a run that no tool reports, so that the user has to state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Provenance {
     /// Address at which the run can be looked up: a log, an issue, a paper.
@@ -40,26 +40,26 @@ pub struct Provenance {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Where the run can be looked up.
+    /// Address at which the run can be looked up.
     pub source: String,
     /// Year and month of the run, as `YYYY-MM`.
     pub date: String,
-    /// Of framework, torch and driver.
+    /// Versions of framework, torch and driver.
     pub versions: String,
     /// The plan, by the fewest settings that make it.
     pub settings: BTreeMap<String, String>,
-    /// Steps that were timed.
+    /// Number of timed steps.
     pub steps: u64,
     /// Median of a step without the first. Unit: second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_seconds: Option<f64>,
-    /// As the framework's log counts it. Unit: TFLOP/s of a GPU.
+    /// As the framework's log counts it. Unit: TFLOP/s per GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tflops_per_gpu: Option<f64>,
-    /// Most that torch allocated on a rank. Unit: byte.
+    /// Peak memory that torch allocated on a rank. Unit: byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_allocated: Option<u64>,
-    /// Most that torch reserved on a rank. Unit: byte.
+    /// Peak memory that torch reserved on a rank. Unit: byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_reserved: Option<u64>,
 }
@@ -69,19 +69,19 @@ pub struct Row {
 pub struct Contribution {
     /// The row.
     pub row: Row,
-    /// What is lacking, a sentence each; empty where the row is complete.
+    /// What is missing, one sentence each; empty if the row is complete.
     pub lacking: Vec<String>,
 }
 
 impl Contribution {
-    /// The row of the run that `resolution` is of, measured by `found`; none where settings alone cannot say its plan.
+    /// The row of the run that `resolution` describes, measured by `found`; `None` if settings alone cannot express its plan.
     #[must_use]
     pub fn from_run(resolution: &Resolution, found: &[&Measured], provenance: &Provenance) -> Option<Self> {
-        // Settings instead of the script: a row can be published without what else a script tells of its writer.
+        // Settings instead of the script: a row can be published without anything else that a script reveals about its writer.
         let settings = minimal_settings(resolution)?;
         let left_out = |name: &str| LEFT_OUT.iter().any(|field| field.name() == name);
         let of = |tools: &'static [Tool]| found.iter().filter(|one| tools.contains(&one.tool));
-        // Of the logs of several ranks the longest tells the pace.
+        // Of several ranks' logs, the longest gives the pace.
         let step = of(&PACE).filter_map(|one| one.step).max_by_key(|step| step.count);
         let Provenance { source, date, versions } = provenance.clone();
         let row = Row {
@@ -106,15 +106,15 @@ impl Contribution {
 }
 
 impl Row {
-    /// The row that a line of JSON holds.
+    /// Parses a row from a line of JSON.
     ///
     /// # Errors
-    /// Where it is no JSON, or has other fields than a row.
+    /// If it is not JSON, or its fields are not those of a row.
     pub fn read(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
     }
 
-    /// The row as a line of JSON, its line end included.
+    /// The row as a line of JSON, including the line end.
     #[must_use]
     pub fn line(&self) -> String {
         // Writing to memory cannot fail, and all keys are text.

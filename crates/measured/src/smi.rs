@@ -1,5 +1,5 @@
-//! What nvidia-smi shows to be in use on a device: its table, the CSV of a query, its details. Of several looks and devices the
-//! most counts.
+//! Memory in use on a device according to nvidia-smi: its table, the CSV of a query, its details. Of several readings and
+//! devices the largest value counts.
 
 use super::figures::{Measured, Tool};
 use super::number::{whole, whole_at_end};
@@ -9,10 +9,10 @@ const MIB: u64 = 1 << 20;
 /// The column of a query (`nvidia-smi --help-query-gpu`).
 const COLUMN: &str = "memory.used";
 
-/// What the lines say; none where none of them names memory in use.
+/// The figures of the lines; `None` if no line shows memory in use.
 pub(crate) fn read(text: &str) -> Option<Measured> {
     let mut most: Option<u64> = None;
-    // The column of a query, and whether the details are at the memory of the device.
+    // The column of a query, and whether the details have reached the device's memory section.
     let (mut column, mut at_memory) = (None, false);
     for line in text.lines() {
         if let Some((used, _)) = line.split_once("MiB /") {
@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
         } else if let Some(place) = column {
             match line.split(',').nth(place).map(str::trim).filter(|cell| is_size(cell)) {
                 Some(cell) => most = most.max(whole(cell)),
-                // Anything else ends the table; a device that answers nothing ([N/A]) does not.
+                // Anything else ends the table; a device without a value ([N/A]) does not.
                 None if line.contains("[N/A]") => {}
                 None => column = None,
             }

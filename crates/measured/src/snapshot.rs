@@ -1,4 +1,4 @@
-//! PyTorch's memory snapshots: what the caching allocator holds at one moment, and what it did before.
+//! PyTorch's memory snapshots: the caching allocator's memory at one moment, and its history.
 //! Form: `torch/csrc/cuda/Module.cpp` (THCPModule_memorySnapshot), `torch/cuda/memory.py` (`_dump_snapshot`).
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use super::tree::{Id, Tree};
 /// Blocks of the allocator are multiples of it (`c10/core/AllocatorConfig.h`, kMinBlockSize). Unit: byte.
 const BLOCK: u64 = 512;
 
-/// What the allocator holds on a device at the moment of the snapshot.
+/// The allocator's memory on a device at the time of the snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// Index of the device.
     pub(crate) device: u64,
     /// Held by the allocator's segments. Unit: byte.
     pub(crate) reserved: u64,
-    /// Of these in tensors. Unit: byte.
+    /// Part of it in tensors. Unit: byte.
     pub(crate) allocated: u64,
 }
 
-/// What an entry of a trace changes.
+/// The kind of change that an entry of a trace records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Allocated,
@@ -30,7 +30,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// By the entry's action. What is awaited after a free counts as free, as in `memory_allocated`.
+    /// By the entry's action. A block whose free is pending counts as free, as in `memory_allocated`.
     pub(crate) fn parse(action: &[u8]) -> Option<Self> {
         Some(match action {
             b"alloc" => Self::Allocated,
@@ -45,7 +45,7 @@ impl Change {
 /// A change and its size in bytes.
 pub(crate) type Entry = (Change, u64);
 
-/// A snapshot: what is held at its moment, and what was done before, as far as that was recorded.
+/// A snapshot: the memory held at the time, and the history as far as it was recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) segments: Vec<Held>,
@@ -54,13 +54,13 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The most that was held: walking back from the end, which is known, through what was done before.
+    /// The peak: found by walking back through the history from the end, where the memory held is known.
     ///
-    /// A trace has the sizes that were asked for. Each is rounded as the allocator rounds it; a block may be larger still where
-    /// the rest of what it was cut from was too small to keep, so that the peak of what was allocated is a lower bound.
+    /// A trace has the requested sizes. Each is rounded as the allocator rounds it; a block may be larger still if the remainder
+    /// of the block it was split from was too small to keep, so the peak of allocated memory is a lower bound.
     pub(crate) fn measured(&self) -> Measured {
         let mut found = Measured::by(Tool::MemorySnapshot);
-        // Signed and wide: going back through a hostile trace may lead below nothing or beyond 64 bits.
+        // Signed and wide: going back through a hostile trace may lead below zero or beyond 64 bits.
         let mut devices: BTreeMap<u64, (i128, i128)> = BTreeMap::new();
         for held in &self.segments {
             let (reserved, allocated) = devices.entry(held.device).or_default();
@@ -75,7 +75,7 @@ impl Snapshot {
             let (mut most_reserved, mut most_allocated) = (reserved, allocated);
             let trace = usize::try_from(device).ok().and_then(|device| self.traces.get(device));
             for (change, size) in trace.into_iter().flatten().rev() {
-                // At least one block, also for a request of no bytes (`round_size`).
+                // At least one block, also for a request of zero bytes (`round_size`).
                 let block = i128::from(size.div_ceil(BLOCK).max(1)) * i128::from(BLOCK);
                 match change {
                     Change::Allocated => allocated -= block,
@@ -98,7 +98,7 @@ impl Snapshot {
     }
 }
 
-/// The snapshot that a pickle holds.
+/// The snapshot in a pickle.
 pub(crate) fn of_pickle(tree: &Tree<'_>) -> Option<Measured> {
     let root = tree.root();
     let whole = |of: Id, key: &str| tree.get(of, key).and_then(|value| tree.whole(value));

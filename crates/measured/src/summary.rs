@@ -4,7 +4,7 @@
 use super::figures::{Measured, Tool};
 use super::number::whole;
 
-/// The rows of `memory_summary`, as they are labelled: allocated, reserved.
+/// The labels of the rows of `memory_summary`: allocated, reserved.
 const ROWS: [&str; 2] = ["Allocated memory", "GPU reserved memory"];
 /// The same two peaks as keys of `memory_stats`.
 const COUNTS: [&str; 2] = ["allocated_bytes.all.peak", "reserved_bytes.all.peak"];

@@ -1,4 +1,4 @@
-//! What Hugging Face's Trainer prints: tqdm's line of progress, and the metrics of the whole run.
+//! The output of Hugging Face's Trainer: tqdm's progress line, and the metrics of the whole run.
 //! Form: `tqdm/std.py` (format_meter), `transformers/trainer_utils.py` (speed_metrics).
 
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ const SMOOTHED: &str = "the median of the rates that tqdm printed, which it smoo
 #[derive(Default)]
 struct Bar {
     rates: Vec<f64>,
-    /// Where it was at its first and its last line.
+    /// Its position at its first and its last line.
     first: Option<u64>,
     last: u64,
 }
 
-/// What the lines say; none where there are neither bars nor metrics.
+/// The figures of the lines; none if there are neither bars nor metrics.
 pub(crate) fn read(text: &str) -> Option<Measured> {
-    // Training has a bar, and evaluations may have others: told apart by how far they go.
+    // Training has a bar, and evaluations may have others: distinguished by their totals.
     let mut bars: BTreeMap<u64, Bar> = BTreeMap::new();
     let mut mean = None;
     let mut samples = 0;
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
             samples += 1;
             let bar = bars.entry(of).or_default();
             let first = *bar.first.get_or_insert(done);
-            // A line is printed again behind whatever was printed between.
+            // A progress line is printed again after any output in between.
             if done > bar.last.max(first) {
                 bar.last = done;
                 bar.rates.extend(seconds);
@@ -40,10 +40,10 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
         }
         mean = metric(line, "train_steps_per_second").map(|rate| 1.0 / rate).and_then(positive).or(mean);
     }
-    // The mean comes with the run's end, and the median of single steps is nearer to its pace.
+    // The mean comes with the run's end, and the median of single steps is closer to its pace.
     let longest = bars.into_iter().max_by_key(|(_, bar)| bar.rates.len());
     let paced = longest.and_then(|(_, bar)| {
-        // A run that was resumed begins its bar in the middle.
+        // A resumed run starts its bar in the middle.
         let count = bar.last.saturating_sub(bar.first.unwrap_or(0));
         median(bar.rates).filter(|_| count > 0).map(|seconds| Step { seconds, count })
     });
@@ -55,7 +55,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
     Some(Measured { step: Some(step), remark, ..Measured::by(Tool::TrainerLog) })
 }
 
-/// A line of progress without a description before it: steps done, of how many, and seconds for one where they are told.
+/// A line of progress without a description before it: steps done, of how many, and seconds per step if stated.
 /// `  3%|▎         | 30/1000 [02:30<1:20:50,  5.00s/it]`
 fn progress(line: &str) -> Option<(u64, u64, Option<f64>)> {
     let (percent, rest) = line.split_once("%|")?;

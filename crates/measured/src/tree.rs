@@ -1,23 +1,23 @@
-//! Values that a pickle holds, each by its place among all of them.
+//! The values in a pickle, each identified by its index among all of them.
 
-/// Where a value lies in its tree.
+/// Index of a value in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id(pub(crate) u32);
 
 /// A value of the pickle.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// `None`, truths, bytes, and numbers beyond an i64: nothing that is asked for.
+    /// `None`, booleans, bytes, and numbers that do not fit an i64: none is ever needed.
     Other,
     Int(i64),
-    /// Where its bytes lie in the pickle.
+    /// A string: the range of its bytes in the pickle.
     Text(u32, u32),
     /// A list, tuple or set.
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
 }
 
-/// What a pickle holds.
+/// The values of a pickle.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) bytes: &'a [u8],
@@ -35,7 +35,7 @@ impl Tree<'_> {
         self.nodes.get(id.0 as usize)
     }
 
-    /// The value of `key`, where `id` is a dict.
+    /// The value of `key` if `id` is a dict.
     pub(crate) fn get(&self, id: Id, key: &str) -> Option<Id> {
         let Some(Node::Dict(pairs)) = self.node(id) else { return None };
         // Of equal keys the last counts, as in Python.

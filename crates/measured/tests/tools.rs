@@ -1,4 +1,4 @@
-//! What torch, transformers and nvidia-smi really print (`tests/record/run_tools.py` says how it was recorded).
+//! Real output of torch, transformers and nvidia-smi (recorded by `tests/record/run_tools.py`).
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn recorded(name: &str) -> Vec<u8> {
     std::fs::read(file(name)).expect("a recorded file")
 }
 
-/// The one tool that speaks in a file.
+/// The only tool whose output a file contains.
 fn alone(bytes: &[u8]) -> Measured {
     let mut found = read(bytes).expect("something is said");
     assert_eq!(found.len(), 1, "{found:?}");
@@ -156,7 +156,7 @@ fn several_tools_may_speak_in_one_log() {
     assert_eq!((found[0].allocated, found[0].reserved), (Some(31_000 << 20), Some(34_000 << 20)));
 }
 
-/// Whatever is cut out of a recorded file, or changed in it: an answer or a refusal, and finite figures.
+/// Whatever is cut out of a recorded file or changed in it: figures or an error, and the figures are finite.
 #[test]
 fn broken_files_end_in_an_answer_or_a_refusal() {
     let mut state = 20_u64;

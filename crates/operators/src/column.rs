@@ -1,10 +1,10 @@
-//! What a column-parallel layer keeps of its input.
+//! What a column-parallel layer saves of its input.
 
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::ColumnInput;
 
-/// The kept input: the rank's part as `sharded` says, or what was gathered as `gathered` says.
+/// The saved input: the rank's part, described by `sharded`, or the gathered input, described by `gathered`.
 pub(crate) fn input(
     x: &Symbols<'_>,
     name: &'static str,

@@ -1,6 +1,7 @@
-//! What a Llama-like layer keeps that `torch.compile` has compiled as a whole: what its partitioner chose.
+//! What a Llama-like layer compiled as a whole by `torch.compile` saves: the choice of its partitioner.
 
-use super::{Operator, Saved, Symbols, Transient, compiled_beside_adapters};
+use super::fp32_between_modules::{self, is_fp32_between_modules};
+use super::{Operator, Saved, Symbols, Transient, compiled_by_unsloth};
 use shardscope_explain::Formula;
 use shardscope_plan::{
     AttentionKernel, HostIssue, LinearBias, LossKind, NormPlaces, Normalization, PositionEmbedding,
@@ -23,7 +24,7 @@ static ADDED: Formula = Formula::new(
 );
 static DEVIATION: Formula =
     Formula::new("4·n", "The reciprocal standard deviation of each token, fp32.", SOURCE);
-static NORMED: Formula = Formula::new("n·h·B", "The norm's output, which the products read.", SOURCE);
+static NORMED: Formula = Formula::new("n·h·B", "The norm's output, which the GEMMs read.", SOURCE);
 static HEADS: Formula = Formula::new("n·A·B", "Queries, or keys or values repeated for every head.", SOURCE);
 static GROUPS: Formula = Formula::new("n·K·B", "The keys.", SOURCE);
 static JOINED: Formula =
@@ -54,8 +55,9 @@ static OUTPUT: Formula = Formula::new("n·A·B", "The attention's output.", SOUR
 static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", SOURCE);
 static INNER: Formula = Formula::new("n·f·B", "Gate, linear half, or the second projection's input.", SOURCE);
 
-/// What a layer of OLMo keeps, which is compiled by itself: parts in front of the attention's kernel and behind it. Those that were
-/// recorded have `LayerNorm`s without weights in front, or RMS norms behind with norms of all heads; other layers stop by name.
+/// What an individually compiled layer of OLMo saves, in the parts before and after the attention kernel. The
+/// recorded ones have `LayerNorm`s without weights before, or RMS norms after with norms over all heads; other layers
+/// stop the verdict by name.
 fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let wide = [x.n, x.h];
     let (heads, groups) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
@@ -69,7 +71,7 @@ fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         Operator::PreMlpNorm if behind => Vec::new(),
         Operator::PreMlpNorm => vec![projected, moments],
         Operator::SelfAttention => {
-            let mut kept = vec![
+            let mut saved = vec![
                 Saved::new("linear_qkv input", &wide, x.width, &NORMED),
                 Saved::new("query", &heads, x.width, &HEADS),
                 Saved::new("key", &groups, x.width, &GROUPS),
@@ -79,31 +81,31 @@ fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
                 Saved::new("random state", &[2], 2 * STATISTIC, &RNG),
             ];
             if x.model().qk_layernorm {
-                kept.extend(["query norm statistics", "key norm statistics"].map(deviation));
+                saved.extend(["query norm statistics", "key norm statistics"].map(deviation));
             }
             if behind {
-                kept.extend([projected, deviation("post-norm statistics")]);
+                saved.extend([projected, deviation("post-norm statistics")]);
             }
-            kept
+            saved
         }
         Operator::Mlp => {
-            let mut kept = vec![
+            let mut saved = vec![
                 Saved::new("linear_fc1 input", &wide, x.width, &NORMED),
                 Saved::new("gate and up", &[x.n, 2 * x.f], x.width, &BOTH),
                 Saved::new("linear_fc2 input", &[x.n, x.f], x.width, &INNER),
             ];
             if behind {
-                kept.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
-                kept.push(deviation("post-norm statistics"));
+                saved.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
+                saved.push(deviation("post-norm statistics"));
             }
-            kept
+            saved
         }
         _ => return None,
     })
 }
 
-/// What a layer of OLMo-core keeps, which is compiled as one graph: attention's kernel is an operator of torch's library. Norms, both
-/// halves of rotations and residual sums are worked out again.
+/// What a layer of OLMo-core saves when compiled as one graph: the attention kernel is an operator registered with
+/// torch's library. Norms, both halves of rotations and residual sums are recomputed.
 fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let (wide, inner) = ([x.n, x.h], [x.n, x.f]);
     let (heads, groups) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
@@ -120,7 +122,7 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         Operator::SelfAttention | Operator::WindowedAttention => {
             let repeated = x.recipe().attention_kernel == AttentionKernel::Sdpa && x.k < x.a;
             let (shape, formula) = if repeated { (heads, &HEADS) } else { (groups, &KEYS) };
-            let mut kept = vec![
+            let mut saved = vec![
                 Saved::new("linear_qkv input", &wide, x.width, &NORMED),
                 Saved::new("query", &heads, x.width, &HEADS),
                 Saved::new("key", &shape, x.width, formula),
@@ -129,12 +131,12 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
                 Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
             ];
             if x.recipe().attention_kernel == AttentionKernel::Flash {
-                kept.push(Saved::new("random state", &[2], 2 * STATISTIC, &RNG));
+                saved.push(Saved::new("random state", &[2], 2 * STATISTIC, &RNG));
             }
             if model.qk_layernorm {
-                kept.push(Saved::new("projected query", &heads, x.width, &PROJECTED_QUERY));
-                kept.push(Saved::new("projected key", &groups, x.width, &PROJECTED_KEY));
-                kept.extend(if model.arrangement.norms_over_heads {
+                saved.push(Saved::new("projected query", &heads, x.width, &PROJECTED_QUERY));
+                saved.push(Saved::new("projected key", &groups, x.width, &PROJECTED_KEY));
+                saved.extend(if model.arrangement.norms_over_heads {
                     ["query norm statistics", "key norm statistics"].map(deviation)
                 } else {
                     [
@@ -144,30 +146,30 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
                 });
             }
             if behind {
-                kept.extend([projected, deviation("post-norm statistics")]);
+                saved.extend([projected, deviation("post-norm statistics")]);
             }
-            kept
+            saved
         }
         Operator::Mlp => {
-            let mut kept = vec![Saved::new("linear_fc1 input", &wide, x.width, &NORMED)];
+            let mut saved = vec![Saved::new("linear_fc1 input", &wide, x.width, &NORMED)];
             if !x.recomputes(RecomputeModule::Mlp) {
-                kept.extend([
+                saved.extend([
                     Saved::new("gate", &inner, x.width, &INNER),
                     Saved::new("linear half", &inner, x.width, &INNER),
                     Saved::new("linear_fc2 input", &inner, x.width, &INNER),
                 ]);
             }
             if behind {
-                kept.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
-                kept.push(deviation("post-norm statistics"));
+                saved.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
+                saved.push(deviation("post-norm statistics"));
             }
-            kept
+            saved
         }
         Operator::FinalNorm => {
             vec![Saved::new("norm input", &wide, x.width, &NORMED), deviation("norm statistics")]
         }
         Operator::OutputLayer if x.recipe().loss == LossKind::Compiled => {
-            let squared = Saved::new("sums that are squared", &[x.n], STATISTIC + 1, &SQUARED);
+            let squared = Saved::new("squared log-sum-exp", &[x.n], STATISTIC + 1, &SQUARED);
             let kept = [
                 Saved::new("lm_head input", &wide, x.width, &NORMED),
                 Saved::new("kept logits", &[x.n, x.v], x.width, &LOGITS),
@@ -181,7 +183,8 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     })
 }
 
-/// Whether layers are those that were recorded: dense, whole on their rank, with RMS norms, rotary positions and gated MLPs.
+/// Whether layers are like those that were recorded: dense, unsharded, with RMS norms, rotary positions and gated
+/// MLPs.
 fn is_recorded(x: &Symbols<'_>) -> bool {
     let (model, recipe) = (x.model(), x.recipe());
     recipe.fusions.compiled_layers
@@ -199,11 +202,15 @@ fn is_recorded(x: &Symbols<'_>) -> bool {
         && model.activation.is_gated()
 }
 
-/// What `operator` keeps in such a layer; none where it is another, or keeps what it always does.
+/// What `operator` saves in such a layer; `None` if the layer is different, or if the operator saves what it always
+/// does.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let recipe = x.recipe();
-    if recipe.fusions.compiled_layers && recipe.software.semantics().modules.fuses_adapters {
-        return compiled_beside_adapters::saved(operator, x);
+    if is_fp32_between_modules(x) {
+        return fp32_between_modules::saved(operator, x);
+    }
+    if compiled_by_unsloth::is_compiled(x) {
+        return compiled_by_unsloth::saved(operator, x);
     }
     if recipe.fusions.compiled_layers && recipe.software.semantics().modules.breaks_at_attention {
         return broken(operator, x);
@@ -237,13 +244,18 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     })
 }
 
-/// Points of backward, of which none gives back more than is kept: the first products' input is read last.
+/// Points of backward, none of which frees more than is saved: the first products' input is read last.
 pub(super) fn bounded(operator: Operator, x: &Symbols<'_>, mut points: Vec<Transient>) -> Vec<Transient> {
     if let Some(kept) = saved(operator, x) {
         let first = kept.first().map_or(Bytes::ZERO, |saved| saved.bytes);
         let most = kept.iter().map(|saved| saved.bytes).sum::<Bytes>().less(first);
         for point in &mut points {
             point.returned = point.returned.min(most);
+        }
+    }
+    if let Some(gradients) = compiled_by_unsloth::earlier_gradients(operator, x) {
+        for point in points.iter_mut().filter(|point| !point.in_forward) {
+            point.tensors.push(gradients);
         }
     }
     points

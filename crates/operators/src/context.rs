@@ -10,17 +10,17 @@ use shardscope_plan::{ContextKind, RecomputeModule};
 const SOURCE: &str = "TransformerEngine, attention/dot_product_attention/context_parallel.py";
 const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention];
 
-/// Columns of one token on one rank.
+/// Columns per token on one rank.
 #[derive(Clone, Copy)]
 pub(super) struct HeadColumns {
     pub(super) query: u64,
     pub(super) key: u64,
     pub(super) value: u64,
-    /// Of what attention gives.
+    /// Columns of the attention output.
     pub(super) output: u64,
 }
 
-/// A tensor that is sent forward, and what is sent for it backward.
+/// A tensor that is sent in forward, and what is sent for it in backward.
 pub(super) struct Mirrored {
     forward: Call,
     backward: Call,
@@ -37,7 +37,7 @@ pub(super) struct Sizes {
     pub(super) whole_value: &'static str,
 }
 
-/// Every call there can be for one kind of attention.
+/// Every possible call for one kind of attention.
 pub(super) struct ContextCalls {
     ring: [Call; 3],
     outer: [Call; 3],
@@ -160,9 +160,9 @@ pub(super) fn context(x: &Symbols<'_>, calls: &'static ContextCalls, columns: He
     within(messages, CORE)
 }
 
-/// A ring hides behind the attention of what has arrived.
+/// A ring overlaps with the attention over what has already arrived.
 fn ring(x: &Symbols<'_>, calls: &'static [Call; 3], columns: HeadColumns, steps: u64) -> Vec<Message> {
-    // A single rank at this level attends to what it has.
+    // A single rank at this level attends only to what it has.
     if steps == 0 {
         return Vec::new();
     }

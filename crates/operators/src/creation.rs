@@ -1,9 +1,8 @@
-//! The weights of a chunk in the order in which Megatron creates them, which decides where each lies in
-//! the gradient buffer.
+//! The weights of a chunk in the order in which Megatron creates them, which determines each one's place in the
+//! gradient buffer.
 
 use super::{Created, SectionKind, Symbols, Weight, sections};
 use shardscope_plan::{Chunk, LayerKind};
-use shardscope_sorting::sort_by_key;
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +19,14 @@ impl Creation {
         let mut counts = Vec::new();
         for section in sections(x, chunk) {
             let mut sorted: Vec<Weight> = section.weights(x).collect();
-            sort_by_key(&mut sorted, |weight| turn(x, weight));
+            sorted.sort_by_key(|weight| turn(x, weight));
             counts.push(section.times);
             kinds.push((section.kind, sorted));
         }
         let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
         let mut order: Vec<usize> = Vec::new();
-        // `GPTModel.__init__` builds the embedding before the decoder, a later stage's for multi-token prediction too.
+        // `GPTModel.__init__` builds the embedding before the decoder, including a later stage's for multi-token
+        // prediction.
         order.extend(place(SectionKind::Embedding).or(place(SectionKind::MtpEmbedding)));
         let layers = LayerKind::ALL.map(|kind| place(SectionKind::Layer(kind)));
         let kinds_in_order = chunk.layers.clone().map(|index| x.model().layer_kind(index));
@@ -47,9 +47,9 @@ impl Creation {
     }
 }
 
-/// A weight's turn among those of its section. Attention makes its output projection first; Transformer Engine keeps the input
-/// norm in the QKV projection, so that it comes behind the output projection (`megatron/core/transformer/attention.py`,
-/// `megatron/core/models/gpt/gpt_layer_specs.py`).
+/// A weight's position among those of its section. Attention creates its output projection first; Transformer Engine
+/// holds the input norm in the QKV projection, so it comes after the output projection
+/// (`megatron/core/transformer/attention.py`, `megatron/core/models/gpt/gpt_layer_specs.py`).
 fn turn(x: &Symbols<'_>, weight: &Weight) -> u8 {
     let fused_norm = x.model().latent.is_none() && x.recipe().software.semantics().norm_in_projection;
     match weight.created {

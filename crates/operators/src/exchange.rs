@@ -8,7 +8,7 @@ use shardscope_plan::RecomputeModule;
 const LAYERS: &str = "megatron/core/tensor_parallel/layers.py";
 const TENSOR: Dimension = Dimension::Tensor;
 
-/// What is sent around a layer cut by output.
+/// What is sent around a column-parallel layer.
 pub(super) struct ColumnCalls {
     gather: Call,
     again: Call,
@@ -17,7 +17,7 @@ pub(super) struct ColumnCalls {
 }
 
 impl ColumnCalls {
-    /// For a layer whose whole input has `size` bytes.
+    /// For a layer whose full input has `size` bytes.
     pub(super) const fn new(size: &'static str) -> Self {
         Self {
             gather: Call::forward(
@@ -94,7 +94,7 @@ static GATHER_OUTPUT_GRADIENT: Call = Call::backward(
     ),
 );
 
-/// Around the layer `name`, cut by output, whose whole input has `width` columns.
+/// Around the column-parallel layer `name`, whose full input has `width` columns.
 pub(super) fn column(
     x: &Symbols<'_>,
     calls: &'static ColumnCalls,
@@ -104,7 +104,8 @@ pub(super) fn column(
     column_of(x, calls, name, width, x.trains)
 }
 
-/// The same where `trains` says whether the layer's own weight does: a frozen one's gradient needs no input.
+/// The same, with `trains` stating whether the layer's own weight trains: a frozen layer's backward does not need the
+/// input.
 pub(super) fn column_of(
     x: &Symbols<'_>,
     calls: &'static ColumnCalls,
@@ -119,26 +120,26 @@ pub(super) fn column_of(
     let overlap = x.recipe().overlap;
     let trained = [&calls.gather, &calls.again, &calls.scatter];
     let frozen = [&calls.gather, &calls.scatter];
-    // DTensor's layers keep the whole input.
+    // DTensor's layers save the full input.
     let again = trains && !x.recipe().transformers.dtensor_plan;
     let cut = if again { &trained[..] } else { &frozen[..] };
-    // Without sequence parallelism every rank already has the whole input: forward is the identity, backward an all-reduce
-    // (`mappings.py:_CopyToModelParallelRegion`).
+    // Without sequence parallelism every rank already has the full input: forward is the identity, backward an
+    // all-reduce (`mappings.py:_CopyToModelParallelRegion`).
     let calls = if x.plan.layout().sequence_parallel { cut } else { &[&calls.reduce] };
     let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
     for message in &mut messages {
         let own = if message.pass == Pass::Forward { overlap.tensor } else { overlap.tensor_backward };
-        // Overlap in both directions hides all that a cut sequence needs.
-        // DTensor waits for each where it is asked for (`torch/distributed/tensor/_api.py:_FromTorchTensor.backward`).
+        // Overlap in both directions hides everything that a sharded sequence needs. DTensor waits for each message
+        // when it is requested (`torch/distributed/tensor/_api.py:_FromTorchTensor.backward`).
         message.overlapped =
             (own || (calls.len() > 1 && overlap.tensor)) && !x.recipe().transformers.dtensor_plan;
     }
     messages
 }
 
-/// `messages` around so many projections of one input. DTensor's column-parallel layers make a replicated input theirs one by one,
-/// and each reduces its own part of that input's gradient; a cut one is gathered once for all of them
-/// (`tests/record/dtensor_layers.py`). ScaleTorch's do the same.
+/// `messages` around this many projections of one input. DTensor's column-parallel layers redistribute a replicated
+/// input one by one, and each reduces its own part of that input's gradient; a sharded input is gathered once for all
+/// of them (`tests/record/dtensor_layers.py`). ScaleTorch's do the same.
 pub(super) fn one_by_one(x: &Symbols<'_>, mut messages: Vec<Message>, projections: u64) -> Vec<Message> {
     let alone =
         x.recipe().transformers.dtensor_plan || x.recipe().software.semantics().reduces_each_projection;
@@ -150,12 +151,12 @@ pub(super) fn one_by_one(x: &Symbols<'_>, mut messages: Vec<Message>, projection
     messages
 }
 
-/// Around the layer `name`, cut by input, whose whole output is the residual stream.
+/// Around the row-parallel layer `name`, whose full output is the residual stream.
 pub(super) fn row(x: &Symbols<'_>, name: &'static str) -> Vec<Message> {
     if x.t <= 1 {
         return Vec::new();
     }
-    // The reduced output's gradient is whole on every rank, so that backward sends nothing
+    // The reduced output's gradient is complete on every rank, so backward sends nothing
     // (`mappings.py:_ReduceFromModelParallelRegion.backward` is the identity).
     if !x.plan.layout().sequence_parallel {
         return Message::each(x, &[&REDUCE_OUTPUT], name, &[x.s, x.b, x.h], 1);

@@ -5,7 +5,7 @@ use super::{
     embedding, experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, shared, vision,
 };
 
-/// The facet `$name` of the operator that `$operator` is.
+/// The facet `$name` of `$operator`.
 macro_rules! facet {
     ($operator:ident, $name:ident, $x:ident) => {
         match $operator {
@@ -35,15 +35,16 @@ impl Operator {
         weights
     }
 
-    /// Activations it saves for backward, for one micro-batch on one rank: recomputation within a layer is counted in,
-    /// whole-layer recomputation is not.
+    /// Activations it saves for backward, for one micro-batch on one rank: recomputation within a layer is accounted
+    /// for, whole-layer recomputation is not.
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
         let other = sampled::saved(self, x).or_else(|| compiled::saved(self, x));
         other.or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
-    /// What its modules send to the host beside what it keeps: given back in forward to be recomputed, or a view of what is kept.
+    /// What its modules offload in addition to what it saves: tensors freed in forward to be recomputed, or views of
+    /// saved ones.
     #[must_use]
     pub fn sent_beside(self, x: &Symbols<'_>) -> Vec<Saved> {
         match self {
@@ -52,7 +53,8 @@ impl Operator {
         }
     }
 
-    /// What its forward pass allocates beside what it saves, where that is much: points that only matter where little is kept.
+    /// What its forward pass allocates in addition to what it saves, if that is large: points that only matter if
+    /// little is saved.
     #[must_use]
     pub fn forward_points(self, x: &Symbols<'_>) -> Vec<Transient> {
         match self {
@@ -62,7 +64,14 @@ impl Operator {
         }
     }
 
-    /// What its passes allocate beyond the saved activations, at the points where they hold most.
+    /// What its forward pass allocates and frees in addition to what it saves, if known: blocks that the allocator
+    /// holds from then on.
+    #[must_use]
+    pub fn passing(self, x: &Symbols<'_>) -> Vec<Saved> {
+        eager::passing(self, x)
+    }
+
+    /// What its passes allocate beyond the saved activations, at their peaks.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
         let points = eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x));
@@ -76,6 +85,12 @@ impl Operator {
         adapters::adapt_work(self, x, &mut work);
         shared::cast_weights(x, &mut work);
         work
+    }
+
+    /// The arithmetic before tokens are dispatched to experts: the router, and shared experts that do not run beside the exchange.
+    #[must_use]
+    pub fn routing(self, x: &Symbols<'_>) -> Vec<Work> {
+        if self == Self::Experts { experts::routing(x) } else { Vec::new() }
     }
 
     /// What it sends for one micro-batch on one rank.

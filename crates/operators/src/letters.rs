@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 76] = [
+pub const LETTERS: [(&str, &str); 78] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -86,12 +86,14 @@ pub const LETTERS: [(&str, &str); 76] = [
     ),
     ("zi", "bytes that the adapters of a vision layer save"),
     ("ze", "bytes that the adapters of the projector save"),
+    ("pvi", "values of an image patch, of all channels and frames"),
+    ("tl", "image tokens in a rank's part of the sequence, as many as fit into it"),
     ("di", "mergers of deep layers of the vision tower"),
     ("ci", "bytes of a patch's rotary tables in a vision layer"),
     ("oi", "bytes kept outside of the vision tower's layers once"),
 ];
 
-/// What `symbol` of `formula` means, with its unit where it has one.
+/// What `symbol` of `formula` means, with its unit if it has one.
 #[must_use]
 pub fn letter_meaning(formula: &Formula, symbol: &Symbol) -> Option<&'static str> {
     let known = || LETTERS.iter().find_map(|(letter, meaning)| (*letter == symbol.name).then_some(*meaning));

@@ -1,12 +1,13 @@
-//! What a transformer is made of: per operator its weights, the tensors it keeps for backward, its
-//! arithmetic and its messages, under one plan. Estimators fold over operators and never match on them;
-//! a new layer kind is a new folder here and a line in `operator.rs`.
+//! The parts of a transformer: for each operator its weights, the tensors it saves for backward, its arithmetic and
+//! its messages, under one plan. Estimators fold over operators and never match on them; a new layer kind is a new
+//! directory here and a line in `operator.rs`.
 
+mod adafactor;
 mod adapters;
 mod attention;
 mod column;
 mod compiled;
-mod compiled_beside_adapters;
+mod compiled_by_unsloth;
 mod context;
 mod creation;
 mod eager;
@@ -14,9 +15,11 @@ mod embedding;
 mod exchange;
 mod experts;
 mod facets;
+mod fp32_between_modules;
 mod latent_attention;
 mod letters;
 mod linear;
+mod low_rank;
 mod message;
 mod mlp;
 mod mtp;
@@ -38,15 +41,19 @@ mod transient;
 mod vision;
 mod work;
 
+pub use adafactor::adafactor_step;
+pub use compiled_by_unsloth::joins_samples;
 pub use creation::Creation;
 pub use eager::{copies_layer_input, worked_out_again};
 pub use experts::ExpertProducts;
+pub use fp32_between_modules::is_fp32_between_modules;
 pub use letters::{LETTERS, letter_meaning};
 pub use linear::linear_as_megatron_counts;
+pub use low_rank::{Projected, step_bytes};
 pub use message::{Collective, Dimension, Message, Pass};
-pub use operator::Operator;
-pub use part::{Account, Axis, Created, Shard, Weight, WeightGroup, WeightPart, WeightRole};
-pub use saved::{Saved, Savers};
+pub use operator::{Captured, Operator};
+pub use part::{Account, Axis, Created, Shard, Weight, WeightGroup, WeightPart, WeightRole, of_modules};
+pub use saved::{Parts, Saved, Savers};
 pub use shape::Shape;
 pub use sizes::{ExpertSizes, LatentSizes, LinearSizes};
 pub use stack::{

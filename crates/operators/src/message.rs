@@ -5,7 +5,7 @@ use shardscope_explain::Formula;
 use shardscope_plan::{NumberFormat, RecomputeModule};
 use shardscope_units::{Bytes, Count};
 
-/// Which pass over the model.
+/// Forward or backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pass {
     /// Forward.
@@ -44,11 +44,11 @@ pub enum Dimension {
 /// A collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// Reduces and gives everyone the result.
+    /// Reduces and gives every rank the result.
     AllReduce,
-    /// Gathers everyone's part.
+    /// Gathers every rank's part.
     AllGather,
-    /// Reduces and leaves everyone a part.
+    /// Reduces and leaves each rank one part.
     ReduceScatter,
     /// Exchanges parts.
     AllToAll,
@@ -73,7 +73,7 @@ impl Collective {
     }
 }
 
-/// A kind of call: who, what, in which pass, about which tensor, and why.
+/// A kind of call: which ranks, which collective, in which pass, for which tensor, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     dimension: Dimension,
@@ -118,8 +118,8 @@ pub struct Message {
     pub collective: Collective,
     /// Forward or backward.
     pub pass: Pass,
-    /// Shape of the whole message: of the gathered or to-be-scattered tensor; of what one rank gives to
-    /// an all-to-all; of what one send carries.
+    /// Shape of the full message: of the gathered or to-be-scattered tensor; of what one rank contributes to an
+    /// all-to-all; of what one send carries.
     pub shape: Shape,
     /// Bytes of one element.
     pub width: u64,
@@ -129,17 +129,17 @@ pub struct Message {
     pub calls: u64,
     /// Whether compute can hide it under this plan.
     pub overlapped: bool,
-    /// Modules whose selective recomputation repeats it, when it is of the forward pass.
+    /// Modules whose selective recomputation repeats it, if it is in the forward pass.
     pub modules: &'static [RecomputeModule],
-    /// Whether recomputing its whole layer repeats it, when it is of the forward pass: not so for the
-    /// embedding and the output layer, which stand outside.
+    /// Whether recomputing its whole layer repeats it, if it is in the forward pass; false for the embedding and the
+    /// output layer, which are outside of layers.
     pub in_layer: bool,
     /// Its size and why it is sent.
     pub formula: &'static Formula,
 }
 
 impl Message {
-    /// One call about a tensor of `shape` in the number format of the activations.
+    /// One call for a tensor of `shape` in the number format of the activations.
     pub(super) fn new(x: &Symbols<'_>, call: &'static Call, name: &'static str, shape: &[u64]) -> Self {
         Self {
             name,
@@ -158,7 +158,7 @@ impl Message {
         }
     }
 
-    /// Several calls about such tensors, `times` each.
+    /// Several calls for such tensors, `times` each.
     pub(super) fn each(
         x: &Symbols<'_>,
         calls: &[&'static Call],
@@ -179,7 +179,7 @@ impl Message {
         self
     }
 
-    /// Puts it in another number format.
+    /// Changes its number format.
     pub(super) fn set_format(&mut self, number: NumberFormat) {
         self.width = number.width();
         self.dtype = number.name();
@@ -190,7 +190,7 @@ impl Message {
         Self { width: 8, dtype: "int64", ..self }
     }
 
-    /// Puts it in bytes that are true or false.
+    /// Changes its format to one-byte booleans.
     pub(super) fn set_booleans(&mut self) {
         self.width = 1;
         self.dtype = "bool";

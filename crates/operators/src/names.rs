@@ -3,7 +3,7 @@
 use super::{Pass, SectionKind};
 use shardscope_plan::LayerKind;
 
-/// The names of a section: alone, and its place in each pass.
+/// The names of a section: by itself, and its place in each pass.
 struct Names {
     alone: &'static str,
     forward: &'static str,

@@ -1,9 +1,9 @@
 //! The operators of a transformer.
 
 use crate::Symbols;
-use shardscope_plan::{LinearKind, OffloadModule};
+use shardscope_plan::{GraphModules, LinearKind, OffloadModule};
 
-/// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
+/// A piece of a transformer with its own weights, saved tensors, arithmetic and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// Word and position embedding with their dropout.
@@ -12,40 +12,99 @@ pub enum Operator {
     VisionLayer,
     /// What a vision tower has outside of its layers, and its projector.
     VisionEnds,
-    /// What projects images onto the decoder's width, where it trains.
+    /// The projector of images onto the decoder's width, if it trains.
     Projector,
     /// Norm before attention.
     InputNorm,
-    /// Self-attention with its projections, its residual addition included.
+    /// Self-attention with its projections, including its residual addition.
     SelfAttention,
     /// Self-attention to a window or a chunk of the sequence.
     WindowedAttention,
-    /// Multi-latent attention, its residual addition included.
+    /// Multi-latent attention, including its residual addition.
     LatentAttention,
-    /// Linear attention or a state-space mixer, its residual addition included.
+    /// Linear attention or a state-space mixer, including its residual addition.
     Linear(LinearKind),
     /// Norm before a dense MLP.
     PreMlpNorm,
     /// Norm before routed experts, which Transformer Engine runs by itself.
     PreExpertsNorm,
-    /// Dense MLP, its residual addition included.
+    /// Dense MLP, including its residual addition.
     Mlp,
-    /// Router, dispatcher, experts and shared experts, the residual addition included.
+    /// Router, dispatcher, experts and shared experts, including the residual addition.
     Experts,
     /// Norm after the last layer.
     FinalNorm,
     /// Output layer and loss.
     OutputLayer,
-    /// What a multi-token-prediction depth has beside its transformer layer.
+    /// What a multi-token-prediction depth has in addition to its transformer layer.
     MtpProjection,
 }
 
+/// What of an operator graphs of its layer capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Captured {
+    /// Nothing: the host issues its kernels one by one.
+    Nothing,
+    /// What comes before tokens are dispatched to experts ([`Operator::routing`]).
+    Routing,
+    /// All of it.
+    Whole,
+}
+
 impl Operator {
+    /// What graphs of `modules` of a layer capture of it (`megatron/core/transformer/transformer_layer.py`). What lies between
+    /// layers and at the ends is in none.
+    #[must_use]
+    pub fn captured(self, x: &Symbols<'_>, modules: GraphModules) -> Captured {
+        let whole = match self {
+            Self::InputNorm => modules.attention || modules.mixer,
+            Self::SelfAttention | Self::WindowedAttention | Self::LatentAttention => modules.attention,
+            Self::Linear(LinearKind::Mamba | LinearKind::Mamba2) => modules.mixer,
+            Self::Linear(_) => modules.attention,
+            Self::PreMlpNorm | Self::Mlp => modules.mlp,
+            Self::PreExpertsNorm => modules.experts || modules.router,
+            Self::Experts => modules.experts && !self.reads_back(x),
+            Self::Embedding
+            | Self::VisionLayer
+            | Self::VisionEnds
+            | Self::Projector
+            | Self::FinalNorm
+            | Self::OutputLayer
+            | Self::MtpProjection => false,
+        };
+        match self {
+            _ if whole => Captured::Whole,
+            Self::Experts if modules.router => Captured::Routing,
+            _ => Captured::Nothing,
+        }
+    }
+
     /// Whether the host reads back from the device before it can issue the rest: the tokens of each expert, where their
     /// number is not the capacity (`token_dispatcher.py:_maybe_dtoh_and_synchronize`: not under `drop_and_pad`).
     #[must_use]
     pub fn reads_back(self, x: &Symbols<'_>) -> bool {
         self == Self::Experts && !x.recipe().moe.pad_to_capacity
+    }
+
+    /// Whether it reads the residual stream itself.
+    #[must_use]
+    pub const fn reads_stream(self) -> bool {
+        matches!(self, Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm)
+    }
+
+    /// Whether it adds to the residual stream: its sum is a new tensor, and the previous one is freed unless
+    /// something saves it.
+    #[must_use]
+    pub const fn adds_to_stream(self) -> bool {
+        matches!(
+            self,
+            Self::SelfAttention
+                | Self::WindowedAttention
+                | Self::LatentAttention
+                | Self::Linear(_)
+                | Self::Mlp
+                | Self::Experts
+        )
     }
 
     /// Its modules that Megatron can offload.

@@ -1,6 +1,6 @@
-//! The weights of an operator, and how they are cut.
+//! The weights of an operator, and how they are sharded.
 
-use super::Shape;
+use super::{Shape, Symbols};
 use shardscope_units::Count;
 
 /// A weight tensor and its share on one rank.
@@ -14,40 +14,41 @@ pub struct Weight {
     pub full: Shape,
     /// Shape on one rank.
     pub local: Shape,
-    /// How it is cut.
+    /// How it is sharded.
     pub shard: Shard,
     /// Over which ranks its gradient is reduced and its states are sharded.
     pub group: WeightGroup,
     /// Whether Transformer Engine runs it as a linear layer (a candidate for fp8 and dummy gradients).
     pub linear: bool,
-    /// Whether it repeats a weight that another stage counts (a tied output layer behind a pipeline, the
-    /// embedding of a multi-token-prediction stage): held and trained here, not part of the model's total.
+    /// Whether it repeats a weight that another stage counts (a tied output layer on another pipeline stage, the
+    /// embedding of a multi-token-prediction stage): stored and trained here, but not part of the model's total.
     pub copy: bool,
     /// Whether it trains.
     pub role: WeightRole,
-    /// Which part of the model it is, where an estimate treats it apart.
+    /// Which part of the model it is, if an estimate treats it separately.
     pub part: WeightPart,
-    /// When it is created among the weights of its section.
+    /// Its creation order among the weights of its section.
     pub created: Created,
 }
 
-/// When a weight is created among those of its section, which decides where its gradient lies in a buffer. Weights of one turn
-/// come in the order in which they are listed.
+/// When a weight is created among those of its section, which determines the position of its gradient in a buffer.
+/// Weights with the same position are created in the order in which they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// Before the layer: what a depth of multi-token prediction joins its inputs by.
+    /// Before the layer: the projection that joins the inputs of a multi-token-prediction depth.
     BeforeLayer,
-    /// With the norm in front of attention, which is the first module of a layer unless it lies in the projection behind it.
+    /// With the norm before attention, which is the first module of a layer unless it is fused into the projection
+    /// after it.
     WithInputNorm,
-    /// First within attention: its output projection, and what its core learns.
+    /// First within attention: its output projection, and its core's learned parameters.
     FirstInAttention,
     /// In the order of the list.
     Listed,
-    /// Behind everything else.
+    /// After everything else.
     Last,
 }
 
-/// Weights that estimates treat apart.
+/// Weights that estimates treat separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightPart {
     /// Any other.
@@ -56,9 +57,13 @@ pub enum WeightPart {
     WordEmbedding,
     /// The projection onto the vocabulary.
     OutputProjection,
-    /// A norm over the heads' queries or keys: tensor ranks hold it whole and each sees its own heads.
+    /// A norm over the heads' queries or keys: it is replicated on tensor ranks, and each sees only its own heads.
     HeadNorm,
-    /// Of a vision tower: tokens do not meet it, and it may be held in a format of its own.
+    /// The fused projection of queries, keys and values, or its bias.
+    JointQueries,
+    /// The first projection of an MLP, whose gate is the first half of its rows, or its bias.
+    GateAndUp,
+    /// Part of a vision tower: text tokens do not pass it, and it may be stored in its own format.
     VisionTower,
 }
 
@@ -70,20 +75,20 @@ impl Weight {
         self
     }
 
-    /// The same, created at this turn.
+    /// The same, created at this position.
     #[must_use]
     pub fn created(mut self, created: Created) -> Self {
         self.created = created;
         self
     }
 
-    /// Whether it is the word embedding, or repeats it as the output layer's.
+    /// Whether it is the word embedding, or its copy in the output layer.
     #[must_use]
     pub fn is_word_embedding(&self) -> bool {
         self.part == WeightPart::WordEmbedding || (self.part == WeightPart::OutputProjection && self.copy)
     }
 
-    /// A weight that every rank holds whole.
+    /// A weight that is replicated on every rank.
     #[must_use]
     pub fn whole(name: &'static str, account: Account, shape: &[u64]) -> Self {
         Self {
@@ -101,7 +106,7 @@ impl Weight {
         }
     }
 
-    /// A linear layer `[out, in]` cut by output over `t` ranks: column-parallel.
+    /// A linear layer `[out, in]` sharded by output over `t` ranks: column-parallel.
     #[must_use]
     pub fn column(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
         Self {
@@ -112,7 +117,7 @@ impl Weight {
         }
     }
 
-    /// A linear layer `[out, in]` cut by input over `t` ranks: row-parallel.
+    /// A linear layer `[out, in]` sharded by input over `t` ranks: row-parallel.
     #[must_use]
     pub fn row(name: &'static str, account: Account, [out, inner]: [u64; 2], t: u64) -> Self {
         Self {
@@ -123,7 +128,7 @@ impl Weight {
         }
     }
 
-    /// A vector of `out` elements cut over `t` ranks: the bias of a column-parallel layer.
+    /// A vector of `out` elements sharded over `t` ranks: the bias of a column-parallel layer.
     #[must_use]
     pub fn split_vector(name: &'static str, account: Account, out: u64, t: u64) -> Self {
         Self {
@@ -147,7 +152,7 @@ impl Weight {
         self
     }
 
-    /// Whether it belongs to routed experts, of which a token meets only the selected ones.
+    /// Whether it belongs to routed experts, of which a token only passes the selected ones.
     #[must_use]
     pub fn is_routed(&self) -> bool {
         matches!(self.shard, Shard::Expert(_))
@@ -169,9 +174,9 @@ impl Weight {
 /// Whether a weight trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightRole {
-    /// It came with the model, and trains.
+    /// Part of the original model, and trained.
     Trained,
-    /// It came with the model, and stays as it is.
+    /// Part of the original model, and frozen.
     Frozen,
     /// Added to the model and trained: an adapter.
     Adapter,
@@ -186,7 +191,7 @@ impl WeightRole {
         !matches!(self, Self::Frozen)
     }
 
-    /// Whether it is of the model as it was published.
+    /// Whether it belongs to the model as published.
     #[must_use]
     pub const fn is_of_the_model(self) -> bool {
         matches!(self, Self::Trained | Self::Frozen)
@@ -210,7 +215,7 @@ pub enum Account {
     SharedExperts,
     /// Norms.
     Norms,
-    /// The output layer, a copy of a tied embedding included.
+    /// The output layer, including a copy of a tied embedding.
     OutputLayer,
     /// A vision tower and its projector.
     VisionTower,
@@ -251,25 +256,25 @@ impl Account {
     }
 }
 
-/// How a weight is cut over its group.
+/// How a weight is sharded over its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shard {
-    /// Whole on every rank.
+    /// Replicated on every rank.
     Whole,
-    /// Cut along `Axis` by the tensor-parallel size.
+    /// Sharded along `Axis` by the tensor-parallel size.
     Tensor(Axis),
-    /// Experts spread over the expert-parallel ranks, each cut by the expert-tensor size.
+    /// Experts distributed over the expert-parallel ranks, each sharded by the expert-tensor size.
     Expert(Axis),
 }
 
-/// Which axis of a weight `[out, in]` is cut.
+/// Which axis of a weight `[out, in]` is sharded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Rows: column-parallel in Megatron's word.
+    /// Rows: column-parallel in Megatron's terms.
     Output,
-    /// Columns: row-parallel in Megatron's word.
+    /// Columns: row-parallel in Megatron's terms.
     Input,
-    /// None (whole experts only).
+    /// None (unsharded experts only).
     Neither,
 }
 
@@ -280,4 +285,27 @@ pub enum WeightGroup {
     Dense,
     /// Expert data parallel ranks.
     Expert,
+}
+
+/// The tensors of `weight` as the software's modules hold it: what Megatron fuses is several projections in most
+/// others.
+#[must_use]
+pub fn of_modules(x: &Symbols<'_>, weight: &Weight) -> Vec<Shape> {
+    let arranged = &x.model().arrangement;
+    let rows = weight.local.first().copied().unwrap_or_default();
+    let parts = match weight.part {
+        WeightPart::JointQueries if !arranged.fused_qkv => {
+            let keys = if arranged.whole_keys { 0 } else { x.k * x.d };
+            [rows.saturating_sub(2 * keys), keys, keys]
+        }
+        WeightPart::GateAndUp if x.gate > 1 && !arranged.fused_gate_up => [rows / 2, rows - rows / 2, 0],
+        _ => return vec![weight.local],
+    };
+    let mut shapes = Vec::with_capacity(parts.len());
+    for rows in parts.into_iter().filter(|rows| *rows > 0) {
+        let mut sizes = weight.local.to_vec();
+        sizes[0] = rows;
+        shapes.push(Shape::new(&sizes));
+    }
+    shapes
 }

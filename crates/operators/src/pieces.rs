@@ -1,7 +1,7 @@
-//! Arithmetic of modules of plain PyTorch that nothing compiles, operation by operation as PyTorch dispatches them
-//! (`tests/record/kernels_of_a_layer.py`): rotation, activations, what stands around the residual stream, attention without a fused
-//! kernel, and the casts of autocast. The stream is `residual_width` wide, weights `width`, products `compute_width`, and what they
-//! hand on `projected_width`.
+//! Arithmetic of plain PyTorch modules that are not compiled, operation by operation as PyTorch dispatches them
+//! (`tests/record/kernels_of_a_layer.py`): rotary embedding, activations, the operations around the residual stream,
+//! attention without a fused kernel, and the casts of autocast. The stream is `residual_width` wide, weights `width`,
+//! products `compute_width`, and their outputs `projected_width`.
 
 use super::{Kernel, Symbols, Work, norm};
 use shardscope_plan::{ActivationSteps, JointParts, LinearBias, RotationTables};
@@ -14,19 +14,20 @@ fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel::new(name, bytes, launches))
 }
 
-/// Kernels and bytes of an element, or of several.
+/// Kernels and bytes per element, or of several.
 pub(super) type Moved = (u64, u64);
 
-/// A cast of an element between formats of these widths, where they differ.
+/// A cast of an element between formats of these widths, if they differ.
 pub(super) const fn cast(one: u64, other: u64) -> Moved {
     if one == other { (0, 0) } else { (1, one + other) }
 }
 
-/// `rotate_half` of transformers for `columns` columns of queries and keys, one after the other: two products with tables as wide
-/// as the weights, a negation, a join, a sum; backward each half is filled with zeros and copied, and three gradients are added.
-/// Under autocast the kernel's operands are cast, and backward each product's gradient. Behind norms of their own, queries and keys
-/// are as wide as the weights, unless these keep the type that they were given. Tables may be in fp32 (OLMo 2), or half as wide
-/// (gpt-oss): then each half of a head is four products, a difference and a sum, and a join.
+/// `rotate_half` of transformers for `columns` columns of queries and keys, one after the other: two products with
+/// tables as wide as the weights, a negation, a concatenation, a sum; in backward each half is filled with zeros and
+/// copied, and three gradients are added. Under autocast the kernel's operands are cast, and in backward each
+/// product's gradient. After their own norms, queries and keys are as wide as the weights, unless these norms keep
+/// their input's dtype. Tables may be in fp32 (OLMo 2), or half as wide (gpt-oss): then each half of a head is four
+/// products, a difference and a sum, and a concatenation.
 pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     let arranged = &x.model().arrangement;
     let w = if arranged.fp32_rotation { FLOAT } else { x.width };
@@ -41,7 +42,8 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     let mut launches = [10 + 2 * casts, 18 + 2 * casts + 4 * back_casts];
     let mut bytes = [forward, backward].map(|each| each * x.n * columns);
     if x.model().latent.is_none() && (x.rotated < x.d || arranged.passed_rotation) {
-        // Of each head a part is rotated, and the rest joined to it; backward both gradients are written into zeros and added.
+        // Part of each head is rotated and concatenated with the rest; in backward both gradients are written into
+        // zeros and added.
         let part = bytes.map(|bytes| bytes / x.d * x.rotated);
         let parts = if x.rotated < x.d { [5, 7] } else { [3, 4] };
         launches = [launches[0] + 2, launches[1] + 2 * parts[0]];
@@ -50,7 +52,8 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     kernel("rotary", bytes.map(Bytes::new), launches)
 }
 
-/// What backward joins the gradients of queries, keys and values by where one layer makes them, `packed` columns, and not by one join.
+/// How backward joins the gradients of queries, keys and values (`packed` columns) if one layer computes them and it
+/// takes more than one concatenation.
 pub(super) fn joint_parts(x: &Symbols<'_>, packed: u64) -> Option<Work> {
     let arranged = &x.model().arrangement;
     let zeros = 3 * packed + 2 * packed + 6 * packed;
@@ -58,14 +61,16 @@ pub(super) fn joint_parts(x: &Symbols<'_>, packed: u64) -> Option<Work> {
         _ if !arranged.fused_qkv => return None,
         JointParts::Split => return None,
         JointParts::Headwise => (2, 4 * packed),
-        // Gradients of queries and keys lie head by head and are copied; or are multiplied by what scaled their product.
+        // Gradients of queries and keys are laid out head by head and copied; or are multiplied by the factor that
+        // scaled their product.
         JointParts::Sliced | JointParts::Selected => (10, zeros + 2 * (x.a + x.k) * x.d),
     };
     let bytes = Bytes::new(x.n * columns * x.compute_width);
     Some(kernel("attention_parts", [Bytes::ZERO, bytes], [0, launches]))
 }
 
-/// Queries that were joined head by head lie so, and with them what a fused kernel makes: it is copied for its product.
+/// Queries that were concatenated head by head keep that layout, and a fused kernel's output inherits it, so it is
+/// copied for its product.
 pub(super) fn output_copy(x: &Symbols<'_>) -> Option<Work> {
     let joined = x.rotated < x.d || x.model().arrangement.passed_rotation;
     let bytes = Bytes::new(2 * x.n * x.a * x.d * x.compute_width);
@@ -81,8 +86,8 @@ fn halves(x: &Symbols<'_>, columns: u64, [p, w]: [u64; 2]) -> Work {
     kernel("rotary", [forward, backward].map(|each| Bytes::new(each * x.n * columns)), launches)
 }
 
-/// The activation of an MLP, `elements` behind it: its function, and the gate's product with the other half. Each has a gradient
-/// of its own. A kernel of the library's own, where there is one, reads and writes once.
+/// The activation of an MLP with `elements` outputs: its function, and the gate's product with the other half. Each
+/// has its own gradient. A custom kernel of the library, if there is one, reads and writes once.
 pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> Work {
     let p = x.projected_width;
     let bias = if x.model().linear_bias == LinearBias::All { (1, x.gate * p) } else { (0, 0) };
@@ -90,21 +95,21 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> 
     let ([ahead, forward], [back, backward]) = match (new, x.recipe().autocasts()) {
         _ if x.recipe().fusions.bias_activation => plain_activation(x, p),
         _ if x.model().arrangement.gelu_by_hand => ([9, 21 * p], [18, 44 * p]),
-        // The third power and what is made of it are in fp32 under autocast: casts of the input and of the result, and backward of
-        // the gradient, of both summands and of their sum (`autocast_mode.h:AT_FORALL_FP32`).
+        // The third power and what follows from it are in fp32 under autocast: casts of the input and of the result,
+        // and in backward of the gradient, of both summands and of their sum (`autocast_mode.h:AT_FORALL_FP32`).
         (true, true) => ([10, 12 * FLOAT + 14 * p], [15, 21 * FLOAT + 17 * p]),
         (true, false) => ([8, 18 * p], [11, 28 * p]),
         (false, _) => plain_activation(x, p),
     };
-    // Gradients of halves that one layer made are joined for it.
+    // Gradients of halves that one layer computed are joined for it.
     let joined = x.gate > 1 && x.model().arrangement.fused_gate_up && !x.recipe().fusions.bias_activation;
     let join = if joined { (1, 2 * x.gate * p) } else { (0, 0) };
     let bytes = [forward, backward + bias.1 + join.1].map(|each| Bytes::new(elements * each));
     kernel(name, bytes, [ahead, back + bias.0 + join.0])
 }
 
-/// Kernels of an activation that is one, and of its gate's product, and the bytes that they move for an element of `p` bytes
-/// behind it, forward and backward.
+/// Kernels of a single-kernel activation and of its gate's product, and the bytes that they move per output element
+/// of `p` bytes, forward and backward.
 pub(super) fn plain_activation(x: &Symbols<'_>, p: u64) -> ([u64; 2], [u64; 2]) {
     match x.gate {
         gate if x.recipe().fusions.bias_activation => ([1, (gate + 1) * p], [1, (1 + 2 * gate) * p]),
@@ -113,13 +118,13 @@ pub(super) fn plain_activation(x: &Symbols<'_>, p: u64) -> ([u64; 2], [u64; 2]) 
     }
 }
 
-/// Dropout and the sum behind attention and MLP; backward the sum of the two gradients, that of the branch cast to its type, and the
-/// sum over tokens of a bias' gradient.
+/// Dropout and the residual sum after attention and MLP; in backward the sum of the two gradients, with the branch's
+/// cast to its dtype, and the sum over tokens of a bias's gradient.
 pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
     addition(x, name, x.projected_width, x.model().linear_bias == LinearBias::All)
 }
 
-/// The same of a branch of elements `p` bytes wide that comes from no linear layer, or from one that has a bias.
+/// The same for a branch of elements `p` bytes wide that comes from no linear layer, or from one that has a bias.
 pub(super) fn addition(x: &Symbols<'_>, name: &'static str, p: u64, bias: bool) -> Work {
     let r = x.residual_width;
     let dropped = u64::from(x.model().arrangement.dropout.residual);
@@ -132,16 +137,16 @@ pub(super) fn addition(x: &Symbols<'_>, name: &'static str, p: u64, bias: bool) 
     kernel(name, bytes.map(|each| Bytes::new(x.s_local * x.h * each)), launches)
 }
 
-/// What stands beside the products of `layers` layers that read one input: casts of it under autocast, which keeps none, and of its
-/// gradients; the sums of these; and `copied` columns of gradients made contiguous for their products, or joined where one
-/// layer makes all.
+/// What runs around the products of `layers` layers that read one input: casts of it under autocast, which caches
+/// none, and of its gradients; the sums of these; and `copied` columns of gradients made contiguous for their
+/// products, or joined if one layer computes all.
 pub(super) fn around_products(
     x: &Symbols<'_>,
     name: &'static str,
     layers: u64,
     [copied, joined]: [u64; 2],
 ) -> Option<Work> {
-    // Packed weights count their own.
+    // Quantized weights count their own.
     let casts = x.casts_weights() && !x.is_packed();
     let (ahead, moved) = if casts { cast(x.width, x.compute_width) } else { (0, 0) };
     let inputs = layers * x.h * moved;
@@ -158,7 +163,7 @@ pub(super) fn bias_casts(x: &Symbols<'_>, linears: u64) -> u64 {
     if x.model().linear_bias == LinearBias::All { linears } else { 0 }
 }
 
-/// Keys and values repeated for every query head ahead of a fused kernel; backward the sums over them.
+/// Keys and values repeated for every query head before a fused kernel; in backward the sums over them.
 pub(super) fn repeated_groups(x: &Symbols<'_>) -> Option<Work> {
     let modules = &x.recipe().software.semantics().modules;
     let repeats = modules.repeats_groups && !(modules.views_one_group && x.k == 1) && x.k < x.a;
@@ -174,9 +179,9 @@ pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     if crate::attention::sinks(x).is_some() {
         return sinks(x, scores, square);
     }
-    // What scales is part of the product in BLOOM (`baddbmm`).
+    // In BLOOM the scaling is part of the product (`baddbmm`).
     let scaled = u64::from(x.model().arrangement.joint_parts != JointParts::Selected);
-    // A cap is a quotient, a hyperbolic tangent and a product (Gemma 2).
+    // A cap is a division, a tanh and a product (Gemma 2).
     let capped = u64::from(x.model().arrangement.attention_softcap);
     let mask = [
         Bytes::new(scores * (2 + 2 * scaled + 6 * capped) * c + square * c),
@@ -194,8 +199,9 @@ pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     work
 }
 
-/// The same with a sink for each head, a further column of scores (gpt-oss): scaled and masked, joined, the largest taken off, and a
-/// softmax in their own type. Backward the sink's gradient is cut off, and the largest one's written into zeros.
+/// The same with a sink per head, an additional column of scores (gpt-oss): scaled and masked, concatenated, the
+/// maximum subtracted, and a softmax in their own dtype. In backward the sink's gradient is sliced off, and the
+/// largest one's written into zeros.
 fn sinks(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     let c = x.compute_width;
     let joined = scores + x.b * x.a * x.s;
@@ -210,16 +216,17 @@ fn sinks(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     ]
 }
 
-/// Copies around the two products of that attention: keys and values repeated for every query head, or made contiguous where each
-/// has its own, queries and the output made contiguous; backward the output's gradient, sums over the heads of a group, and
-/// the gradient of values.
+/// Copies around the two products of that attention: keys and values repeated for every query head, or made
+/// contiguous if each has its own, queries and the output made contiguous; in backward the output's gradient, sums
+/// over the heads of a group, and the gradient of values.
 pub(super) fn layout(x: &Symbols<'_>) -> Work {
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let grouped = x.k < x.a;
     let sums = if grouped { 2 * (wide + narrow) } else { 0 };
     let keys = if grouped { sums } else { 4 * wide };
     let arranged = &x.model().arrangement;
-    // Halves that were joined lie as the product wants them; the gradient of selected values is written elsewhere.
+    // Concatenated halves are already laid out as the product needs them; the gradient of selected values is written
+    // elsewhere.
     let queries = u64::from(arranged.rotation_tables != RotationTables::Half);
     let values = u64::from(arranged.joint_parts != JointParts::Selected);
     let columns = [keys + 2 * wide * (1 + queries), 2 * wide + sums + 2 * narrow * values];

@@ -1,5 +1,5 @@
-//! What torchtitan's selective checkpointing keeps of a dense layer: its input, the attention's output, and
-//! every second matrix product's output; all else is computed again when backward reaches the layer.
+//! What torchtitan's selective checkpointing saves of a dense layer: its input, the attention's output, and every
+//! second matrix product's output; everything else is recomputed when backward reaches the layer.
 
 use super::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
@@ -10,17 +10,17 @@ const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scale
 const STATISTIC: u64 = 4;
 
 static INPUT: Formula = Formula::new("S·h·B", "The layer's input, from which it is recomputed.", SOURCE);
-static QUERY: Formula = Formula::new("n·A·B", "Output of the first product, the queries.", SOURCE);
-static VALUE: Formula = Formula::new("n·K·B", "Output of the third product, the values.", SOURCE);
+static QUERY: Formula = Formula::new("n·A·B", "Output of the first matmul, the queries.", SOURCE);
+static VALUE: Formula = Formula::new("n·K·B", "Output of the third matmul, the values.", SOURCE);
 static ATTENTION: Formula = Formula::new("n·A·B", "The attention's output.", KERNEL);
 static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", KERNEL);
 static REDUCED: Formula =
     Formula::new("S·h·B", "The output projection's output, once reduced and scattered.", SOURCE);
-static GATE: Formula = Formula::new("n·f·B", "Output of the fifth product, the gate.", SOURCE);
-static DOWN: Formula = Formula::new("n·h·B", "Output of the seventh product, the MLP's output.", SOURCE);
+static GATE: Formula = Formula::new("n·f·B", "Output of the fifth matmul, the gate.", SOURCE);
+static DOWN: Formula = Formula::new("n·h·B", "Output of the seventh matmul, the MLP's output.", SOURCE);
 static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once reduced and scattered.", SOURCE);
 
-/// What `operator` keeps where layers are kept so; none where it keeps what it always does.
+/// What `operator` saves if layers are checkpointed this way; `None` if it saves what it always does.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     if !x.samples_layers() {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         }
         Operator::Mlp => {
             let mut out = vec![Saved::new("gate", &[x.n, x.f], x.width, &GATE)];
-            // No backward reads it: checkpointing in eager mode keeps it all the same, a compiled layer does not.
+            // No backward reads it: checkpointing in eager mode saves it anyway, a compiled layer does not.
             if !x.recipe().fusions.compiled_layers {
                 out.push(Saved::new("linear_fc2 output", &[x.n, x.h], x.width, &DOWN));
                 out.extend(reduced(x, "reduced MLP output", &DOWN_REDUCED));

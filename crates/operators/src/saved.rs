@@ -1,4 +1,4 @@
-//! A tensor kept for backward, and which modules of a layer save it, so that Megatron can send it to the host with theirs
+//! A tensor saved for backward, and which modules of a layer save it, so that Megatron can offload it with theirs
 //! (`megatron/core/pipeline_parallel/fine_grained_activation_offload.py`).
 
 use super::Shape;
@@ -6,7 +6,7 @@ use shardscope_explain::Formula;
 use shardscope_plan::{OffloadModule, OffloadModules};
 use shardscope_units::{Bytes, Count};
 
-/// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
+/// A tensor that autograd saves from forward to backward, for one micro-batch on one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Short name, for example `fc1 input`.
@@ -17,18 +17,50 @@ pub struct Saved {
     pub width: u64,
     /// Bytes of its storage, counted once at its first saver.
     pub bytes: Bytes,
-    /// Why it is kept and how large it is.
+    /// Why it is saved and how large it is.
     pub formula: &'static Formula,
-    /// Which modules save it, so that it goes to the host with theirs.
+    /// Which modules save it, so that it is offloaded with theirs.
     pub savers: Savers,
+    /// How many tensors it consists of, each with its own storage.
+    pub parts: Parts,
+}
+
+/// How many tensors are combined in one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Parts {
+    /// A single tensor.
+    #[default]
+    One,
+    /// A single weight gradient, which stays as the gradient if there was none before.
+    Gradient,
+    /// A single tensor, the sum of two gradients of a weight, which replaces the first.
+    SummedGradient,
+    /// This many of the same size.
+    Equal(u64),
+    /// Up to three tensors with these numbers of columns.
+    Columns([u64; 3]),
 }
 
 impl Saved {
-    /// A kept tensor of `shape` with elements of `width` bytes.
+    /// A saved tensor of `shape` with elements of `width` bytes.
     #[must_use]
     pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
         let bytes = Count::of_shape(shape).bytes(width);
-        Self { name, shape: Shape::new(shape), width, bytes, formula, savers: Savers::default() }
+        Self {
+            name,
+            shape: Shape::new(shape),
+            width,
+            bytes,
+            formula,
+            savers: Savers::default(),
+            parts: Parts::One,
+        }
+    }
+
+    /// Several of the same size, counted by the first dimension.
+    pub(crate) fn several(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
+        let parts = Parts::Equal(shape.first().copied().unwrap_or(1));
+        Self { parts, ..Self::new(name, shape, width, formula) }
     }
 
     /// The same, saved by `modules`.
@@ -37,16 +69,42 @@ impl Saved {
         self
     }
 
-    /// The same with a storage that something else refers to while `held`.
+    /// The same with a storage that something else references if `held`.
     pub(crate) const fn held(mut self, held: bool) -> Self {
         self.savers.held = held;
         self
     }
 
-    /// The same, of which a copy has so many elements.
+    /// The same, with `elements` elements per copy.
     pub(crate) const fn each(mut self, elements: u64) -> Self {
         self.savers.elements = Some(elements);
         self
+    }
+
+    /// The same, consisting of `parts` separate tensors.
+    pub(crate) const fn cut(mut self, parts: Parts) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// Bytes of each tensor.
+    pub fn tensors(&self) -> impl Iterator<Item = Bytes> {
+        let bytes = self.bytes.get();
+        let (times, each) = match self.parts {
+            Parts::One | Parts::Gradient | Parts::SummedGradient | Parts::Columns(_) => (1, [bytes, 0, 0]),
+            Parts::Equal(parts) => (parts.max(1), [bytes / parts.max(1), 0, 0]),
+        };
+        let each = match self.parts {
+            Parts::Columns(columns) => {
+                let all = columns.iter().fold(0_u64, |all, columns| all.saturating_add(*columns)).max(1);
+                // Rows of `all` columns: an exact fraction of the total.
+                columns.map(|columns| bytes / all * columns)
+            }
+            _ => each,
+        };
+        each.into_iter()
+            .filter(|bytes| *bytes > 0)
+            .flat_map(move |bytes| (0..times).map(move |_| Bytes::new(bytes)))
     }
 
     /// Elements of one copy.
@@ -54,8 +112,8 @@ impl Saved {
         self.savers.elements.unwrap_or_else(|| Count::of_shape(&self.shape).get())
     }
 
-    /// Bytes that `module` sends to the host of it and gets back, each copy by itself, where tensors of `least` elements go
-    /// (`tensor_need_offloading_checker`).
+    /// Bytes of it that `module` offloads and reloads, each copy separately, if tensors of at least `least` elements
+    /// are offloaded (`tensor_need_offloading_checker`).
     #[must_use]
     pub fn sent(&self, module: OffloadModule, least: u64) -> Bytes {
         let copies = self.savers.modules.iter().map(|saver| u64::from(*saver == module)).sum::<u64>();
@@ -63,8 +121,8 @@ impl Saved {
         if elements < least { Bytes::ZERO } else { Count::new(elements).bytes(self.width) * copies }
     }
 
-    /// Whether it leaves the device while it waits for backward: all that save it are among `modules`, which send tensors of
-    /// `least` elements.
+    /// Whether it leaves the device until backward: everything that saves it is among `modules`, which offload
+    /// tensors of at least `least` elements.
     #[must_use]
     pub fn leaves(&self, modules: OffloadModules, least: u64) -> bool {
         let savers = self.savers;
@@ -76,10 +134,10 @@ impl Saved {
 /// Which modules save a tensor, of those that Megatron can offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Savers {
-    /// A module for every time that the tensor is saved: each sends a copy of its own, and gets one back.
+    /// A module for every time that the tensor is saved: each offloads and reloads its own copy.
     pub modules: &'static [OffloadModule],
-    /// Whether something outside of these refers to the storage too, so that it stays on the device.
+    /// Whether something else references the storage too, so that it stays on the device.
     pub held: bool,
-    /// Elements of one copy where that is not the whole storage: of a view, or of one of several tensors counted as one.
+    /// Elements of one copy if that is not the whole storage: of a view, or of one of several tensors counted as one.
     pub elements: Option<u64>,
 }

@@ -4,10 +4,10 @@ use super::{Operator, SectionKind, Symbols, norm};
 use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, TowerGradients};
 
 impl SectionKind {
-    /// Where what every transformer layer has alike is told: with the first kind of them.
+    /// The kind under which things common to all transformer layers are listed: the first one.
     pub const EVERY_LAYER: Self = Self::Layer(LayerKind::ALL[0]);
 
-    /// The kind of transformer layer that it is; none of a section that is something else.
+    /// The kind of transformer layer that it is; `None` for any other section.
     #[must_use]
     pub const fn layer(self) -> Option<LayerKind> {
         match self {
@@ -16,26 +16,26 @@ impl SectionKind {
         }
     }
 
-    /// Whether it is a transformer layer or has one in it: what full recomputation repeats, what sharded weights are
+    /// Whether it is or contains a transformer layer: what full recomputation repeats, what sharded weights are
     /// gathered for, and what one side of an overlap is.
     #[must_use]
     pub const fn has_layer(self) -> bool {
         matches!(self, Self::Layer(_) | Self::Mtp)
     }
 
-    /// Whether sharded weights are gathered for one of it alone, and let go behind it.
+    /// Whether sharded weights are gathered just for this section, and freed after it.
     #[must_use]
     pub const fn is_gathered_alone(self) -> bool {
         self.has_layer() || matches!(self, Self::VisionLayer)
     }
 
-    /// Whether it has a forward pass alone: nothing of it trains, and nothing before it does.
+    /// Whether it only has a forward pass: neither it nor anything before it trains.
     #[must_use]
     pub fn has_no_backward(self, x: &Symbols<'_>) -> bool {
         self.is_of_tower() && x.tower_gradients() == TowerGradients::None
     }
 
-    /// Whether it is of a vision tower: it runs before all others, and backward ends with it.
+    /// Whether it belongs to a vision tower: it runs before all others, and backward ends with it.
     #[must_use]
     pub const fn is_of_tower(self) -> bool {
         matches!(self, Self::VisionLayer | Self::VisionEnds)
@@ -71,8 +71,9 @@ impl SectionKind {
         self.operators(x).contains(&Operator::Experts)
     }
 
-    /// Its modules that send to the host what they save (`attention.py`, `experts.py`, `transformer_layer.py:
-    /// _set_offload_modules`): those named in the recipe that are modules here, and not within one that is recomputed whole.
+    /// Its modules that offload what they save (`attention.py`, `experts.py`, `transformer_layer.py:
+    /// _set_offload_modules`): those named in the recipe that are modules here, and not within one that is recomputed
+    /// whole.
     #[must_use]
     pub fn offloaded(self, x: &Symbols<'_>) -> OffloadModules {
         let asked = x.recipe().offload.modules;
@@ -101,6 +102,12 @@ impl SectionKind {
         OffloadModule::BEGUN.into_iter().filter(|module| asked.has(*module)).filter(is_here).collect()
     }
 
+    /// Whether all of it, but for messages that stand outside, runs forward again for backward, besides layers of the decoder.
+    #[must_use]
+    pub fn is_recomputed_whole(self, x: &Symbols<'_>) -> bool {
+        self.is_of_tower() && x.recomputes_tower() || self.has_layer() && x.recipe().recompute.is_whole()
+    }
+
     /// The operators whose tensors wait for backward: of a depth of multi-token prediction whose layer is recomputed as a
     /// whole, only what comes before that layer.
     #[must_use]
@@ -108,14 +115,14 @@ impl SectionKind {
         match self {
             Self::MtpEmbedding => Vec::new(),
             Self::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
-            // Inputs of a tower's layers are counted beside them.
+            // Inputs of a tower's layers are counted separately.
             Self::VisionLayer if x.recomputes_tower() => Vec::new(),
             _ => self.operators(x),
         }
     }
 
-    /// The sections whose weights first get a gradient while this one runs backward: a tied embedding's is there as soon
-    /// as the output layer has made its part of it.
+    /// The sections whose weights first get a gradient while this one runs backward: a tied embedding's exists as
+    /// soon as the output layer has computed its part of it.
     #[must_use]
     pub fn gradients_made(self, x: &Symbols<'_>) -> Vec<Self> {
         match self {
@@ -125,7 +132,7 @@ impl SectionKind {
         }
     }
 
-    /// How many of `counts`, in the order of [`SectionKind::ALL`], are sections that `asked` says yes to.
+    /// How many of `counts`, in the order of [`SectionKind::ALL`], are sections that satisfy `asked`.
     #[must_use]
     pub fn count(counts: &[u64; Self::ALL.len()], asked: impl Fn(Self) -> bool) -> u64 {
         Self::ALL.iter().zip(counts).filter(|(kind, _)| asked(**kind)).map(|(_, count)| count).sum()

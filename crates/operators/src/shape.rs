@@ -1,12 +1,12 @@
-//! The shape of a tensor, without a place on the heap: reports have thousands of them.
+//! The shape of a tensor, without a heap allocation: reports have thousands of them.
 
 use shardscope_units::product;
 use std::ops::Deref;
 
-/// Most dimensions a tensor of a transformer has here.
+/// Maximum number of dimensions.
 const MOST: usize = 4;
 
-/// Up to four dimensions. Reads as a slice; what is beyond the fourth is multiplied into it.
+/// Up to four dimensions. Derefs to a slice; further dimensions are multiplied into the fourth.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
     sizes: [u64; MOST],

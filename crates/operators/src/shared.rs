@@ -14,8 +14,8 @@ pub(super) struct HeadWidths {
     pub(super) value: u64,
 }
 
-/// Scores, softmax, dropout and values. With a flash kernel only the two products are left: the rest
-/// happens in registers. `packed` is the width of queries, keys and values together on one rank.
+/// Scores, softmax, dropout and values. With a flash kernel only the two products are left: everything else happens
+/// in registers. `packed` is the width of queries, keys and values together on one rank.
 pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -> Vec<Work> {
     let model = x.model();
     let keys = model.seq_length;
@@ -55,19 +55,19 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     work
 }
 
-/// The keys that a query is multiplied with, and the part of these products that its mask keeps.
+/// The keys that a query is multiplied with, and the fraction of these products that its mask keeps.
 struct Seen {
     keys: u64,
     share: f64,
 }
 
 impl Seen {
-    /// A causal query sees half of the sequence on average. Of a window of w tokens, which a kernel for windows alone
-    /// multiplies with, it sees all but what lies in front of the first token: w s - w²/2 pairs of s w. Of a chunk,
-    /// half. A kernel that is given a mask multiplies with every key.
+    /// A causal query sees half of the sequence on average. Of a window of w tokens, for kernels that support
+    /// windows, it sees everything except what would precede the first token: w s - w²/2 pairs of s w. Of a chunk,
+    /// half. A kernel that takes a mask multiplies with every key.
     fn new(x: &Symbols<'_>) -> Self {
         let keys = match x.recipe().attention_kernel {
-            // Of a pack of samples, its own (`cu_seqlens`).
+            // In a pack of samples, only its own (`cu_seqlens`).
             AttentionKernel::Flash | AttentionKernel::Fused => x.plan.attended_length(),
             AttentionKernel::Sdpa | AttentionKernel::Unfused => x.model().seq_length,
         };
@@ -83,9 +83,9 @@ impl Seen {
     }
 }
 
-/// Softmax and dropout over `scores` materialised elements. The fused causal kernel reads the lower
-/// triangle and writes the whole (`scaled_upper_triang_masked_softmax`); not fused, scale, mask,
-/// softmax and the casts to and from fp32 are kernels of their own.
+/// Softmax and dropout over `scores` materialised elements. The fused causal kernel reads the lower triangle and
+/// writes the full square (`scaled_upper_triang_masked_softmax`); unfused, scale, mask, softmax and the casts to and
+/// from fp32 are separate kernels.
 fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
     let recipe = x.recipe();
     let (w, fused) = (x.width, recipe.fusions.masked_softmax);
@@ -105,8 +105,8 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
     work
 }
 
-/// Rotary embedding of `columns` columns: reads and writes each element once; not fused (rotate,
-/// two products, a sum) three times.
+/// Rotary embedding of `columns` columns: reads and writes each element once; unfused (rotate, two products, a sum),
+/// three times.
 pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     let fused = x.recipe().fusions.rope;
     if x.in_pieces() && !fused {
@@ -116,8 +116,8 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     kernel("rotary", [x.bytes(2 * passes * x.n * columns); 2], [2 * passes; 2])
 }
 
-/// Bias, dropout and residual addition behind attention and MLP, and backward the sum of the two
-/// gradient branches. Fused forward: two reads, one write and the mask.
+/// Bias, dropout and residual addition after attention and MLP, and in backward the sum of the two gradient branches.
+/// Fused forward: two reads, one write and the mask.
 pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
     if x.in_pieces() {
         return pieces::residual_addition(x, name);
@@ -139,8 +139,8 @@ pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
     kernel(name, [Bytes::new(elements * forward), Bytes::new(elements * backward)], [launches, back_launches])
 }
 
-/// The activation between the two projections of an MLP: `rows` rows of `width` columns behind it,
-/// `g` times as many before it. Backward reads the gradient and the input and writes the input's gradient.
+/// The activation between the two projections of an MLP: `rows` rows of `width` columns after it, and `g` times as
+/// many before it. Backward reads the gradient and the input and writes the input's gradient.
 pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns: u64) -> Work {
     let elements = rows * columns;
     if x.in_pieces() {
@@ -149,7 +149,7 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns
     let (g, w) = (x.gate, x.width);
     let bias = u64::from(x.model().linear_bias == LinearBias::All);
     let fused = x.recipe().fusions.bias_activation;
-    // Not fused: bias addition, then (gated) the function and the product on their own.
+    // Unfused: bias addition, then (gated) the function and the product on their own.
     let extra = if fused { 0 } else { bias * 2 * g + 2 * (g - 1) };
     let forward = (g + 1 + extra) * w;
     let backward = (1 + 2 * g + extra + bias * g) * w;
@@ -161,14 +161,14 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns
     )
 }
 
-/// Layers that a joint projection of `parts` parts is run as: modules of plain PyTorch have one for each part unless the model
-/// joins them.
+/// Number of layers that a fused projection of `parts` parts is run as: plain PyTorch modules have one for each part
+/// unless the model fuses them.
 pub(super) fn layers(x: &Symbols<'_>, parts: u64, joined: bool) -> u64 {
     if x.in_pieces() && !joined { parts } else { 1 }
 }
 
-/// What stands beside the products of `layers` layers of plain PyTorch that read one input. `copied`: columns of gradients that are
-/// made contiguous for their products, and that are joined.
+/// What runs around the products of `layers` plain PyTorch layers that read one input. `copied`: columns of gradients
+/// that are made contiguous for their products, and that are joined.
 pub(super) fn around_products(
     x: &Symbols<'_>,
     name: &'static str,
@@ -178,8 +178,9 @@ pub(super) fn around_products(
     if x.in_pieces() { pieces::around_products(x, name, layers, copied) } else { None }
 }
 
-/// Under autocast plain modules cast each weight before its product, and its gradient behind it
-/// (`torch.amp.autocast`; one cast serves a forward pass), but for those of grouped products, which it does not know. Packed weights are unpacked instead.
+/// Under autocast plain modules cast each weight before its product, and its gradient after it (`torch.amp.autocast`;
+/// one cast serves a forward pass), except for grouped products, which autocast does not handle. Quantized weights
+/// are dequantized instead.
 pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
     if !x.in_pieces() || !x.casts_weights() || x.is_packed() {
         return;
@@ -202,12 +203,12 @@ pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
     }
 }
 
-/// The same that casts and sums over rows.
+/// The same, with casts and sums over rows.
 pub(super) fn row_sums(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel { sums_rows: true, ..Kernel::new(name, bytes, launches) })
 }
 
-/// Gradients of the biases of `layers` layers, `columns` columns in all: one read of the output's gradient.
+/// Gradients of the biases of `layers` layers, `columns` columns in total: one read of the output's gradient.
 pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64, layers: u64) -> Work {
     let width = if x.in_pieces() { x.projected_width } else { x.width };
     // Casts of biases that other layers have are counted with those of weights.

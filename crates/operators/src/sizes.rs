@@ -1,9 +1,10 @@
-//! Sizes on one rank of what only some models have: experts, multi-latent attention, linear mixers.
+//! Per-rank sizes of what only some models have: experts, multi-latent attention, linear mixers.
 
 use shardscope_plan::{Experts, Model, NumberFormat, Plan, Recipe, Router};
 use shardscope_units::{Count, Quantity};
 
-/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts unless the plan says otherwise.
+/// Sizes of a mixture-of-experts layer on one rank, with tokens spread evenly over experts unless the plan says
+/// otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpertSizes {
     /// All routed experts, E.
@@ -20,7 +21,7 @@ pub struct ExpertSizes {
     pub ffn: u64,
     /// Width of the shared experts on this rank, fs.
     pub shared: u64,
-    /// Width of what experts read and write: hidden, or latent where they have a narrower space, hm.
+    /// Width of what experts read and write: hidden, or the latent size if they have a narrower space, hm.
     pub hidden: u64,
     /// Bytes of a routing probability, Bp.
     pub probability: u64,
@@ -60,7 +61,7 @@ pub struct LinearSizes {
     pub rank: u64,
 }
 
-/// How experts and tokens are cut.
+/// How experts and tokens are sharded.
 struct Cut {
     tokens: u64,
     tensor: u64,
@@ -111,7 +112,7 @@ impl ExpertSizes {
     }
 }
 
-/// Bytes of a routing probability: as the router is told, or as the modules of transformers have it.
+/// Bytes of a routing probability: as the router is configured, or as in transformers' modules.
 fn probability(plan: &Plan) -> u64 {
     let recipe = plan.recipe();
     if !recipe.software.semantics().eager_modules {
@@ -120,26 +121,25 @@ fn probability(plan: &Plan) -> u64 {
     let width = recipe.params_dtype.width();
     let compute = recipe.transformers.autocast.map_or(width, NumberFormat::width).min(width);
     let arranged = &plan.model().arrangement;
-    // A softmax over the chosen is cast to the type of the router's input, which is the weights'.
+    // A softmax over the chosen experts is cast to the dtype of the router's input, which is the weights'.
     if arranged.chosen_routing && !arranged.clamped_experts {
         return width;
     }
     let wide = match arranged.router {
         Router::Own | Router::Weighing => arranged.fp32_routing,
-        // Autocast takes every softmax in fp32.
+        // Autocast computes every softmax in fp32.
         Router::Sampled => recipe.autocasts(),
         // And every sum.
         Router::Sigmoid => arranged.normalized_routing && recipe.autocasts(),
         Router::Fp32Held => width == NumberFormat::Fp32.width(),
         Router::Fp32 | Router::Fp32Grouped => true,
-        // Autocast takes the router's product in 16 bits; weights that are summed otherwise than in place are in fp32 all
-        // the same.
+        // Autocast computes the router's product in 16 bits; weights that are not summed in place are in fp32 anyway.
         Router::Fp32Sigmoid => arranged.fp32_routing || !recipe.autocasts(),
     };
     if wide { NumberFormat::Fp32.width() } else { compute }
 }
 
-/// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to
+/// Copies of `tokens` tokens that go to experts: top-k per token, or what the capacity factor allows and pads to
 /// (`megatron/core/transformer/moe/moe_utils.py:get_capacity`).
 fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
     let chosen = tokens * experts.router_topk;
@@ -149,8 +149,9 @@ fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
     if recipe.moe.pad_to_capacity { capacity } else { capacity.min(chosen) }
 }
 
-/// Copies of tokens that the experts of one rank receive, the busiest where the plan says how much more than the even share that is: no
-/// more than all ranks of the group send, and than a capacity lets through. Padded inputs are the capacity whoever is chosen.
+/// Copies of tokens that the experts of one rank receive, on the busiest rank if the plan states its excess over the
+/// even share: at most what all ranks of the group send, and what the capacity lets through. Padded inputs equal the
+/// capacity regardless of routing.
 fn received(recipe: &Recipe, sent: u64, cut: &Cut) -> u64 {
     let even = sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 };
     let moe = &recipe.moe;

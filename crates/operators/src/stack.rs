@@ -17,7 +17,7 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
         Mixer::Attention => operators.push(attention),
         Mixer::Windowed => operators.push(Operator::WindowedAttention),
         Mixer::Linear => operators.extend(linear),
-        // One norm stands before both, which read its output side by side (Falcon-H1's decoder layer).
+        // One norm stands before both, which read its output in parallel (Falcon-H1's decoder layer).
         Mixer::Both => {
             operators.push(attention);
             operators.extend(linear);
@@ -32,7 +32,7 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
     operators
 }
 
-/// What a run of operators in a chunk is.
+/// The kind of a group of operators in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SectionKind {
     /// Word and position embedding.
@@ -43,10 +43,10 @@ pub enum SectionKind {
     VisionEnds,
     /// A transformer layer.
     Layer(LayerKind),
-    /// The norm behind the last layer.
+    /// The norm after the last layer.
     FinalNorm,
-    /// The word embedding once more, where multi-token prediction stands without it. It has weights only:
-    /// what it keeps and does belongs to each depth.
+    /// A copy of the word embedding, if multi-token prediction is on a stage without it. It has weights only: its
+    /// saved tensors and work belong to each depth.
     MtpEmbedding,
     /// One depth of multi-token prediction: projection, transformer layer, and the output layer's part in it.
     Mtp,
@@ -55,7 +55,7 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    /// Every kind, in the order of a chunk, a vision tower behind it all.
+    /// Every kind, in the order of a chunk, with a vision tower last.
     pub const ALL: [Self; LayerKind::ALL.len() + 7] = {
         let mut all = [Self::Embedding; LayerKind::ALL.len() + 7];
         let mut at = 0;
@@ -94,7 +94,7 @@ impl SectionKind {
         }
     }
 
-    /// The operators of one of it, in order.
+    /// The operators of one such section, in order.
     #[must_use]
     pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
         match self {
@@ -103,7 +103,7 @@ impl SectionKind {
             Self::Layer(kind) => layer_operators(x, kind),
             Self::FinalNorm => vec![Operator::FinalNorm],
             Self::Mtp => {
-                // A depth holds a layer of the last decoder layer's kind.
+                // A depth contains a layer of the last decoder layer's kind.
                 let kind = x.model().layer_kind(x.model().num_layers.saturating_sub(1));
                 let mut operators = vec![Operator::MtpProjection];
                 operators.extend(layer_operators(x, kind));
@@ -115,7 +115,7 @@ impl SectionKind {
         }
     }
 
-    /// The weights of one of it.
+    /// The weights of one such section.
     pub fn weights(self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
         let copy = self == Self::MtpEmbedding;
         let weights = self.operators(x).into_iter().flat_map(move |operator| operator.weights(x));
@@ -143,7 +143,7 @@ pub fn messages_of(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Message> {
     messages
 }
 
-/// Operators of a chunk that come together, `times` over.
+/// Operators of a chunk that form a unit, repeated `times` times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// What it is.
@@ -155,7 +155,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// The weights of one of it.
+    /// The weights of one repetition.
     pub fn weights(&self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
         self.kind.weights(x)
     }
@@ -169,7 +169,7 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     x.model().layer_kinds(chunk.layers.clone(), |kind, times| add(SectionKind::Layer(kind), times));
     add(SectionKind::Embedding, u64::from(chunk.embedding));
     add(SectionKind::FinalNorm, u64::from(has_final_norm(x, chunk)));
-    // Each depth embeds the shifted tokens by itself; on the embedding's own stage that table is there already.
+    // Each depth embeds the shifted tokens by itself; on the embedding's own stage that table already exists.
     add(SectionKind::MtpEmbedding, u64::from(chunk.mtp_layers > 0 && !chunk.embedding));
     add(SectionKind::Mtp, chunk.mtp_layers);
     add(SectionKind::OutputLayer, u64::from(chunk.output_layer));
@@ -181,7 +181,8 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     counts
 }
 
-/// The sections of a chunk that are transformer layers or have one, each by itself, the last of forward first.
+/// The sections of a chunk that are or contain transformer layers, each listed individually, the last in forward
+/// order first.
 #[must_use]
 pub fn layers_backward(x: &Symbols<'_>, chunk: &Chunk) -> Vec<SectionKind> {
     let mut kinds = Vec::new();
@@ -192,7 +193,7 @@ pub fn layers_backward(x: &Symbols<'_>, chunk: &Chunk) -> Vec<SectionKind> {
     kinds
 }
 
-/// Of these how many are layers in front of the first that trains: they hold weights and nothing else.
+/// How many of these are layers before the first one that trains: they hold weights and nothing else.
 #[must_use]
 pub fn frozen_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {
     let mut counts = [0; SectionKind::ALL.len()];
@@ -203,7 +204,7 @@ pub fn frozen_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.l
     counts
 }
 
-/// What a chunk is made of, in order, equal layers together.
+/// The sections of a chunk, in order, with equal layers grouped.
 #[must_use]
 pub fn sections(x: &Symbols<'_>, chunk: &Chunk) -> Vec<Section> {
     let mut sections = Vec::with_capacity(4);
@@ -224,13 +225,13 @@ pub fn are_alike(x: &Symbols<'_>, one: &Chunk, other: &Chunk) -> bool {
         return false;
     }
     let are_of_a_kind = x.model().are_alike(&one.layers, &other.layers);
-    // Frozen layers are the first of the model, so that of layers of a kind each their number tells which they are.
+    // Frozen layers are the first of the model, so for layers of one kind their count determines which they are.
     let last = x.recipe().tuning.frozen_layers(x.model().num_layers);
     let frozen = |of: &Chunk| of.layers.end.min(last).saturating_sub(of.layers.start);
     are_of_a_kind && frozen(one) == frozen(other)
 }
 
-/// What a stage is made of, chunk after chunk.
+/// The sections of a stage, chunk after chunk.
 #[must_use]
 pub fn sections_of(x: &Symbols<'_>, stage: &Stage) -> Vec<Section> {
     let mut all = Vec::new();
@@ -240,7 +241,7 @@ pub fn sections_of(x: &Symbols<'_>, stage: &Stage) -> Vec<Section> {
     all
 }
 
-/// The final norm stands before the output layer; with multi-token prediction behind the last layer
+/// The final norm comes before the output layer; with multi-token prediction, after the last layer
 /// (`megatron/core/transformer/transformer_block.py:has_final_layernorm_in_this_stage`).
 fn has_final_norm(x: &Symbols<'_>, chunk: &Chunk) -> bool {
     if x.model().mtp_num_layers == 0 {

@@ -1,7 +1,8 @@
 //! Transient tensors: what a forward or backward pass allocates beyond the saved activations, and those most operators share.
 //!
-//! The peak of a step is seldom at the end of forward, where only saved activations are alive. It stands where a backward
-//! node holds its gradients, and perhaps a gathered input, while most of the layer's saved activations are still there.
+//! The peak of a step is seldom at the end of forward, where only saved activations are alive. It occurs where a
+//! backward node holds its gradients, and perhaps a gathered input, while most of the layer's saved activations are
+//! still held.
 
 use super::{Saved, Symbols};
 use shardscope_explain::Formula;
@@ -29,19 +30,26 @@ static SCATTERED: Formula =
 pub struct Transient {
     /// The point, for example `backward of the activation`.
     pub name: &'static str,
-    /// Tensors alive at the point that forward does not save.
+    /// Tensors alive at this point that forward does not save.
     pub tensors: Vec<Saved>,
     /// Bytes of the operator's own saved activations that are freed before the point.
     pub returned: Bytes,
-    /// Modules of the operator whose backward is over by then, of those that can be offloaded; of a point in forward those
-    /// whose saved tensors have not gone to the host yet.
+    /// Modules of the operator whose backward is over by then, of those that can be offloaded; for a point in
+    /// forward, those whose saved tensors are not offloaded yet.
     pub modules: &'static [OffloadModule],
+    /// Whether it is in forward; otherwise in backward, in the order of the list.
+    pub in_forward: bool,
 }
 
 impl Transient {
     /// A point at which `tensors` are alive and `returned` has been freed.
     pub(super) fn new(name: &'static str, returned: Bytes, tensors: Vec<Saved>) -> Self {
-        Self { name, tensors, returned, modules: &[] }
+        Self { name, tensors, returned, modules: &[], in_forward: false }
+    }
+
+    /// The same in forward, where nothing has been freed.
+    pub(super) fn forward(name: &'static str, tensors: Vec<Saved>) -> Self {
+        Self { in_forward: true, ..Self::new(name, Bytes::ZERO, tensors) }
     }
 
     /// The same with its modules.
@@ -62,7 +70,7 @@ pub(super) fn residual(x: &Symbols<'_>) -> Saved {
     Saved::new("residual gradient", &[x.s_local, x.h], x.residual_width, &RESIDUAL)
 }
 
-/// The branch's gradient once it is behind the branch's dropout.
+/// The branch's gradient after the branch's dropout.
 pub(super) fn masked(x: &Symbols<'_>) -> Option<Saved> {
     x.recipe()
         .hidden_dropout
@@ -74,20 +82,20 @@ pub(super) fn gathered(x: &Symbols<'_>, name: &'static str) -> Option<Saved> {
     x.sequence_parallel.then(|| Saved::new(name, &[x.n, x.h], x.width, &GATHERED))
 }
 
-/// The same of a linear layer's input once more, which its weight's gradient is made from.
+/// The same for a linear layer's input, gathered again for its weight gradient.
 pub(super) fn gathered_again(x: &Symbols<'_>) -> Option<Saved> {
     gathered(x, "gathered input").filter(|_| x.trains)
 }
 
-/// What sequence parallelism makes of an input gradient.
+/// An input gradient after sequence parallelism scatters it.
 pub(super) fn scattered(x: &Symbols<'_>) -> Option<Saved> {
     x.sequence_parallel
         .then(|| Saved::new("scattered input gradient", &[x.s_local, x.h], x.width, &SCATTERED))
 }
 
-/// Whether a linear layer's weight gradient is a tensor of its own for a while: when it is not accumulated in
-/// the matrix product, and in Megatron core's own layers even then, as a stand-in that autograd asks for.
-/// Transformer Engine keeps one stand-in per shape for good, which is counted once for the rank.
+/// Whether a linear layer's weight gradient is temporarily a separate tensor: if it is not accumulated in the matmul,
+/// and in Megatron core's own layers even then, as a dummy that autograd requires. Transformer Engine keeps one dummy
+/// per shape permanently, which is counted once per rank.
 pub(super) fn has_weight_gradient(x: &Symbols<'_>) -> bool {
     let made =
         !x.recipe().fusions.gradient_accumulation || x.recipe().software.semantics().stand_in_each_time;

@@ -25,7 +25,7 @@ impl Work {
         Self::Matmul(Matmul { kind: MatmulKind::PlainLinear, ..Matmul::linear(name, local, full) })
     }
 
-    /// The same as `layers` layers side by side, which read one input.
+    /// The same as `layers` parallel layers that read one input.
     #[must_use]
     pub(super) fn linears(layers: u64, name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
         Self::Matmul(Matmul { layers, ..Matmul::linear(name, local, full) })
@@ -77,8 +77,8 @@ impl MatmulKind {
         matches!(self, Self::Linear)
     }
 
-    /// Products of its size in the backward pass of a fused attention kernel: one for each operand, and the scores once
-    /// more (FlashAttention-2, algorithm 2).
+    /// Products of its size in the backward pass of a fused attention kernel: one for each operand, and the scores
+    /// again (FlashAttention-2, algorithm 2).
     #[must_use]
     pub const fn fused_backward_products(self) -> f64 {
         match self {
@@ -103,15 +103,15 @@ pub struct Matmul {
     pub full: [u64; 3],
     /// What kind of product.
     pub kind: MatmulKind,
-    /// Part of the product that carries meaning: 0.5 for causal attention; below 1 where sizes are rounded up.
+    /// Fraction of the product that is meaningful: 0.5 for causal attention; below 1 if sizes are rounded up.
     pub share: f64,
     /// The modules of `--recompute-modules` it is part of.
     pub modules: &'static [RecomputeModule],
-    /// Whether the gradient of its weight is worked out; no weight of its own, none.
+    /// Whether the gradient of its weight is computed; false without a weight.
     pub trains: bool,
-    /// Layers that the software runs it as, each with products of its own.
+    /// Layers that the software runs it as, each with its own products.
     pub layers: u64,
-    /// Whether the gradient of its input is worked out in fp32, whatever the others are in.
+    /// Whether the gradient of its input is computed in fp32, regardless of the others.
     pub fp32_gradient: bool,
 }
 
@@ -135,13 +135,13 @@ impl Matmul {
         }
     }
 
-    /// FLOPs forward on one rank, as if all of the product had a meaning.
+    /// FLOPs forward on one rank, counting all of the product as meaningful.
     #[must_use]
     pub fn flops(&self) -> Flops {
         product(self.local, self.batch)
     }
 
-    /// FLOPs forward of the unsharded model, as if all of the product had a meaning.
+    /// FLOPs forward of the unsharded model, counting all of the product as meaningful.
     #[must_use]
     pub fn full_flops(&self) -> Flops {
         product(self.full, self.full_batch)
@@ -169,10 +169,11 @@ pub struct Kernel {
     pub launches_backward: u64,
     /// The modules of `--recompute-modules` it is part of.
     pub modules: &'static [RecomputeModule],
-    /// Host time of what runs in Python around its launches, forward as backward, as so many further launches.
+    /// Host time of the Python code around its launches, in forward and in backward alike, as a number of additional
+    /// launches.
     pub python: u64,
-    /// Whether it casts, sums over rows, or reads an operand for many elements or in strides, which keeps it from the bandwidth that
-    /// copies and sums of two tensors reach.
+    /// Whether it casts, sums over rows, or reads an operand repeatedly or strided, so that it does not reach the
+    /// bandwidth of plain copies and sums of two tensors.
     pub sums_rows: bool,
 }
 

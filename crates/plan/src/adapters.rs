@@ -1,45 +1,46 @@
-//! Whose adapters stand beside the linear layers of a model, and how each library spreads them over tensor ranks, as
-//! data: operators ask for these facts and never which library it is.
+//! How each library adds low-rank adapters to a model's linear layers and shards them over tensor-parallel ranks, as
+//! data: operators ask for these properties and never for the library's name.
 
-/// A library that puts low-rank adapters beside linear layers.
+/// A library that adds low-rank adapters to linear layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdapterLibrary {
     /// PEFT, on modules of plain PyTorch.
     #[default]
     Peft,
-    /// Megatron-Bridge (`peft/lora.py:LoRA`), which NeMo took over: one adapter for a fused projection.
+    /// Megatron-Bridge (`peft/lora.py:LoRA`), adopted by NeMo: one adapter for a fused projection.
     MegatronBridge,
-    /// Its `CanonicalLoRA`: an adapter each for queries, keys, values and both halves of a gated pair.
+    /// Its `CanonicalLoRA`: separate adapters for queries, keys, values and each half of a gated pair.
     MegatronBridgeCanonical,
     /// torchtune (`modules/peft/lora.py:LoRALinear`): in the type of the model's weights.
     Torchtune,
     /// litgpt (`lora.py`): one A for queries, keys and values together, in the type of the model's weights.
     Litgpt,
-    /// mcore-bridge (`tuners/lora.py:LoraParallelLinear`), on which ms-swift's `megatron sft` stands.
+    /// mcore-bridge (`tuners/lora.py:LoraParallelLinear`), which ms-swift's `megatron sft` is built on.
     McoreBridge,
 }
 
-/// How a library builds the adapter of a layer that is cut over tensor ranks: A maps the layer's input to the rank,
-/// B the rank to its output.
+/// How a library builds the adapter of a layer that is sharded over tensor-parallel ranks: A maps the layer's input
+/// to the rank, B the rank to its output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdapterSemantics {
-    /// Whether tensor ranks share the work of both matrices and run them on the tokens of all ranks: A of a
-    /// column-parallel layer is cut by its rows and its result gathered, B of a row-parallel one is cut by its rows and
-    /// its result gathered. Else these two are whole on every rank and run on the rank's own tokens.
+    /// Whether tensor ranks share the work of both matrices and run them on the tokens of all ranks: for a
+    /// column-parallel layer, A is sharded by rows and its result gathered; for a row-parallel layer, B is. Otherwise
+    /// these two are replicated on every rank and run on the rank's own tokens.
     pub cuts_both: bool,
-    /// Whether all experts of a rank share one adapter, kept alike over the expert-parallel ranks; else each has its own.
+    /// Whether all experts of a rank share one adapter, kept in sync over the expert-parallel ranks; otherwise each
+    /// expert has its own.
     pub shares_experts: bool,
-    /// Whether the parts of a fused projection have an adapter each.
+    /// Whether the parts of a fused projection each have their own adapter.
     pub splits_fused: bool,
-    /// Whether the embedding's output is made to require a gradient whatever is recomputed.
+    /// Whether the embedding's output is made to require a gradient regardless of recomputation.
     pub input_gradients: bool,
-    /// Rank where the text gives none.
+    /// Rank if the text states none.
     pub rank: u64,
-    /// Dropout where the text gives none.
+    /// Dropout if the text states none.
     pub dropout: f64,
-    /// Target modules where the text gives none.
+    /// Target modules if the text states none.
     pub targets: &'static [&'static str],
-    /// The library in a sentence.
+    /// The library, as named in a sentence.
     pub name: &'static str,
 }
 
@@ -83,14 +84,14 @@ const MCORE_BRIDGE: AdapterSemantics = AdapterSemantics {
     name: "ms-swift",
     ..PEFT
 };
-/// torchtune's builders of models with adapters; target modules are an argument that has no default.
+/// torchtune's builders of models with adapters; the target modules argument has no default.
 const TORCHTUNE: AdapterSemantics =
     AdapterSemantics { targets: &["q_proj", "v_proj", "output_proj"], name: "torchtune", ..PEFT };
 /// `litgpt/finetune/lora.py:setup`.
 const LITGPT: AdapterSemantics = AdapterSemantics { dropout: 0.05, name: "litgpt", ..PEFT };
 
 impl AdapterLibrary {
-    /// What is known of its adapters.
+    /// How its adapters behave.
     #[must_use]
     pub const fn semantics(self) -> &'static AdapterSemantics {
         match self {
@@ -103,7 +104,7 @@ impl AdapterLibrary {
         }
     }
 
-    /// The library called `word` in settings; none where the word is another.
+    /// The library called `word` in settings, or `None` for any other word.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {

@@ -1,91 +1,91 @@
-//! How the modules of a layer are arranged in software that runs a model's published modules.
+//! How the modules of a layer are arranged in software that runs a model's published (Hugging Face) modules.
 
-/// How the modules of a layer are arranged where that is not as in Llama. Megatron has an arrangement of its own;
-/// these matter to software that runs a model's published modules.
+/// How the modules of a layer are arranged, as far as that differs from Llama. Megatron has its own arrangement;
+/// these fields matter only to software that runs a model's published modules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrangement {
     /// One projection for queries, keys and values (Phi-3, GPT-NeoX).
     pub fused_qkv: bool,
-    /// Whether keys and values are a projection of their own, which every tensor rank has whole (bigcode-project/Megatron-LM,
-    /// `megatron/model/transformer.py:ParallelAttention`, multiquery).
+    /// Whether keys and values have their own projection, which every tensor rank holds unsharded
+    /// (bigcode-project/Megatron-LM, `megatron/model/transformer.py:ParallelAttention`, multiquery).
     pub whole_keys: bool,
     /// One projection for both halves of a gated MLP (Phi-3).
     pub fused_gate_up: bool,
     /// Attention and MLP read the same residual stream and are added together (GPT-NeoX).
     pub parallel_residual: bool,
-    /// Where the norms of a layer stand.
+    /// Where a layer's norms are placed.
     pub norm_places: NormPlaces,
-    /// In what a norm multiplies by its weight.
+    /// The precision in which a norm multiplies by its weight.
     pub norm_product: NormProduct,
-    /// Norms of queries and keys that are over all heads together (`OLMo` 2).
+    /// Norms of queries and keys span all heads together (`OLMo` 2).
     pub norms_over_heads: bool,
-    /// Cosines and sines of the rotation that stay in fp32 (`OLMo` 2).
+    /// Cosines and sines of the rotary embedding stay in fp32 (`OLMo` 2).
     pub fp32_rotation: bool,
-    /// Scores through a tanh (Gemma 2).
+    /// Attention scores pass through a tanh (Gemma 2).
     pub attention_softcap: bool,
-    /// Logits through a tanh (Gemma 2).
+    /// Logits pass through a tanh (Gemma 2).
     pub final_softcap: bool,
-    /// Routing weights summed to one in fp32 (Mixtral, Qwen3).
+    /// Routing weights are normalised to sum to one in fp32 (Mixtral, Qwen3).
     pub normalized_routing: bool,
-    /// Routing weights that stay in fp32 (Mixtral).
+    /// Routing weights stay in fp32 (Mixtral).
     pub fp32_routing: bool,
-    /// In what the router works.
+    /// How the router computes its scores.
     pub router: Router,
-    /// Part of a head that is rotated.
+    /// Fraction of each head that is rotated.
     pub rotary_percent: f64,
-    /// Attention and MLP stand side by side behind one norm, whose output both read (Phi, Cohere).
+    /// Attention and MLP run in parallel after a single norm, whose output both read (Phi, Cohere).
     pub single_norm: bool,
-    /// How often cosines and sines are there.
+    /// How many copies of the cosines and sines exist.
     pub rotation_tables: RotationTables,
-    /// The operations that an MLP's activation is made of.
+    /// The operations that make up an MLP's activation.
     pub activation_steps: ActivationSteps,
     /// Routing weights are a softmax over the chosen experts alone (gpt-oss, Granite MoE).
     pub chosen_routing: bool,
-    /// Experts have biases, and clamp both halves in front of the activation (gpt-oss).
+    /// Experts have biases, and clamp both halves before the activation (gpt-oss).
     pub clamped_experts: bool,
-    /// Eager attention takes its softmax in the scores' type (GPT-2).
+    /// Eager attention computes its softmax in the scores' dtype (GPT-2).
     pub typed_softmax: bool,
-    /// Norms of queries and keys behind their rotation, which makes them fp32 under autocast (Hunyuan).
+    /// Norms of queries and keys come after the rotary embedding, which makes them fp32 under autocast (Hunyuan).
     pub norms_behind_rotation: bool,
-    /// Norms of queries and keys that have no weights, in layers with a window (Llama 4).
+    /// Norms of queries and keys have no weights, in layers with a window (Llama 4).
     pub plain_head_norms: bool,
-    /// Whether queries are multiplied by a number for each position.
+    /// Whether queries are multiplied by a factor per position.
     pub query_temperature: QueryTemperature,
-    /// Eager attention has queries and keys in fp32 (GPT-J).
+    /// Eager attention casts queries and keys to fp32 (GPT-J).
     pub fp32_scores: bool,
-    /// A norm behind the embedding (BLOOM).
+    /// A norm follows the embedding (BLOOM).
     pub embedding_norm: bool,
     /// The output layer has a bias (Phi).
     pub head_bias: bool,
-    /// Where dropout stands while the model trains.
+    /// Where dropout is applied during training.
     pub dropout: Dropout,
-    /// Which norms have weights, and biases beside them (OLMo).
+    /// Which norms have weights, and biases with them (OLMo).
     pub norm_weights: NormWeights,
-    /// Queries, keys and values are clamped behind their projection, which is kept as it was for their gradient (OLMo's
-    /// `clip_qkv`).
+    /// Queries, keys and values are clamped after their projection, whose unclamped output is saved for the gradient
+    /// (OLMo's `clip_qkv`).
     pub clipped_queries: bool,
-    /// A Gated DeltaNet's input projections are four modules (Qwen3.5), else two (Qwen3-Next).
+    /// A Gated DeltaNet's input projections are four modules (Qwen3.5) instead of two (Qwen3-Next).
     pub split_mixer_inputs: bool,
-    /// How queries, keys and values are taken from a joint projection.
+    /// How queries, keys and values are extracted from a fused projection.
     pub joint_parts: JointParts,
-    /// The part of a head that is not rotated is joined to the other even where it is empty (Phi-3).
+    /// The unrotated part of a head is concatenated with the rotated part even when it is empty (Phi-3).
     pub passed_rotation: bool,
-    /// What attention and MLP add to the residual stream is multiplied by a number (Granite).
+    /// What attention and MLP add to the residual stream is scaled by a constant (Granite).
     pub scaled_branches: bool,
-    /// GELU as products and a hyperbolic tangent in an autograd function of its own, which keeps its input (BLOOM).
+    /// GELU written out as products and a tanh, in its own autograd function, which saves its input (BLOOM).
     pub gelu_by_hand: bool,
-    /// What a Mamba-2 mixer projects is multiplied by numbers in the weights' type (Falcon-H1).
+    /// What a Mamba-2 mixer projects is multiplied by constants in the weights' dtype (Falcon-H1).
     pub scaled_mixer_inputs: bool,
 }
 
 /// Which norms of a model's own modules have weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormWeights {
-    /// Norms over the hidden size.
+    /// Norms over the hidden dimension.
     pub stream: bool,
     /// Norms of queries and keys.
     pub heads: bool,
-    /// Whether a `LayerNorm`'s has a bias beside it.
+    /// Whether a `LayerNorm` has a bias as well as a weight.
     pub biases: bool,
 }
 
@@ -96,36 +96,36 @@ impl Default for NormWeights {
     }
 }
 
-/// In what the router of a mixture of experts works, in a model's own modules.
+/// How the router of a mixture of experts computes its scores, in a model's own modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Router {
-    /// Its product in the layer's type, a softmax in fp32 (Mixtral, Qwen3).
+    /// The product in the layer's dtype, the softmax in fp32 (Mixtral, Qwen3).
     #[default]
     Own,
-    /// Its product in fp32, input and weight copied for it, and a softmax (DeepSeek-V2).
+    /// The product in fp32, with input and weight copied to fp32 for it, and a softmax (DeepSeek-V2).
     Fp32,
-    /// The same, and the scores of groups that are not chosen masked (DeepSeek-V2 with `group_limited_greedy`).
+    /// The same, with the scores of unselected groups masked (DeepSeek-V2 with `group_limited_greedy`).
     Fp32Grouped,
-    /// The product in fp32 also under autocast, of a weight that is held so, and a sum that is clamped (ERNIE 4.5).
+    /// The product in fp32 even under autocast, with a weight stored in fp32, and a clamped sum (ERNIE 4.5).
     Fp32Held,
-    /// Two experts drawn one after the other, each by a masked softmax of its own (Phi-3.5-MoE's `sparsemixer`).
+    /// Two experts drawn one after the other, each by its own masked softmax (Phi-3.5-MoE's `sparsemixer`).
     Sampled,
-    /// A sigmoid of the chosen scores, which every expert's input is multiplied by (Llama 4).
+    /// A sigmoid of the chosen scores, which multiplies every expert's input (Llama 4).
     Weighing,
     /// The product in fp32 with a sigmoid (DeepSeek-V3, GLM-4.5).
     Fp32Sigmoid,
-    /// The product in the layer's type with a sigmoid (LFM2-MoE).
+    /// The product in the layer's dtype with a sigmoid (LFM2-MoE).
     Sigmoid,
 }
 
-/// Where dropout stands in a model's own modules.
+/// Where dropout is applied in a model's own modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropout {
-    /// Behind the attention probabilities.
+    /// After the attention probabilities.
     pub attention: bool,
-    /// Behind attention and behind the MLP, in front of the residual stream.
+    /// After attention and after the MLP, before the residual addition.
     pub residual: bool,
-    /// Behind the embedding.
+    /// After the embedding.
     pub embedding: bool,
 }
 
@@ -135,76 +135,77 @@ pub enum QueryTemperature {
     /// Nothing.
     #[default]
     None,
-    /// A number in fp32, in layers without a window (Llama 4).
+    /// An fp32 factor, in layers without a window (Llama 4).
     Unwindowed,
-    /// A number in the type of the queries, in every layer (Ministral 3).
+    /// A factor in the queries' dtype, in every layer (Ministral 3).
     Typed,
 }
 
-/// How often the cosines and sines of the rotation are there, and how wide.
+/// How many copies of the rotary cosines and sines exist, and how wide they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotationTables {
-    /// Once for all layers, a column for each rotated one of a head.
+    /// One copy for all layers, with a column for each rotated column of a head.
     Shared,
-    /// Once for all layers, a column for two (gpt-oss).
+    /// One copy for all layers, with a column for every two (gpt-oss).
     Half,
     /// Each layer repeats them for pairs of columns (GLM).
     Layer,
     /// The same in fp32 (ERNIE 4.5).
     Fp32Layer,
-    /// Each layer repeats them for queries and again for keys (GPT-J).
+    /// Each layer repeats them for queries and separately for keys (GPT-J).
     Each,
-    /// Once for all layers, a complex number of fp32 for two columns (DeepSeek-V2).
+    /// One copy for all layers, with an fp32 complex number for every two columns (DeepSeek-V2).
     Complex,
 }
 
-/// How a model's own modules take queries, keys and values from a joint projection, and so join their gradients.
+/// How a model's own modules split queries, keys and values from a fused projection, and so how their gradients are
+/// joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointParts {
-    /// Split by columns: gradients are joined at once (GPT-2).
+    /// Split by columns: gradients are joined in one operation (GPT-2).
     Split,
-    /// Split head by head: what is joined lies heads first, and is copied for its product (GPT-NeoX).
+    /// Split head by head: the joined gradient is laid out heads first and copied for its matrix product (GPT-NeoX).
     Headwise,
-    /// Slices of the columns: each gradient is written into zeros, and all are added (Phi-3).
+    /// Slices of the columns: each gradient is written into zeros, and all are summed (Phi-3).
     Sliced,
     /// One of three in each head: the same (BLOOM).
     Selected,
 }
 
-/// The operations that an activation is made of, where that is not one kernel which keeps its input.
+/// The operations that make up an activation, where that is not a single kernel that saves its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActivationSteps {
     /// One kernel.
     Kernel,
     /// `NewGELUActivation`: a cube, a tanh and three products, each an operation of its own (GPT-2, Phi).
     NewGelu,
-    /// A rectifier, whose output tells its gradient (OPT).
+    /// A ReLU, whose gradient follows from its output (OPT).
     Relu,
 }
 
-/// Where the norms of a layer stand.
+/// Where a layer's norms are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormPlaces {
-    /// In front of attention and of the MLP.
+    /// Before attention and before the MLP.
     InFront,
-    /// In front of and behind both (Gemma 2).
+    /// Before and after both (Gemma 2).
     Around,
-    /// Behind both, which read the residual stream itself (`OLMo` 2).
+    /// After both, which read the residual stream directly (`OLMo` 2).
     Behind,
 }
 
-/// In what an RMS norm of a model's own modules multiplies by its weight.
+/// The precision in which an RMS norm of a model's own modules multiplies by its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormProduct {
-    /// In the stream's type: what was normalised is rounded first (Llama).
+    /// In the stream's dtype: the normalised value is rounded first (Llama).
     Rounded,
-    /// In fp32, and the product is rounded (`OLMo` 2, gpt-oss).
+    /// In fp32, with the product rounded (`OLMo` 2, gpt-oss).
     Wide,
-    /// In fp32, the weight copied to it, and the product is rounded (Nemotron-H).
+    /// In fp32, with the weight cast to fp32 and the product rounded (Nemotron-H).
     Widened,
-    /// In fp32, the mean taken off in operations of their own (Cohere).
+    /// In fp32, with the mean subtracted in separate operations (Cohere).
     Centred,
-    /// In fp32 by one plus the weight, which is held around zero (Gemma, Qwen3-Next).
+    /// In fp32, by one plus the weight, which is stored centred on zero (Gemma, Qwen3-Next).
     PlusOne,
 }
 

@@ -5,7 +5,7 @@ use super::{
     Software, StageSplit, Variant,
 };
 
-/// A value that takes a setting back.
+/// The value that unsets a setting.
 const NOTHING: &str = "";
 
 impl Variant {
@@ -14,7 +14,7 @@ impl Variant {
     pub fn changes_from(&self, other: &Self) -> Vec<(Field, String)> {
         let mut changes = self.degrees_from(other);
         if self.virtual_pipeline > 1 && other.virtual_pipeline <= 1 {
-            // Interleaving over two stages needs it, and Megatron-LM of 2023 has it off.
+            // Interleaving over two stages needs it, and Megatron-LM of 2023 has it off by default.
             changes.push((Field::OverlapP2pComm, "true".to_owned()));
         }
         if self.schedule != other.schedule {
@@ -70,19 +70,20 @@ impl Variant {
         };
         change(Field::TensorModelParallelSize, self.tensor, other.tensor);
         change(Field::PipelineModelParallelSize, self.pipeline, other.pipeline);
-        // Chunks may have been given by their layers, which are others in other stages.
+        // Chunks may have been given by their layers, which differ when the stages do.
         let same_stages = self.pipeline == other.pipeline && self.split_beside(other) == other.split;
         let told = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
-        // 0 is no size, so that the setting is always said.
+        // 0 is not a valid size, so that the setting is always stated.
         change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, told);
         change(Field::ContextParallelSize, self.context, other.context);
         change(Field::ExpertModelParallelSize, self.expert, other.expert);
         if self.has_experts && (self.tensor, self.expert_tensor) != (other.tensor, other.expert_tensor) {
-            // Not given, it is the tensor size; given, it stays whatever becomes of that: only saying it is safe.
+            // If unset it follows the tensor size; if set it stays, whatever happens to the tensor size. Only stating
+            // it is safe.
             change(Field::ExpertTensorParallelSize, self.expert_tensor, 0);
         }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
-        // Groups are in force for the stages that they were stated for.
+        // Groups apply to the stages for which they were stated.
         let group = |of: &Self| of.group.filter(|_| of.pipeline == other.pipeline);
         if group(self) != other.group {
             let given = group(self).map_or_else(|| NOTHING.to_owned(), |group| group.to_string());
@@ -91,7 +92,7 @@ impl Variant {
         changes
     }
 
-    /// What says how layers are spread, where it differs.
+    /// The settings that define how layers are spread, where they differ.
     fn split_from(&self, other: &Self) -> Vec<(Field, String)> {
         let said = |split: &StageSplit| {
             let nothing = || NOTHING.to_owned();
@@ -116,12 +117,12 @@ impl Variant {
             }
             said
         };
-        // All five settings of both: what the other one said and this one does not is taken back by an empty value.
+        // All five settings of both: what the other one states and this one does not is unset by an empty value.
         let (ours, theirs) = (said(&self.split_beside(other)), said(&other.split));
         ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).map(|(ours, _)| ours).collect()
     }
 
-    /// The flags of the sharding. Megatron says what goes beyond optimizer states through its FSDP.
+    /// The flags of the sharding. In Megatron, anything beyond optimizer states is expressed through its FSDP flags.
     fn sharding_from(&self, from: DpSharding) -> Vec<(Field, String)> {
         let beyond = |of: DpSharding| matches!(of, DpSharding::Gradients | DpSharding::Parameters);
         let stage = || (Field::ZeroStage, self.sharding.zero_stage().to_string());
@@ -140,13 +141,14 @@ impl Variant {
             }
             (true, false, true) => vec![fsdp(false), distributed],
             (false, true, _) => vec![stage()],
-            // A stage that was stated stays in force whatever the flag says.
+            // A stated stage stays in force whatever the flag says.
             (false, false, _) => vec![stage(), distributed],
             (true, false, false) => vec![distributed],
         }
     }
 
-    /// What says the format of products: 4 bits have a flag of their own, which excludes that of 8.
+    /// The settings for the format of matrix products: 4-bit formats have their own flag, which excludes the 8-bit
+    /// one.
     fn fp8_settings(&self, other: &Self) -> Vec<(Field, String)> {
         let four = |of: &Self| of.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);
         let mut settings = match &self.fp8 {
@@ -162,14 +164,14 @@ impl Variant {
                 (Field::Fp8ParamGather, fp8.param_gather.to_string()),
             ],
         };
-        // `--fp4-format` would go on to exclude the other formats.
+        // `--fp4-format` would otherwise keep excluding the other formats.
         if four(other) && !four(self) {
             settings.push((Field::Fp4, NOTHING.to_owned()));
         }
         settings
     }
 
-    /// What says where optimizer states are.
+    /// The settings for where optimizer states live.
     fn host_settings(&self) -> Vec<(Field, String)> {
         let on = self.optimizer_on_host.to_string();
         match self.software.semantics().offers.host_optimizer {
@@ -185,7 +187,7 @@ impl Variant {
         }
     }
 
-    /// What says which modules' saved tensors wait on the host.
+    /// The settings for which modules' saved tensors are offloaded to the host.
     fn offload_settings(&self) -> Vec<(Field, String)> {
         let names: Vec<&str> = self.offloaded.each().map(OffloadModule::name).collect();
         let on = (Field::FineGrainedActivationOffloading, (!names.is_empty()).to_string());
@@ -193,7 +195,7 @@ impl Variant {
     }
 }
 
-/// The flags of a recomputation.
+/// The flags for recomputation.
 fn recompute_settings(recompute: &Recompute) -> Vec<(Field, String)> {
     let full = |method: &str, num_layers: u64| {
         vec![
@@ -208,7 +210,8 @@ fn recompute_settings(recompute: &Recompute) -> Vec<(Field, String)> {
             let names: Vec<&str> = modules.iter().map(|module| module.name()).collect();
             vec![
                 (Field::RecomputeGranularity, "selective".to_owned()),
-                // Megatron asserts that selective recomputation has no method: one that the script states must go.
+                // Megatron asserts that selective recomputation has no method, so one that the script states must be
+                // removed.
                 (Field::RecomputeMethod, NOTHING.to_owned()),
                 (Field::RecomputeModules, names.join(" ")),
             ]

@@ -1,4 +1,4 @@
-//! The four parts checked together: the one door through which a plan comes to be.
+//! The four parts checked together: the only way to construct a plan.
 
 use super::rules;
 use super::whole::Plan;

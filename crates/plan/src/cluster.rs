@@ -4,14 +4,14 @@ use shardscope_units::{Bytes, BytesPerSecond, FlopsPerSecond, product};
 
 use crate::silicon::{Generation, Processor};
 
-/// Equal nodes of equal accelerators.
+/// Identical nodes with identical accelerators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     /// Nodes of the run.
     pub num_nodes: u64,
     /// Accelerators per node.
     pub gpus_per_node: u64,
-    /// Accelerators of one fast-link domain (NVLink): normally the node; 72 on GB200 NVL72.
+    /// Accelerators in one fast-link domain (NVLink): normally the node; 72 on GB200 NVL72.
     pub fast_domain: u64,
     /// The one kind of accelerator that all nodes have.
     pub accelerator: Accelerator,
@@ -19,16 +19,16 @@ pub struct Cluster {
     pub measured: Measured,
 }
 
-/// What the user measured on the machine itself; each takes the place of the calibrated share.
+/// What the user measured on the machine itself; each replaces the calibrated efficiency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Rate of a large bf16 matrix product.
     pub matmul: Option<FlopsPerSecond>,
-    /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
+    /// Bus bandwidth of a large all-reduce within the fast-link domain (`nccl-tests`).
     pub fast_bus: Option<BytesPerSecond>,
-    /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
+    /// Bus bandwidth of a large all-reduce across nodes, per accelerator (`nccl-tests`).
     pub network_bus: Option<BytesPerSecond>,
-    /// Measured time of a step of some layout of this run, over its estimate without this figure. Dimensionless.
+    /// Measured step time of some layout of this run, divided by its estimate without this correction. Dimensionless.
     pub step: Option<f64>,
 }
 
@@ -45,11 +45,11 @@ impl Cluster {
 pub struct Accelerator {
     /// Catalog name, for example `H100-SXM`.
     pub name: String,
-    /// Whose calibration set is taken for it.
+    /// The generation whose calibration constants apply to it.
     pub generation: Generation,
-    /// Major compute capability (CUDA) of NVIDIA's; none for others.
+    /// Major CUDA compute capability; `None` for accelerators not made by NVIDIA.
     pub capability: Option<u64>,
-    /// Whether it is a TPU for which whole steps were compiled (`tests/data/maxtext/steps.jsonl`).
+    /// Whether it is a TPU for which complete training steps were compiled (`tests/data/maxtext/steps.jsonl`).
     pub tpu: bool,
     /// Memory of the device: the total that `nvidia-smi` shows.
     pub memory: Bytes,
@@ -61,15 +61,15 @@ pub struct Accelerator {
     pub multiprocessors: u64,
     /// Fast link inside the domain (NVLink), per direction and accelerator.
     pub fast_link: Link,
-    /// Link to the host, per direction with both at work: what copies reach.
+    /// Link to the host, per direction with both in use: the bandwidth that copies achieve.
     pub host_link: Link,
     /// Network, per direction and accelerator.
     pub network: Link,
     /// Bytes of the driver context on the device.
     pub context: Bytes,
-    /// Processors of the usual node, which issue the kernels.
+    /// CPUs of the usual node, which launch the kernels.
     pub processor: Processor,
-    /// Where the figures are from: tags of the catalog's table.
+    /// Where the figures come from: tags of the catalog's table.
     pub source: String,
 }
 
@@ -80,9 +80,9 @@ pub struct Peaks {
     pub fp32: FlopsPerSecond,
     /// bf16 and fp16 tensor cores.
     pub half: FlopsPerSecond,
-    /// fp8 tensor cores; none where there are none.
+    /// fp8 tensor cores; `None` without them.
     pub fp8: Option<FlopsPerSecond>,
-    /// nvfp4 tensor cores; none where there are none.
+    /// nvfp4 tensor cores; `None` without them.
     pub fp4: Option<FlopsPerSecond>,
 }
 

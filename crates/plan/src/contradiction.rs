@@ -1,35 +1,35 @@
-//! What cannot hold together, and which settings are at fault.
+//! Settings that contradict each other, and which of them are at fault.
 
 use super::Field;
 use shardscope_source::Code;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// One reason why the settings make no plan, as data: which rule, which settings, what would work.
+/// One reason why the settings do not form a plan, as data: which rule, which settings, what would work instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
-    /// What cannot hold.
+    /// The rule that is violated.
     pub code: Code,
-    /// Settings at fault, the one to change first.
+    /// Settings at fault, with the one to change first at the front.
     pub fields: Vec<Field>,
-    /// What, with which values, and why.
+    /// What is wrong, with which values, and why.
     pub message: String,
-    /// What would work, in words; none where no value is known to.
+    /// What would work, in words; `None` if no value is known to work.
     pub hint: Option<String>,
     /// The nearest value of `fields[0]` that works.
     pub nearest: Option<u64>,
 }
 
-/// Something refused, in a sentence with `{}` for each number.
+/// What is refused, as a sentence with `{}` for each number.
 pub(super) struct Rule {
     pub(super) code: Code,
     pub(super) fields: &'static [Field],
     pub(super) sentence: &'static str,
-    /// What would work, with holes for the numbers that follow; empty where the rule does not know.
+    /// What would work, with placeholders for the numbers that follow; empty if the rule has no suggestion.
     pub(super) hint: &'static str,
 }
 
-/// `sentence` with its holes filled by the next of `numbers`.
+/// `sentence` with its placeholders filled from `numbers`.
 fn filled(sentence: &str, numbers: &mut dyn Iterator<Item = u64>) -> String {
     let mut text = String::new();
     for (place, piece) in sentence.split("{}").enumerate() {
@@ -48,10 +48,10 @@ impl Contradiction {
         Self { code, fields: fields.to_vec(), message, hint: None, nearest: None }
     }
 
-    /// What `rule` says of these `numbers`.
+    /// The contradiction that `rule` states for these `numbers`.
     #[must_use]
     pub(super) fn from_rule(rule: &Rule, numbers: &[u64]) -> Self {
-        // One row of numbers for both: the hint takes those that the sentence left.
+        // One iterator for both: the hint takes the numbers that the sentence left over.
         let mut numbers = numbers.iter().copied();
         let message = filled(rule.sentence, &mut numbers);
         let mut contradiction = Self::new(rule.code, rule.fields, message);
@@ -61,7 +61,7 @@ impl Contradiction {
         contradiction
     }
 
-    /// The same with what would work.
+    /// The same contradiction with a hint of what would work.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.set_hint(hint.into());
@@ -72,7 +72,7 @@ impl Contradiction {
         self.hint = Some(hint);
     }
 
-    /// The same with the nearest value of the first field that works.
+    /// The same contradiction with the nearest value of the first field that works.
     #[must_use]
     pub fn nearest(mut self, nearest: Option<u64>) -> Self {
         self.nearest = nearest;

@@ -1,4 +1,4 @@
-//! The plans of models beside a policy: a critic that trains and a reward model that scores.
+//! The plans of models that run alongside a policy: a critic that trains and a reward model that scores.
 
 use crate::{
     BaseTraining, Beside, Contradiction, DpSharding, Model, NumberFormat, Objective, Plan, Quantization,
@@ -6,9 +6,10 @@ use crate::{
 };
 
 impl Plan {
-    /// The training of a critic on the policy's accelerators: a model, the policy's unless it has its own, with one value in the place
-    /// of the output layer, its micro-batch and recomputation its own; or why that could not run. None where the critic is elsewhere,
-    /// or where the software cuts models, which keeps no more of a critic than of the policy.
+    /// The training of a critic on the policy's accelerators: a model (the policy's unless it has its own) with a
+    /// scalar head in place of the output layer, and its own micro-batch and recomputation; or why that could not
+    /// run. `None` if the critic is elsewhere, or if the software shards models over tensor or pipeline ranks,
+    /// because it keeps no more of a critic than of the policy.
     #[must_use]
     pub fn critic(&self) -> Option<Result<Self, Vec<Contradiction>>> {
         let rollout = self.recipe.rollout.as_ref()?;
@@ -29,8 +30,8 @@ impl Plan {
         Some(self.variant(model, recipe, rollout.critic_batch))
     }
 
-    /// The forward pass of a reward model that is sharded as the policy is, in 16 bits: all of it is frozen but the one output, which
-    /// holds next to nothing. None where there is none on these accelerators.
+    /// The forward pass of a reward model that is sharded as the policy is, in 16 bits: everything is frozen except
+    /// the scalar head, which is negligible. `None` if there is no reward model on these accelerators.
     #[must_use]
     pub fn reward(&self) -> Option<Result<Self, Vec<Contradiction>>> {
         let reward = self.recipe.beside.reward.as_deref()?;
@@ -40,7 +41,8 @@ impl Plan {
         }
         let mut recipe = self.alone();
         recipe.recompute = Recompute::None;
-        // FSDP cuts its weights whatever it does to the policy's; DeepSpeed only where it cuts those too, and has nothing else to cut.
+        // FSDP shards its weights regardless of the policy's; DeepSpeed only if it shards the policy's too, since
+        // otherwise there is nothing to shard.
         recipe.dp_sharding = match recipe.dp_sharding {
             _ if recipe.shards_by_fsdp() => DpSharding::Parameters,
             DpSharding::Parameters => DpSharding::Parameters,
@@ -60,10 +62,12 @@ impl Plan {
         Some(self.variant(self.beside_policy(&reward.model), recipe, reward.batch))
     }
 
-    /// The recipe without what is beside the policy.
+    /// The recipe without the models that run alongside the policy.
     fn alone(&self) -> Recipe {
         let mut recipe = self.recipe.clone();
         recipe.rollout = None;
+        // That micro-batch is the one for the policy's log-probabilities.
+        recipe.transformers.evaluation_batch = 0;
         recipe.beside = Beside::default();
         recipe
     }
@@ -86,7 +90,7 @@ impl Plan {
         match batch {
             Some(tokens) if recipe.sample_length.is_some() => {
                 model.seq_length = tokens;
-                // Positions of a pack begin anew with each of its samples.
+                // Positions restart with each sample of a pack.
                 model.max_position_embeddings = model.max_position_embeddings.max(tokens);
             }
             Some(sequences) => {

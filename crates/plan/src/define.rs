@@ -1,9 +1,10 @@
-//! How a setting is defined: one line each, from which come the type, its names, kinds and words.
+//! How a setting is defined: one line each, from which the type, its names, kinds and descriptions are generated.
 
 macro_rules! fields {
     ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
-        /// A setting.
+        /// A setting. More are added in any release.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum Field {
             $(#[doc = $about] $field,)*
         }
@@ -35,8 +36,8 @@ macro_rules! fields {
             }
         }
 
-        /// What each setting is, a line each in the order of [`Field::ALL`]. Until a program with the feature `tables-later` is
-        /// given it, settings have names alone.
+        /// The description of each setting, one line each in the order of [`Field::ALL`]. A program with the feature
+        /// `tables-later` has only the names until it is given this text.
         static ABOUTS: LaterText = LaterText::new(
             "settings",
             if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },

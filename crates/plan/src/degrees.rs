@@ -6,11 +6,10 @@ use super::limits::MAX_PIPELINE_PARTS;
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
 };
-use shardscope_sorting::sort;
 use shardscope_source::Code;
 use shardscope_units::product;
 
-/// How the work is to be cut. What is `None` follows from the rest as in Megatron.
+/// How the work is to be split. Fields that are `None` are derived from the rest as in Megatron.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Degrees {
     /// All ranks.
@@ -19,9 +18,9 @@ pub struct Degrees {
     pub tensor: u64,
     /// Pipeline parallel size.
     pub pipeline: u64,
-    /// Chunks per rank, 1 without interleaving; a written-out stage layout brings its own.
+    /// Chunks per rank, 1 without interleaving; an explicit stage layout overrides it.
     pub virtual_pipeline: u64,
-    /// Context parallel size.
+    /// Context-parallel size.
     pub context: u64,
     /// Expert parallel size.
     pub expert: u64,
@@ -37,18 +36,18 @@ pub struct Degrees {
     pub hierarchical_context: Vec<u64>,
     /// Replicas of the distributed optimizer.
     pub distributed_optimizer_instances: u64,
-    /// Ranks over which each weight has a second shard for backward; 0 without.
+    /// Ranks over which each weight has a second shard for backward; 0 if off.
     pub second_shards: u64,
     /// Micro-batches a chunk takes in a row; the pipeline size unless given.
     pub microbatch_group_size: Option<u64>,
-    /// In which order a stage works through its micro-batches.
+    /// The order in which a stage works through its micro-batches.
     pub schedule: PipelineSchedule,
     /// How layers are spread over stages.
     pub split: StageSplit,
 }
 
 impl Default for Degrees {
-    /// One rank, nothing cut.
+    /// One rank, nothing sharded.
     fn default() -> Self {
         Self {
             world_size: 1,
@@ -81,18 +80,19 @@ impl Layout {
         if let Some(contradiction) = empty_degree(degrees, expert_tensor) {
             return Err(vec![contradiction]);
         }
-        // So many parts are not even laid out.
+        // A pipeline with too many parts is refused before it is laid out.
         if let Some(contradiction) = too_many_parts(degrees.pipeline, degrees.virtual_pipeline) {
             return Err(vec![contradiction]);
         }
-        // All that can be told at once is: whoever mends one setting should not meet the next only then.
+        // Report everything at once: nobody should fix one setting only to run into the next.
         let mut refused = Vec::new();
         refused.extend(dense_world(degrees));
         refused.extend(expert_world(degrees, expert_tensor));
         let sizes = StageSizes {
             num_layers,
             pipeline: degrees.pipeline,
-            // The kinds that fold the model take two chunks whether or not the settings say so; another number is refused.
+            // The kinds that fold the model take two chunks whether or not the settings say so; any other number is
+            // refused.
             virtual_pipeline: match degrees.virtual_pipeline {
                 0 | 1 if folded(degrees) => 2,
                 given => given.max(1),
@@ -141,7 +141,7 @@ impl Layout {
     }
 }
 
-/// A degree of 0, over which nothing can be cut.
+/// The error for a degree of 0, over which nothing can be sharded.
 fn empty_degree(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
     let degrees = [
         (Field::WorldSize, degrees.world_size),
@@ -156,7 +156,7 @@ fn empty_degree(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
     Some(Contradiction::new(Code::WorldSize, &[field], message).nearest(Some(1)))
 }
 
-/// A pipeline of more parts than [`MAX_PIPELINE_PARTS`].
+/// The error for a pipeline of more parts than [`MAX_PIPELINE_PARTS`].
 pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Contradiction> {
     let parts = product(pipeline, virtual_pipeline);
     if parts <= MAX_PIPELINE_PARTS {
@@ -173,7 +173,8 @@ pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Con
     Some(Contradiction::from_rule(&rule, &numbers).nearest(Some(nearest)))
 }
 
-/// Whether a rank of `DualPipe` holds two stages: its copies run towards each other, over an even number.
+/// Whether a rank of `DualPipe` holds two stages: its two copies run in opposite directions, over an even number of
+/// stages.
 const fn is_mirrored(degrees: &Degrees) -> bool {
     degrees.pipeline.is_multiple_of(2) && degrees.virtual_pipeline <= 1
 }
@@ -190,9 +191,9 @@ fn folded(degrees: &Degrees) -> bool {
     degrees.pipeline > 1 && kinds.contains(&degrees.schedule)
 }
 
-/// World sizes a hint names.
+/// The world sizes that a hint suggests.
 fn smallest_worlds(block: u64, per_node: u64) -> String {
-    // A hint names sizes that can be had: the block itself, its doubles, and whole nodes.
+    // A hint names sizes that are practical: the block itself, its doublings, and whole nodes.
     let first = block.max(1);
     let nearest = nearest_multiple(first, per_node.max(1)).max(first);
     let mut worlds = Vec::with_capacity(4);
@@ -201,14 +202,14 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
             worlds.push(world);
         }
     }
-    sort(&mut worlds);
+    worlds.sort();
     worlds.dedup();
     listed(&worlds, first)
 }
 
 fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, context, .. } = *degrees;
-    // Expert parallelism is no factor here: experts are laid over the data-parallel ranks, not beside them.
+    // Expert parallelism is not a factor here: experts are placed on the data-parallel ranks, not on additional ones.
     let block = product(product(tensor, pipeline), context);
     if world_size.is_multiple_of(block.max(1)) {
         return None;
@@ -245,7 +246,7 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
 fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, expert, .. } = *degrees;
     let block = product(product(expert_tensor, expert), pipeline);
-    // Without expert parallelism the block is a part of the dense one, which has said what there is to say.
+    // Without expert parallelism the block divides the dense one, which has already been checked.
     if world_size.is_multiple_of(block.max(1)) || (expert == 1 && expert_tensor == tensor) {
         return None;
     }

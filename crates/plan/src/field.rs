@@ -1,9 +1,5 @@
-//! The name of every setting, once, with what it may hold. Names are Megatron's argument names in
-//! snake case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
-
-use std::sync::OnceLock;
-
-use shardscope_source::LaterText;
+//! The name of every setting, defined once, with the values it may hold. Names are Megatron's argument names in snake
+//! case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
 use super::define::fields;
 use super::kind::{DTYPES, OPTIMIZERS, ValueKind};
@@ -13,6 +9,8 @@ use super::limits::{
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
+use shardscope_source::LaterText;
+use std::sync::OnceLock;
 
 fields! {
     // The model.
@@ -88,7 +86,7 @@ fields! {
     LinearRank "linear_rank" Count(0, MAX_HIDDEN), "rank of a linear mixer's low-rank projections";
     LinearBiases "linear_biases" Words, "linear layers of a linear mixer that have a bias: in_proj, conv1d, out_proj";
     LinearNorm "linear_norm" Flag, "a norm after a linear mixer's scan";
-    // The vision tower beside the decoder, its projector counted in.
+    // The vision tower attached to the decoder, including its projector.
     VisionTower "vision_tower" Flag, "a vision tower beside the decoder";
     VisionParameters "vision_parameters" Count(0, MAX_VISION), "parameters of the vision tower and its projector";
     VisionLayers "vision_layers" Count(0, MAX_LAYERS), "layers of the vision tower";
@@ -106,7 +104,7 @@ fields! {
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionAdapters "vision_adapters" Flag, "every linear layer of the unfrozen vision parts has adapters; false: these parts train in full beside the decoder's adapters";
     VisionLiger "vision_liger" Word(&["layers", "class"]), "which norms of the vision tower are Liger's: those of layers, or all of their class";
-    VisionWhole "vision_whole" Flag, "the vision tower is transformers' own modules, whole on every tensor rank of the first stage (Megatron core)";
+    VisionModules "vision_modules" Word(&["transformers", "core", "provider"]), "what a vision tower beside a decoder of Megatron core is made of: transformers' modules, whole on every tensor rank of the first stage, or Megatron core's layers, cut over tensor ranks; provider: these, frozen where Megatron-Bridge's provider says so";
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(&["unsplit", "lists"]), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
@@ -135,7 +133,7 @@ fields! {
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in total";
-    // What the user knows better than the catalog, and asks of the run.
+    // What the user knows better than the catalog, and what they ask about the run.
     GpuMemoryGib "gpu_memory_gib" Real(1e-3, 1e6), "GiB of memory of an accelerator, for one the catalog has otherwise";
     GpuMemoryTbps "gpu_memory_tbps" Real(1e-3, 1e6), "TB/s of memory bandwidth of an accelerator";
     GpuPeakTflops "gpu_peak_tflops" Real(1e-3, 1e6), "dense bf16 peak of an accelerator, TFLOP/s";
@@ -213,6 +211,10 @@ fields! {
     Optimizer "optimizer" Word(OPTIMIZERS), "optimizer";
     SgdMomentum "sgd_momentum" Real(0.0, 1.0), "momentum of SGD";
     WholeEmbeddingStates "whole_embedding_states" Flag, "an 8-bit optimizer of bitsandbytes holds the word embedding's states in fp32 (transformers' Trainer)";
+    OptimRank "optim_rank" Count(1, 65_536), "rank to which gradients are projected (GaLore, APOLLO)";
+    OptimTargets "optim_targets" Words, "linear layers whose gradients are projected (GaLore, APOLLO)";
+    OptimProjection "optim_projection" Word(&["std", "reverse_std", "left", "right", "full"]), "which side of gradients is projected (proj_type)";
+    OptimVectorsFirst "optim_vectors_first" Flag, "of parameters that are not projected the optimizer steps vectors first (LLaMA-Factory)";
     UseDistributedOptimizer "use_distributed_optimizer" Flag, "optimizer states sharded over data-parallel ranks";
     ZeroStage "zero_stage" Count(0, 3), "what data-parallel ranks shard: 0 nothing, 1 optimizer states, 2 also gradients, 3 also weights";
     UseMegatronFsdp "use_megatron_fsdp" Flag, "Megatron's FSDP";
@@ -239,12 +241,13 @@ fields! {
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
     DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
-    OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
+    OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 returns a layer's output (transformers), where it is not the compute dtype";
     // What trains and what is frozen.
     TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantized weights, the last layers";
     LoraRank "lora_rank" Count(1, 65_536), "rank of the LoRA adapters";
     LoraAlpha "lora_alpha" Real(0.0, 1e9), "LoRA alpha (scale of the adapters)";
     LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout before the LoRA adapters";
+    LoraDropoutAfter "lora_dropout_after" Flag, "the dropout is of the adapters' results and not of their inputs (NeMo Automodel)";
     LoraTargetModules "lora_target_modules" Words, "linear layers with an adapter, by the names of the model's modules, or all-linear";
     LoraByNames "lora_by_names" Flag, "all-linear is a list of the names that linear layers have (LLaMA-Factory, axolotl, ms-swift, XTuner), and not PEFT's own word";
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
@@ -273,7 +276,7 @@ fields! {
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "maximum sequences that the rollout engine decodes at once";
     RolloutDtype "rollout_dtype" Word(DTYPES), "dtype of the rollout engine's weights";
-    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it";
+    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it, or the loss cuts padded samples to it";
     RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers: temperature, top_k, top_p, min_p";
     RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts per prompt";
     RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts per round of rollouts";
@@ -298,7 +301,7 @@ fields! {
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "dtype of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
-    EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, whose logits may be the peak (transformers)";
+    EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, or of a policy's log-probabilities before one (verl, EasyR1), whose logits may be the peak";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer recomputed from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples packed into full sequences";
@@ -307,7 +310,7 @@ fields! {
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
     LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks", "tiled", "fused_tiles", "token_kernel"]), "loss kernel";
-    PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled";
+    PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled where samples are joined";
     LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens per sequence whose log-probabilities are computed at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     LogitsZLoss "logits_z_loss" Flag, "the square of each token's log-sum-exp is added to the loss (z-loss)";
@@ -322,6 +325,7 @@ fields! {
     DistributeSavedActivations "distribute_saved_activations" Flag, "saved layer inputs sharded over tensor ranks";
     CompiledCheckpoints "compiled_checkpoints" Flag, "fully recomputed layers are compiled with their checkpoint, so that they are recomputed part by part (transformers)";
     ReentrantCheckpoints "reentrant_checkpoints" Flag, "layers recomputed by the reentrant kind of torch.utils.checkpoint, without hooks of saved tensors (use_reentrant)";
+    OffloadEveryInput "offload_every_input" Flag, "inputs of recomputed layers on the host, the last one's too, each copied back when its layer is recomputed (LLaMA-Factory's use_unsloth_gc)";
     StatesForStep "states_for_step" Flag, "optimizer states wait on the host and come to the device for each step (transformers)";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
@@ -356,22 +360,23 @@ fields! {
     NvteAllowNondeterministicAlgo "nvte_allow_nondeterministic_algo" Flag, "whether Transformer Engine may take kernels whose result varies, from the variable of that name";
     PytorchCudaAllocConf "pytorch_cuda_alloc_conf" Text, "PyTorch's allocator, from the variable of that name";
     CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
+    CudaGraphModules "cuda_graph_modules" Words, "modules that graphs of a layer capture, the whole layer where none are named";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
     // Communication.
-    OverlapGradReduce "overlap_grad_reduce" Flag, "gradient reduction behind the backward pass";
-    OverlapParamGather "overlap_param_gather" Flag, "weight gathering behind the forward pass";
-    TpCommOverlap "tp_comm_overlap" Flag, "tensor-parallel communication behind matmuls";
-    OverlapP2pComm "overlap_p2p_comm" Flag, "pipeline sends behind compute";
-    AsyncTensorModelParallelAllreduce "async_tensor_model_parallel_allreduce" Flag, "tensor-parallel backward communication behind weight gradients";
-    OverlapMoeExpertParallelComm "overlap_moe_expert_parallel_comm" Flag, "expert communication behind another micro-batch";
-    MoeSharedExpertOverlap "moe_shared_expert_overlap" Flag, "shared experts behind the dispatch";
-    // Mixture of experts, beside its shape.
+    OverlapGradReduce "overlap_grad_reduce" Flag, "gradient reduction overlapped with the backward pass";
+    OverlapParamGather "overlap_param_gather" Flag, "weight all-gathers overlapped with the forward pass";
+    TpCommOverlap "tp_comm_overlap" Flag, "tensor-parallel communication overlapped with GEMMs";
+    OverlapP2pComm "overlap_p2p_comm" Flag, "pipeline sends overlapped with compute";
+    AsyncTensorModelParallelAllreduce "async_tensor_model_parallel_allreduce" Flag, "tensor-parallel backward communication overlapped with weight gradients";
+    OverlapMoeExpertParallelComm "overlap_moe_expert_parallel_comm" Flag, "expert communication overlapped with another micro-batch";
+    MoeSharedExpertOverlap "moe_shared_expert_overlap" Flag, "shared experts overlapped with the dispatch";
+    // Mixture of experts, apart from its shape.
     MoeTokenDispatcherType "moe_token_dispatcher_type" Word(&["allgather", "alltoall", "alltoall_seq", "flex"]), "how tokens reach their experts";
     MoeFlexDispatcherBackend "moe_flex_dispatcher_backend" Word(&["deepep", "hybridep", "ncclep"]), "backend of the flex dispatcher";
     MoeEnableDeepep "moe_enable_deepep" Flag, "DeepEP";
     MoeGroupedGemm "moe_grouped_gemm" Flag, "experts of a rank in one grouped matmul";
     MoeExpertCapacityFactor "moe_expert_capacity_factor" Real(0.0, 1e6), "tokens an expert takes, over the balanced number";
-    MoeHottestRank "moe_hottest_rank" Real(1.0, 1024.0), "tokens that the experts of the busiest rank receive in every layer, over the even share; what memory is told for. Step times take the even share";
+    MoeHottestRank "moe_hottest_rank" Real(1.0, 1024.0), "tokens that the experts of the busiest rank receive in every layer, over the even share; what memory is estimated for. Step times take the even share";
     MoePadExpertInputToCapacity "moe_pad_expert_input_to_capacity" Flag, "experts' inputs padded to the capacity";
     MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
     MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "dtype of the routing probabilities";
@@ -389,7 +394,7 @@ impl Field {
     }
 }
 
-/// The tables of this crate: what each setting is in words.
+/// The tables of this crate: the description of each setting.
 pub fn tables() -> impl Iterator<Item = &'static LaterText> {
     [&ABOUTS].into_iter()
 }

@@ -1,20 +1,21 @@
-//! What would work: divisors, multiples and how a hint lists them.
+//! What would work: divisors and multiples, and how a hint lists them.
 
 /// How many values a hint lists at most.
 const LISTED: usize = 12;
 
-/// A number of things in words: `1 GPU`, `2 GPUs`.
+/// A count with its noun: `1 GPU`, `2 GPUs`.
 #[must_use]
 pub fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
-/// The divisors of `number`, ascending; none of 0.
+/// The divisors of `number`, ascending; empty for 0.
 pub fn divisors(number: u64) -> Vec<u64> {
     let mut small = Vec::new();
     let mut large = Vec::new();
     let mut candidate = 1;
-    // Up to the square root, and no further than 65,536: larger divisors of larger numbers only lack in a hint.
+    // Up to the square root, and no further than 65,536: beyond that, only a hint lacks the larger divisors of a
+    // larger number.
     while candidate <= number / candidate.max(1) && candidate <= 1 << 16 {
         if number.is_multiple_of(candidate) {
             small.push(candidate);
@@ -28,7 +29,7 @@ pub fn divisors(number: u64) -> Vec<u64> {
     small
 }
 
-/// The one of `values` nearest to `wanted`; the smaller of two equally near.
+/// The element of `values` nearest to `wanted`; the smaller of two equally near.
 pub fn nearest_of(values: &[u64], wanted: u64) -> Option<u64> {
     let mut nearest: Option<u64> = None;
     for &value in values {
@@ -51,9 +52,9 @@ pub fn nearest_multiple(wanted: u64, block: u64) -> u64 {
     }
 }
 
-/// The values as a sentence lists them: all when few, else the ones around `wanted`.
+/// The values as a sentence lists them: all of them if there are few, otherwise those around `wanted`.
 pub fn listed(values: &[u64], wanted: u64) -> String {
-    // What is listed is sorted, so that a window around what was asked shows the nearest on both sides.
+    // The list is sorted, so a window around the requested value shows the nearest on both sides.
     let at = values.partition_point(|value| *value < wanted);
     let first = at.saturating_sub(LISTED / 2).min(values.len().saturating_sub(LISTED));
     let mut text = String::from(if first > 0 { "…, " } else { "" });

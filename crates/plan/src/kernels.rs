@@ -1,6 +1,6 @@
-//! Which kernels run, where that decides what is kept.
+//! Which kernels run, where that determines what is saved for backward.
 
-/// Which attention kernel runs, which decides what it keeps.
+/// Which attention kernel runs; this determines what it saves for backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionKernel {
     /// Materialised scores.
@@ -14,10 +14,11 @@ pub enum AttentionKernel {
     Sdpa,
 }
 
-/// Which release of FlashAttention is asked for: each is written for one generation, and keeps what the second keeps.
+/// Which release of FlashAttention is requested: each is written for one GPU generation, and saves the same tensors
+/// as FlashAttention-2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlashRelease {
-    /// None in particular: what the software comes with.
+    /// No particular one: whatever the software ships with.
     #[default]
     Usual,
     /// FlashAttention-3 (2024), for Hopper.
@@ -26,7 +27,7 @@ pub enum FlashRelease {
     Fourth,
 }
 
-/// Fusions that change what is kept or how long it takes.
+/// Fusions that change what is saved for backward or how long a step takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fusions {
     /// Bias and activation in one kernel (`--no-bias-swiglu-fusion` and `--no-bias-gelu-fusion` turn it off).
@@ -39,11 +40,11 @@ pub struct Fusions {
     pub gradient_accumulation: bool,
     /// Bias, dropout and residual addition in one kernel.
     pub bias_dropout_add: bool,
-    /// Rotary embedding in one kernel: keeps no cos and sin per layer.
+    /// Rotary embedding in one kernel: saves no cos and sin per layer.
     pub rope: bool,
-    /// Norm that keeps its output instead of its input (Apex's; `TransformerConfig.memory_efficient_layer_norm`).
+    /// Norm that saves its output instead of its input (Apex's; `TransformerConfig.memory_efficient_layer_norm`).
     pub memory_efficient_norm: bool,
-    /// Layers compiled as a whole (`torch.compile`): a product's output that no backward reads is not kept.
+    /// Layers compiled as a whole (`torch.compile`): a matrix product's output that no backward reads is not saved.
     pub compiled_layers: bool,
 }
 
@@ -60,51 +61,100 @@ pub enum LossKind {
     NativeFused,
     /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.
     TransformerEngine,
-    /// Torch's loss compiled together with the cast in front of it: the logits are there in 16 bits alone.
+    /// Torch's loss compiled together with the cast in front of it: the logits exist only in 16 bits.
     Compiled,
-    /// Output projection and loss in one, a chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are kept,
-    /// the gradients of input and weight are made in the forward pass.
+    /// Output projection and loss fused, one chunk of rows at a time (Liger, Cut Cross-Entropy): no logits are saved,
+    /// and the gradients of input and weight are computed in the forward pass.
     FusedLinear,
-    /// The logits in chunks, each cast to fp32 when its loss is taken: all chunks are there until the loss is.
+    /// The logits in chunks, each cast to fp32 when its loss is computed: all chunks stay alive until the loss is
+    /// done.
     ChunkedLogits,
-    /// Output projection and loss a chunk of tokens at a time, those left out that have no label: each chunk's logits are
-    /// gone before the next, and its log-softmax is kept.
+    /// Output projection and loss one chunk of tokens at a time, skipping tokens without a label: each chunk's logits
+    /// are freed before the next, and its log-softmax is saved.
     ChunkedLinear,
-    /// flash-attn's kernel over the logits as they are, in their own type: it keeps them, and makes their gradient apart from
-    /// them (`flash_attn/ops/triton/cross_entropy.py`, `inplace_backward=False`).
+    /// flash-attn's kernel on the logits in their own dtype: it saves them and allocates their gradient separately
+    /// (`flash_attn/ops/triton/cross_entropy.py`, `inplace_backward=False`).
     FusedLogits,
-    /// All logits in fp32, their loss a chunk of rows at a time: of all tokens but the last of each sequence.
+    /// All logits in fp32, with the loss one chunk of rows at a time, over all tokens but the last of each sequence.
     ChunkedRows,
-    /// Log-probabilities of given tokens over a vocabulary that ranks share, from logits in fp32: their log-softmax and then its
-    /// softmax stand beside them, and the gradient beside the softmax (`nemo_rl/distributed/model_utils.py:DistributedLogprob`).
+    /// Log-probabilities of given tokens over a vocabulary sharded across ranks, from fp32 logits: their log-softmax
+    /// and then its softmax are held in addition to them, and the gradient in addition to the softmax
+    /// (`nemo_rl/distributed/model_utils.py:DistributedLogprob`).
     Distributed,
-    /// The same from logits in 16 bits, which stay beside their copy in fp32 (NeMo-RL's `defer_fp32_logits`).
+    /// The same from 16-bit logits, which are held along with their fp32 copy (NeMo-RL's `defer_fp32_logits`).
     DistributedCopy,
-    /// The same as [`Self::Distributed`] for so many tokens of each sequence at a time: the logits are kept in 16 bits, and a chunk's softmax worked out
-    /// again in backward (NeMo-RL's `ChunkedDistributedLogprob`, behind `logprob_chunk_size`).
+    /// The same as [`Self::Distributed`], but this many tokens of each sequence at a time: the logits are saved in 16
+    /// bits, and a chunk's softmax is recomputed in backward (NeMo-RL's `ChunkedDistributedLogprob`, behind
+    /// `logprob_chunk_size`).
     DistributedChunks(u64),
-    /// The same over logits that were cast to fp32 before, with a gradient in fp32 (SkyRL's).
+    /// The same over logits that were already cast to fp32, with a gradient in fp32 (SkyRL's).
     DistributedWideChunks(u64),
-    /// Output projection and log-probabilities of so many tokens and a part of the vocabulary at a time, in forward and again in
-    /// backward: no logits are kept (prime-rl's `FusedOutputLinear`).
+    /// Output projection and log-probabilities of this many tokens and a slice of the vocabulary at a time, in
+    /// forward and again in backward: no logits are saved (prime-rl's `FusedOutputLinear`).
     Tiled(u64),
-    /// Output projection and log-probabilities of tiles of tokens and words, the logits of each overwritten by their gradient, and the
-    /// gradients of input and weight summed in fp32 (TRL's `ChunkedLogProbFunction`, since 1.15).
+    /// Output projection and log-probabilities in tiles over tokens and vocabulary, with each tile's logits
+    /// overwritten by their gradient and the gradients of input and weight accumulated in fp32 (TRL's
+    /// `ChunkedLogProbFunction`, since 1.15).
     FusedTiles,
-    /// Log-probability and entropy of each given token by one kernel, which keeps the logits as they are and makes their gradient apart
-    /// from them (TRL's `_LogProbEntropyFunction`, since 1.14, in the trainers whose output layer is not fused: ORPO and CPO).
+    /// Log-probability and entropy of each given token by one kernel, which saves the logits unchanged and allocates
+    /// their gradient separately (TRL's `_LogProbEntropyFunction`, since 1.14, in the trainers whose output layer is
+    /// not fused: ORPO and CPO).
     TokenKernel,
 }
 
-/// What of a step is captured in CUDA graphs, whose memory stays reserved.
+/// Which part of a step is captured in CUDA graphs, whose memory stays reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CudaGraphs {
     /// Nothing.
     #[default]
     None,
-    /// Each layer, experts and their dispatch left out: the number of tokens of each is not known when a graph is captured
-    /// (`transformer_engine`, `local`).
-    Layers,
+    /// Each layer, or these modules of it (`transformer_engine`, `local`).
+    Layers(GraphModules),
     /// Forward and backward of all micro-batches (`full_iteration`).
     Iteration,
+}
+
+/// Modules of a layer that its graphs capture (`--cuda-graph-modules`, before 2026 `--cuda-graph-scope`;
+/// `megatron/core/transformer/transformer_config.py:cuda_graph_modules`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphModules {
+    /// Attention and the norm before it.
+    pub attention: bool,
+    /// A state-space mixer and the norm before it.
+    pub mixer: bool,
+    /// A dense MLP and the norm before it.
+    pub mlp: bool,
+    /// Experts with all that is around them, where their inputs are padded to a capacity: else the number of tokens of each is not
+    /// known when a graph is captured.
+    pub experts: bool,
+    /// The norm before experts, the router, and shared experts that do not run beside the exchange.
+    pub router: bool,
+}
+
+impl GraphModules {
+    /// The whole layer.
+    pub const LAYER: Self = Self { attention: true, mixer: true, mlp: true, experts: true, router: false };
+    /// Their names.
+    pub const NAMES: [&'static str; 6] = ["attn", "mamba", "mlp", "moe", "moe_router", "moe_preprocess"];
+
+    /// Those of `names`, the whole layer where there are none; a name that is none of [`Self::NAMES`] is passed over.
+    #[must_use]
+    pub fn from_names(names: &[&str]) -> Self {
+        if names.is_empty() || names.contains(&"full") {
+            return Self::LAYER;
+        }
+        let mut modules = Self::default();
+        for name in names {
+            match *name {
+                "attn" => modules.attention = true,
+                "mamba" => modules.mixer = true,
+                "mlp" => modules.mlp = true,
+                "moe" => modules.experts = true,
+                // What comes before the dispatch is captured with the router alone.
+                "moe_router" => modules.router = true,
+                _ => {}
+            }
+        }
+        modules
+    }
 }

@@ -1,4 +1,4 @@
-//! What a setting may hold, and the words that several take.
+//! The kinds of value that settings hold, and word lists that several of them share.
 
 /// What a setting may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,7 @@ pub(super) const OPTIMIZERS: &[&str] = &[
     "lion",
     "soap",
     "adam_mini",
+    "adamw_kahan",
     "adaptive_muon",
     "adamw_32bit",
     "adamw_8bit",
@@ -48,7 +49,9 @@ pub(super) const OPTIMIZERS: &[&str] = &[
     "rmsprop_8bit",
     "rmsprop_32bit",
     "galore",
+    "galore_8bit",
     "apollo",
+    "apollo_svd",
     "ademamix",
     "ademamix_8bit",
     "paged_ademamix",

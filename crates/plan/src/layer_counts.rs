@@ -1,4 +1,4 @@
-//! How many layers each virtual stage has, as Megatron deals them
+//! How many layers each virtual stage has, as Megatron assigns them
 //! (`megatron/core/transformer/transformer_block.py:get_num_layers_to_build`).
 
 use super::contradiction::Rule;
@@ -13,7 +13,7 @@ pub struct StageSizes {
     pub num_layers: u64,
     /// Pipeline parallel size.
     pub pipeline: u64,
-    /// Chunks per rank; a written-out layout brings its own.
+    /// Chunks per rank; an explicit layout overrides it.
     pub virtual_pipeline: u64,
     /// Multi-token-prediction depths.
     pub mtp_num_layers: u64,
@@ -22,7 +22,8 @@ pub struct StageSizes {
 /// Layers of each virtual stage when spread evenly; `ends` are counted as layers of the two ends.
 pub(super) fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
-    // Counted as layers the ends make the division come out even; taken off again, first and last chunk hold fewer.
+    // The ends are counted as layers so that the division comes out even, then subtracted again, so the first and
+    // last chunk hold fewer.
     let total = num_layers + ends[0] + ends[1];
     if !total.is_multiple_of(pipeline) {
         return Err(uneven(sizes, total));
@@ -98,7 +99,7 @@ fn too_few_layers(sizes: StageSizes) -> Contradiction {
     Contradiction::from_rule(rule, &[sizes.num_layers, sizes.pipeline])
 }
 
-/// Settings at fault where only the first stage has a size of its own, only the last, or both.
+/// Settings at fault where only the first stage has its own size, only the last, or both.
 const FIRST: &[Field] =
     &[Field::DecoderFirstPipelineNumLayers, Field::NumLayers, Field::PipelineModelParallelSize];
 
@@ -112,7 +113,7 @@ const BOTH: &[Field] = &[
     Field::PipelineModelParallelSize,
 ];
 
-/// Layers of each virtual stage when the first or the last stage has a size of its own.
+/// Layers of each virtual stage when the first or the last stage has its own size.
 pub(super) fn with_ends(
     sizes: StageSizes,
     first: Option<u64>,
@@ -120,7 +121,7 @@ pub(super) fn with_ends(
 ) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
     let given = first.unwrap_or(0) + last.unwrap_or(0);
-    // A stage with a size of its own takes no part in the even split of the rest.
+    // A stage with its own size takes no part in the even split of the rest.
     let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
     let rule = |sentence, hint| Rule {
         code: Code::LayersOverEnds,
@@ -166,7 +167,7 @@ pub(super) fn with_ends(
     Ok(counts)
 }
 
-/// A bounded number of stages as an index.
+/// A (bounded) stage count as an index.
 pub(super) fn index(count: u64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Which layers a model has: what mixes tokens in each of them, and what stands behind.
+//! Which layers a model has: what mixes tokens in each of them, and what follows it.
 
 /// What mixes tokens in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub enum Mixer {
     Attention,
     /// Attention to a window or a chunk of it.
     Windowed,
-    /// Linear attention or a state-space layer, of the model's kind.
+    /// Linear attention or a state-space layer, whichever kind the model uses.
     Linear,
     /// Attention and the linear mixer side by side, added together (Falcon-H1).
     Both,
@@ -19,7 +19,7 @@ impl Mixer {
     /// Every mixer.
     pub const ALL: [Self; 5] = [Self::Attention, Self::Windowed, Self::Linear, Self::Both, Self::None];
 
-    /// The sign of it in a pattern of layers; Megatron's signs where it has them
+    /// Its symbol in a layer pattern; Megatron's symbol where it has one
     /// (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`).
     #[must_use]
     pub const fn sign(self) -> char {
@@ -32,7 +32,7 @@ impl Mixer {
         }
     }
 
-    /// The mixer of a sign; none where the sign is no mixer's.
+    /// The mixer of a symbol; `None` if the symbol is not a mixer's.
     #[must_use]
     pub fn of_sign(sign: char) -> Option<Self> {
         Self::ALL.into_iter().find(|mixer| mixer.sign() == sign)
@@ -44,6 +44,12 @@ impl Mixer {
         matches!(self, Self::Attention | Self::Windowed | Self::Both)
     }
 
+    /// Whether its attention heads see only a window or a chunk of the sequence.
+    #[must_use]
+    pub const fn is_windowed(self) -> bool {
+        matches!(self, Self::Windowed)
+    }
+
     /// Whether it has the linear mixer.
     #[must_use]
     pub const fn is_linear(self) -> bool {
@@ -51,7 +57,7 @@ impl Mixer {
     }
 }
 
-/// What stands behind the mixer.
+/// What follows the mixer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FeedForward {
     /// A dense MLP.
@@ -65,6 +71,18 @@ pub enum FeedForward {
 impl FeedForward {
     /// Every kind, in the order of [`LayerKind::index`].
     pub const ALL: [Self; 3] = [Self::Dense, Self::Moe, Self::None];
+
+    /// Whether it is one dense MLP.
+    #[must_use]
+    pub const fn is_dense(self) -> bool {
+        matches!(self, Self::Dense)
+    }
+
+    /// Whether tokens are routed to experts.
+    #[must_use]
+    pub const fn is_routed(self) -> bool {
+        matches!(self, Self::Moe)
+    }
 }
 
 /// What a transformer layer is made of.
@@ -72,7 +90,7 @@ impl FeedForward {
 pub struct LayerKind {
     /// What mixes tokens.
     pub mixer: Mixer,
-    /// What stands behind it.
+    /// What follows it.
     pub feed_forward: FeedForward,
 }
 
@@ -98,7 +116,7 @@ impl LayerKind {
     /// Its place in [`LayerKind::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
-        // In the order of the enums, which `ALL` is filled by.
+        // In the order of the enums, by which `ALL` is filled.
         self.mixer as usize * FeedForward::ALL.len() + self.feed_forward as usize
     }
 }
@@ -106,26 +124,27 @@ impl LayerKind {
 /// How far a windowed layer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Tokens of the window, a query's own included; of a chunk.
+    /// Tokens of the window, including the query's own, or of a chunk.
     pub tokens: u64,
-    /// Whether the sequence is cut into chunks that do not see each other (Llama 4), else the window slides.
+    /// Whether the sequence is cut into chunks that do not attend to each other (Llama 4); otherwise the window
+    /// slides.
     pub chunked: bool,
 }
 
 /// What mixes tokens, layer by layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mixers {
-    /// The mixers of the first layers, repeated to the last; none: attention in every layer.
+    /// The mixers of the first layers, repeated to the last; empty means attention in every layer.
     pub pattern: Vec<Mixer>,
     /// How far windowed layers see.
     pub window: Option<Window>,
     /// The linear mixer of the model.
     pub linear: Option<LinearMixer>,
-    /// Whether a layer is one block: one with a mixer has no MLP, and one without a mixer has nothing else
-    /// (Nemotron-H; Megatron's `--hybrid-override-pattern`).
+    /// Whether each layer is a single block: a layer with a mixer has no MLP, and one without a mixer has nothing
+    /// else (Nemotron-H; Megatron's `--hybrid-override-pattern`).
     pub single_block: bool,
-    /// Whether the attention's output is multiplied by a gate that its query projection makes beside the queries
-    /// (`--attention-output-gate`; Qwen3-Next).
+    /// Whether the attention's output is multiplied by a gate that its query projection produces along with the
+    /// queries (`--attention-output-gate`; Qwen3-Next).
     pub output_gate: bool,
 }
 
@@ -134,25 +153,25 @@ impl Mixers {
     #[must_use]
     pub fn at(&self, index: u64) -> Mixer {
         let length = self.pattern.len() as u64;
-        // The remainder by an empty pattern's length is none, which leads to attention.
+        // The remainder by an empty pattern's length is `None`, which means attention.
         let place = index.checked_rem(length).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.pattern.get(place)).copied().unwrap_or(Mixer::Attention)
     }
 
-    /// Reads a pattern of signs; none where one of them is no mixer's.
+    /// Parses a pattern of symbols; `None` if one of them is not a mixer's.
     #[must_use]
     pub fn read(signs: &str) -> Option<Vec<Mixer>> {
         signs.chars().map(Mixer::of_sign).collect()
     }
 
-    /// The shortest pattern that repeats to `mixers`, as signs; empty where all are attention.
+    /// The shortest pattern that repeats to `mixers`, as symbols; empty where all are attention.
     #[must_use]
     pub fn write(mixers: &[Mixer]) -> String {
-        // The default, which needs no setting.
+        // This is the default and needs no setting.
         if mixers.iter().all(|mixer| *mixer == Mixer::Attention) {
             return String::new();
         }
-        // Equal to itself moved on by the period; the last repetition may be cut short.
+        // The sequence equals itself shifted by the period; the last repetition may be cut short.
         let repeats = |period: &usize| mixers.iter().zip(mixers.iter().skip(*period)).all(|(a, b)| a == b);
         let period = (1..mixers.len()).find(repeats).unwrap_or(mixers.len());
         mixers.iter().take(period).map(|mixer| mixer.sign()).collect()
@@ -166,12 +185,13 @@ pub enum LinearKind {
     GatedDeltaNet,
     /// Kimi delta attention (Kimi-Linear): a gate for every channel of a key.
     KimiDelta,
-    /// Mamba-2 (Nemotron-H, Granite 4, Bamba, Falcon-H1): Dao and Gu 2024. Keys are its C, queries its B, key heads its
-    /// groups, the key width its state.
+    /// Mamba-2 (Nemotron-H, Granite 4, Bamba, Falcon-H1): Dao and Gu 2024. Its C and B play the roles of keys and
+    /// queries, its groups of key heads, and its state size of the key width.
     Mamba2,
-    /// Mamba (Jamba): Gu and Dao 2023. One value head of all channels; the key width is its state.
+    /// Mamba (Jamba): Gu and Dao 2023. One value head with all channels; the key width is its state.
     Mamba,
-    /// A short convolution between two gates (LFM2). One head of all channels; the gates are its queries and keys.
+    /// A short convolution between two gates (LFM2). One head with all channels; the gates play the roles of queries
+    /// and keys.
     ShortConvolution,
 }
 
@@ -191,6 +211,19 @@ impl LinearKind {
         names
     };
 
+    /// Whether its convolution runs over queries and keys too, not only over values.
+    #[must_use]
+    pub const fn convolves_keys(self) -> bool {
+        !matches!(self, Self::Mamba | Self::ShortConvolution)
+    }
+
+    /// Whether it carries a state from token to token, of value width by key width, in addition to the inputs of its
+    /// convolution.
+    #[must_use]
+    pub const fn has_state(self) -> bool {
+        !matches!(self, Self::ShortConvolution)
+    }
+
     /// The word of the setting.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -204,7 +237,7 @@ impl LinearKind {
     }
 }
 
-/// A mixer whose work grows with the sequence's length alone, with the sizes of the whole, unsharded layer.
+/// A mixer whose work grows linearly with the sequence length. Sizes are of the full, unsharded layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearMixer {
     /// Which kind of linear mixer.
@@ -217,13 +250,13 @@ pub struct LinearMixer {
     pub key_width: u64,
     /// Width of a value head (`--linear-value-head-dim`).
     pub value_width: u64,
-    /// Tokens of the convolution (`--linear-conv-kernel-dim`); 0 without.
+    /// Tokens of the convolution (`--linear-conv-kernel-dim`); 0 if there is none.
     pub convolution: u64,
-    /// Rank of the step's or the gate's low-rank projection; 0 without.
+    /// Rank of the step's or the gate's low-rank projection; 0 if there is none.
     pub rank: u64,
     /// Biases of the input projection, of the convolution, and of the output projection.
     pub biases: [bool; 3],
-    /// Whether a norm stands behind the mixer, in front of the output projection.
+    /// Whether a norm follows the mixer, before the output projection.
     pub norm: bool,
 }
 

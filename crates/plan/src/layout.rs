@@ -1,9 +1,9 @@
-//! How the work is cut over the ranks.
+//! How the work is split over the ranks.
 
 use super::split::{Chunk, StageMap, StageSplit};
 
-/// Degrees of parallelism and the order of ranks. `data` and `expert_data` follow from the others, as [`Layout::new`]
-/// works them out.
+/// Degrees of parallelism and the order of ranks. `data` and `expert_data` follow from the others; [`Layout::new`]
+/// computes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// All ranks.
@@ -34,13 +34,14 @@ pub struct Layout {
     pub hierarchical_context: Vec<u64>,
     /// `--num-distributed-optimizer-instances`.
     pub distributed_optimizer_instances: u64,
-    /// Ranks in a row over which each weight has a second shard for backward (ZeRO++ `zero_hpz_partition_size`); 0 without.
+    /// Consecutive ranks over which each weight has a second shard for backward (ZeRO++ `zero_hpz_partition_size`); 0
+    /// without.
     pub second_shards: u64,
     /// `--microbatch-group-size-per-virtual-pipeline-stage`; `pipeline` unless given.
     pub microbatch_group_size: u64,
     /// In which order a stage works through its micro-batches.
     pub schedule: PipelineSchedule,
-    /// How the stages were asked for.
+    /// How the stages were specified.
     pub split: StageSplit,
     /// Which layers and ends are on which stage.
     pub stages: StageMap,
@@ -56,22 +57,23 @@ impl Layout {
     /// Ranks over which the distributed optimizer shards dense states: d · c / instances.
     #[must_use]
     pub fn dense_shards(&self) -> u64 {
-        // Context ranks hold the same weights as data ranks do, so that states are shared over both.
+        // Context-parallel ranks hold the same weights as data-parallel ranks, so states are sharded over both.
         (self.data * self.context / self.distributed_optimizer_instances.max(1)).max(1)
     }
 
-    /// Groups of ranks that have second shards of all weights: none, or one that is all ranks, or more.
+    /// Number of rank groups that hold second shards of all weights: zero, one (all ranks) or more.
     #[must_use]
     pub fn second_groups(&self) -> u64 {
         let ranks = self.data * self.context;
-        // 0 stands for none.
+        // 0 means off.
         ranks.checked_div(self.second_shards).map_or(0, |groups| groups.max(1))
     }
 
     /// Ranks over which the distributed optimizer shards expert states: edp / instances.
     #[must_use]
     pub fn expert_shards(&self) -> u64 {
-        // Without a factor for context: context ranks are counted in expert DP already (edp = world / (et e p)).
+        // No factor for context parallelism: context-parallel ranks are already counted in expert DP (edp = world /
+        // (et e p)).
         (self.expert_data / self.distributed_optimizer_instances.max(1)).max(1)
     }
 }
@@ -92,9 +94,9 @@ pub enum PipelineSchedule {
     OneForwardOneBackward,
     /// All forwards, then all backwards (Huang et al. 2019).
     GPipe,
-    /// ZB-H1, also called ZB-1p: weight gradients fill the end bubble (Qi et al. 2023, section 2).
+    /// ZB-H1, also called ZB-1p: weight gradients fill the cool-down bubble (Qi et al. 2023, section 2).
     ZeroBubbleH1,
-    /// ZB-H2, also called ZB-2p: more forwards ahead, no bubble left (Qi et al. 2023, section 2).
+    /// ZB-H2, also called ZB-2p: more forwards in the warm-up, no bubble left (Qi et al. 2023, section 2).
     ZeroBubbleH2,
     /// ZB-V: two chunks per rank, down and up again (Qi et al. 2024, V-ZB).
     ZeroBubbleV,
@@ -102,33 +104,33 @@ pub enum PipelineSchedule {
     VHalf,
     /// V-Min: a third of the activations of 1F1B (Qi et al. 2024).
     VMin,
-    /// 1F1B-V: V-shaped chunks, backward not split (Qi et al. 2024, appendix).
+    /// 1F1B-V: V-shaped chunks, with the backward pass not split (Qi et al. 2024, appendix).
     OneForwardOneBackwardV,
     /// DualPipe: two directions at once, two copies of the weights (DeepSeek-V3, section 3.2.1).
     DualPipe,
-    /// DualPipeV: DualPipe cut in half, V-shaped (DeepSeek, DualPipe repository).
+    /// DualPipeV: DualPipe halved into a V shape (DeepSeek, DualPipe repository).
     DualPipeV,
 }
 
 impl Layout {
-    /// Copies of the model in one pipeline: `DualPipe` runs two towards each other.
+    /// Copies of the model in one pipeline: `DualPipe` runs two in opposite directions.
     #[must_use]
     pub fn copies(&self) -> u64 {
-        // Another number of chunks is refused by a rule; until then all chunks are one copy's.
+        // A rule refuses any other number of chunks; until it does, all chunks belong to one copy.
         let mirrored = self.schedule == PipelineSchedule::DualPipe && self.virtual_pipeline == 2;
         if mirrored { 2 } else { 1 }
     }
 
     /// The chunks of one copy of the model, stage by stage.
     pub fn model_chunks(&self) -> impl Iterator<Item = &Chunk> {
-        // A rank's second chunk is of the other copy then.
+        // In that case a rank's second chunk belongs to the other copy.
         let own = if self.copies() > 1 { 1 } else { usize::MAX };
         self.stages.stages.iter().flat_map(move |stage| stage.chunks.iter().take(own))
     }
 }
 
 impl PipelineSchedule {
-    /// Every kind with its name among the settings (`pipeline_schedule`).
+    /// Every kind with its name in the settings (`pipeline_schedule`).
     const NAMES: [(Self, &'static str); 10] = [
         (Self::OneForwardOneBackward, "1f1b"),
         (Self::GPipe, "gpipe"),
@@ -142,7 +144,7 @@ impl PipelineSchedule {
         (Self::DualPipeV, "dualpipe-v"),
     ];
 
-    /// The model chunks that the kind gives each rank of a pipeline by itself; none where the settings say how many.
+    /// The number of model chunks per rank that the kind fixes itself; `None` if the settings decide.
     #[must_use]
     pub const fn own_chunks(self) -> Option<u64> {
         match self {
@@ -162,17 +164,17 @@ impl PipelineSchedule {
         Self::NAMES.into_iter().map(|(kind, _)| kind)
     }
 
-    /// Its name among the settings.
+    /// Its name in the settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("1f1b", |(_, name)| name)
     }
 
-    /// The kind of a name; 1F1B of any other.
+    /// The kind with this name; 1F1B for any other name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let known = Self::NAMES.iter().find(|(_, known)| *known == name);
-        // Readers check the word against the names; what comes here otherwise has no schedule of its own.
+        // Readers check the word against the names; anything else that arrives here has no schedule of its own.
         known.map_or(Self::OneForwardOneBackward, |(kind, _)| *kind)
     }
 }
@@ -184,7 +186,7 @@ pub enum ContextKind {
     PointToPoint,
     /// Gathers keys and values.
     AllGather,
-    /// Exchanges heads for sequence (Ulysses).
+    /// Trades heads for sequence (Ulysses).
     AllToAll,
     /// All-to-all inside, a ring across.
     AllToAllAndPointToPoint,

@@ -1,4 +1,4 @@
-//! What is to be trained, on what, cut how, and by which recipe: [`Model`], [`Cluster`], [`Layout`]
+//! What is to be trained, on which machines, sharded how, and with which recipe: [`Model`], [`Cluster`], [`Layout`]
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
 mod adapters;
@@ -22,6 +22,7 @@ mod layers;
 mod layout;
 pub mod limits;
 mod linear_modules;
+mod low_rank;
 mod marks;
 mod model;
 mod moe;
@@ -62,19 +63,20 @@ pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::{Field, tables};
-pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
+pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, GraphModules, LossKind};
 pub use kind::ValueKind;
 pub use layer_counts::StageSizes;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use linear_modules::{LinearModule, LoraModules};
+pub use low_rank::{LowRank, LowRankUpdate, ProjectedSide, Projection};
 pub use marks::Marks;
 pub use model::{
     Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention, LinearBias, Model,
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
-pub use not_modelled::{Effect, NotModelled, NotRead, bare_name};
+pub use not_modelled::{Effect, NotModelled, NotRead, Subject, bare_name};
 pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
@@ -82,7 +84,7 @@ pub use precision::{Fp8, Fp8Recipe};
 pub use quantization::{Quantization, WholeLinears};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
-pub use resolution::{Question, Resolution};
+pub use resolution::{Asked, Question, Resolution};
 pub use rl_framework::{Bucket, LogProbs, RlFramework, RlSemantics};
 pub use rollout::{Offloads, Residence, Rollout, RolloutEngine};
 pub use sampling::sampling_bytes;
@@ -98,5 +100,5 @@ pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, Lora, Objective, Reference, Tuning,
 };
 pub use variant::Variant;
-pub use vision::{Kept, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};
+pub use vision::{Kept, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower};
 pub use whole::Plan;

@@ -1,9 +1,9 @@
-//! Linear layers of a transformer by the names that adapters' target modules give them, and sets of these.
+//! Linear layers of a transformer by the names that adapters' target modules give them, and sets of them.
 
 /// A linear layer of a transformer, as LoRA's target modules name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinearModule {
-    /// `q_proj`; also a fused projection that holds it.
+    /// `q_proj`; also a fused projection that contains it.
     Query,
     /// `k_proj`.
     Key,
@@ -11,13 +11,13 @@ pub enum LinearModule {
     Value,
     /// `o_proj`, `dense`.
     Output,
-    /// `gate_proj`; also a projection that holds it.
+    /// `gate_proj`; also a fused projection that contains it.
     Gate,
     /// `up_proj`; also the first projection of an MLP without a gate.
     Up,
     /// `down_proj`.
     Down,
-    /// Weights of experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
+    /// Weights of experts, which PEFT adapts as parameters. In other libraries experts are ordinary linear layers.
     Experts,
     /// `lm_head`, which `all-linear` leaves out.
     OutputLayer,
@@ -43,7 +43,7 @@ const OF_MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearM
 pub struct LoraModules(u16);
 
 impl LoraModules {
-    /// Every linear layer of the layers, experts included (`all-linear`).
+    /// Every linear layer in the transformer layers, experts included (`all-linear`).
     pub const ALL: Self = Self(0x7eff);
 
     /// The same with `module`.
@@ -76,19 +76,19 @@ impl LoraModules {
         self.0 == 0
     }
 
-    /// Whether linear layers of an MLP are in it, and with them those of experts under Megatron core.
+    /// Whether it contains linear layers of an MLP, and thereby, under Megatron core, those of experts.
     #[must_use]
     pub fn reach_experts(self) -> bool {
         OF_MLP.into_iter().any(|module| self.has(module))
     }
 
-    /// Whether all linear layers of an MLP are.
+    /// Whether it contains all linear layers of an MLP.
     #[must_use]
     pub fn cover_experts(self) -> bool {
         OF_MLP.into_iter().all(|module| self.has(module))
     }
 
-    /// With what the names of target modules say; none where a name is not known.
+    /// The set that the names of target modules describe; `None` if a name is not known.
     #[must_use]
     pub fn named(self, name: &str) -> Option<Self> {
         use LinearModule::{Down, Gate, Key, Output, Query, Up, Value};
@@ -114,7 +114,7 @@ impl LoraModules {
             "q_b_proj" => &[LinearModule::QueryUp],
             "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],
             "kv_b_proj" => &[LinearModule::KeyValueUp],
-            // GPT-2 names the last projections of attention and MLP alike.
+            // GPT-2 gives the last projections of attention and MLP the same name.
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
             "q_attn" => &[], // Of attention across two sequences; PEFT takes a name that nothing has.

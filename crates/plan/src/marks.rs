@@ -1,25 +1,25 @@
-//! What a verdict must say beside its figures: which settings of the run it leaves out.
+//! What a verdict must say beside its figures: which settings of the run it does not account for.
 
-/// Settings that the figures do not know of. They ride on the plan, so that every face of the product (text, Markdown,
-/// document, link, embed) carries them with the verdict.
+/// Settings that the figures do not account for. They travel with the plan, so that every output (text, Markdown,
+/// document, link, embed) shows them with the verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Settings that change figures, are not modelled, and were gone on without because the reader said so.
+    /// Settings that change figures, are not modelled, and were left out at the reader's request.
     pub without: Vec<String>,
-    /// Options and keys of the training that no reader knows, or that change a figure by little.
+    /// Options and keys of the training that no reader knows, or that change a figure only slightly.
     pub not_read: Vec<String>,
     /// Whether step time and FLOPs leave out a vision tower and its projector.
     pub images_untimed: bool,
 }
 
-/// What a verdict over a model with a vision tower says.
+/// What a verdict on a model with a vision tower says.
 const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the passes of the vision tower and its projector. Image tokens count in the sequence length.";
 
-/// Most names that one sentence lists; those beyond are counted.
+/// The most names that one sentence lists; those beyond are counted.
 const LISTED: usize = 8;
 
 impl Marks {
-    /// Whether the verdict stands for the whole run.
+    /// Whether the verdict covers the whole run.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.without.is_empty() && self.not_read.is_empty() && !self.images_untimed
@@ -28,18 +28,18 @@ impl Marks {
     /// The sentences that go with the verdict, one for each kind of mark.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut marks = Vec::new();
         if !self.without.is_empty() {
             let (names, verb) = (listed(&self.without), verb(&self.without));
-            said.push(format!("Without {names}, which {verb} not modelled."));
+            marks.push(format!("Without {names}, which {verb} not modelled."));
         }
         if !self.not_read.is_empty() {
-            said.push(format!("Not read: {}, which may change it.", listed(&self.not_read)));
+            marks.push(format!("Not read: {}, which may change it.", listed(&self.not_read)));
         }
         if self.images_untimed {
-            said.push(IMAGES_UNTIMED.to_owned());
+            marks.push(IMAGES_UNTIMED.to_owned());
         }
-        said
+        marks
     }
 
     /// The marks in a few words for a title; empty when there are none.

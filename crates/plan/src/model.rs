@@ -21,15 +21,15 @@ pub struct Model {
     pub kv_channels: u64,
     /// Sequence length, in tokens.
     pub seq_length: u64,
-    /// Longest sequence that positions are there for, in tokens: the rows of a learned table.
+    /// Longest sequence that has positions, in tokens: the rows of a learned position table.
     pub max_position_embeddings: u64,
     /// Rows of the embedding after padding to `make_vocab_size_divisible_by * tp`.
     pub padded_vocab_size: u64,
-    /// What it was padded from; none where the padded size itself is stated.
+    /// What it was padded from; `None` if the padded size itself is stated.
     pub vocab_padding: Option<VocabPadding>,
     /// The MLP's activation function.
     pub activation: Activation,
-    /// Which norm stands in front of attention and MLP, and at the end.
+    /// Which norm precedes attention and MLP, and ends the model.
     pub normalization: Normalization,
     /// Which position embedding.
     pub position_embedding: PositionEmbedding,
@@ -51,7 +51,7 @@ pub struct Model {
     pub mtp_num_layers: u64,
     /// How the modules of a layer are arranged.
     pub arrangement: Arrangement,
-    /// The vision tower beside the decoder; none in a model of text alone.
+    /// The vision tower attached to the decoder; `None` in a text-only model.
     pub vision: Option<VisionTower>,
 }
 
@@ -61,7 +61,8 @@ impl Model {
     pub fn layer_kind(&self, index: u64) -> LayerKind {
         let mixer = self.mixers.at(index);
         let feed_forward = match &self.experts {
-            // Nemotron-H's layers are one block each: what has a mixer has no MLP, whatever the list of experts says.
+            // Nemotron-H's layers are single blocks: a layer with a mixer has no MLP, whatever the list of experts
+            // says.
             _ if self.mixers.single_block && mixer != Mixer::None => FeedForward::None,
             Some(experts) if experts.is_moe_layer(index) => FeedForward::Moe,
             _ => FeedForward::Dense,
@@ -69,10 +70,10 @@ impl Model {
         LayerKind { mixer, feed_forward }
     }
 
-    /// Tells `each` the kinds of `layers` in order, with how many there are of one at a stretch.
+    /// Calls `each` with the kinds of `layers` in order, and the length of each run of equal kinds.
     pub fn layer_kinds(&self, layers: std::ops::Range<u64>, mut each: impl FnMut(LayerKind, u64)) {
         if self.mixers.pattern.is_empty() && self.experts.is_none() {
-            // All alike, as most models are: search asks this of hundreds of thousands of stages a second.
+            // All alike, as in most models: search asks this of hundreds of thousands of stages a second.
             return each(self.layer_kind(layers.start), layers.end.saturating_sub(layers.start));
         }
         for index in layers {
@@ -80,16 +81,16 @@ impl Model {
         }
     }
 
-    /// Whether layers of `one` and of `other` are of the same kinds in the same order, as far as both go.
+    /// Whether layers of `one` and of `other` are of the same kinds in the same order, up to the shorter one's end.
     #[must_use]
     pub fn are_alike(&self, one: &std::ops::Range<u64>, other: &std::ops::Range<u64>) -> bool {
-        // As in `layer_kinds`: two layers can differ in their mixer and in their experts alone.
+        // As in `layer_kinds`: layers can differ only in their mixer and in their experts.
         let all_alike = self.mixers.pattern.is_empty() && self.experts.is_none();
         let mut pairs = one.clone().zip(other.clone());
         all_alike || pairs.all(|(one, other)| self.layer_kind(one) == self.layer_kind(other))
     }
 
-    /// How many of the layers `asked` says yes to.
+    /// How many of the layers satisfy `asked`.
     #[must_use]
     pub fn count_layers(&self, asked: impl Fn(LayerKind) -> bool) -> u64 {
         (0..self.num_layers).map(|index| u64::from(asked(self.layer_kind(index)))).sum()
@@ -98,7 +99,7 @@ impl Model {
     /// How many of the layers are MoE layers.
     #[must_use]
     pub fn moe_layers(&self) -> u64 {
-        self.count_layers(|kind| kind.feed_forward == FeedForward::Moe)
+        self.count_layers(|kind| kind.feed_forward.is_routed())
     }
 
     /// Whether a layer has attention.
@@ -107,7 +108,7 @@ impl Model {
         self.count_layers(|kind| kind.mixer.attends()) > 0
     }
 
-    /// 2 when the MLP is gated (two input projections fused in one), else 1.
+    /// 2 when the MLP is gated (two input projections fused into one), else 1.
     #[must_use]
     pub fn gate_factor(&self) -> u64 {
         if self.activation.is_gated() { 2 } else { 1 }
@@ -116,17 +117,17 @@ impl Model {
     /// Query heads per key/value head.
     #[must_use]
     pub fn heads_per_group(&self) -> u64 {
-        // A model is made before its plan is checked, so that there may be no groups yet.
+        // A model is made before its plan is checked, so there may be no groups yet.
         self.num_attention_heads / self.num_query_groups.max(1)
     }
 }
 
-/// A vocabulary as its tokenizer has it, and the rule of its padding (`megatron/training/vocab_utils.py`).
+/// A tokenizer's vocabulary and its padding rule (`megatron/training/vocab_utils.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VocabPadding {
     /// Tokens of the tokenizer.
     pub size: u64,
-    /// `--make-vocab-size-divisible-by`: rows come to a multiple of this times the tensor parallel size.
+    /// `--make-vocab-size-divisible-by`: rows are padded to a multiple of this times the tensor parallel size.
     pub multiple: u64,
 }
 
@@ -176,22 +177,22 @@ pub enum PositionEmbedding {
     LearnedAbsolute,
     /// Rotary (rope, mrope, yarn): no parameters.
     Rope,
-    /// None (ALiBi counts here: no parameters, no kept tensors).
+    /// None (ALiBi counts here: no parameters, no saved tensors).
     None,
 }
 
 /// Biases of linear layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinearBias {
-    /// Every linear layer of the layers (Megatron's default).
+    /// Every linear layer in the transformer layers (Megatron's default).
     All,
-    /// `--disable-bias-linear --add-qkv-bias`: the QKV projection alone.
+    /// `--disable-bias-linear --add-qkv-bias`: only the QKV projection.
     QkvOnly,
     /// `--disable-bias-linear`.
     None,
 }
 
-/// Whether input and output embedding are one.
+/// Whether input and output embedding are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Embeddings {
     /// Shared (Megatron's default).
@@ -214,7 +215,7 @@ pub enum AttentionSoftmax {
 /// Multi-latent attention (DeepSeek-V2, section 2.1; Megatron `multi_latent_attention.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatentAttention {
-    /// `--q-lora-rank`; none: queries come from the residual stream directly.
+    /// `--q-lora-rank`; `None` if queries come from the residual stream directly.
     pub q_lora_rank: Option<u64>,
     /// `--kv-lora-rank`.
     pub kv_lora_rank: u64,
@@ -243,7 +244,7 @@ pub struct Experts {
     pub router_topk: u64,
     /// `--moe-ffn-hidden-size`.
     pub ffn_hidden_size: u64,
-    /// Per layer from 0, whether it is an MoE layer (`--moe-layer-freq`, resolved).
+    /// For each layer from 0, whether it is an MoE layer (`--moe-layer-freq`, resolved).
     pub pattern: Vec<bool>,
     /// `--moe-shared-expert-intermediate-size`.
     pub shared_expert_intermediate_size: Option<u64>,
@@ -251,12 +252,12 @@ pub struct Experts {
     pub shared_expert_gate: bool,
     /// `--moe-latent-size`: experts work in a narrower space.
     pub latent_size: Option<u64>,
-    /// Experts that one token may be sent to together.
+    /// Restriction on which experts one token may be sent to together.
     pub groups: Option<ExpertGroups>,
 }
 
-/// Group-limited routing: experts stand in equal groups, neighbours together, and a token takes its experts from a few of them,
-/// so that it visits few nodes (DeepSeek-V2, section 2.1.3; DeepSeek-V3, section 2.1.2).
+/// Group-limited routing: experts form equal groups of consecutive experts, and a token chooses its experts from a
+/// few of these groups, so that it visits few nodes (DeepSeek-V2, section 2.1.3; DeepSeek-V3, section 2.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpertGroups {
     /// `--moe-router-num-groups`.
@@ -269,7 +270,8 @@ impl Experts {
     /// Whether layer `index` (from 0) is an MoE layer.
     #[must_use]
     pub fn is_moe_layer(&self, index: u64) -> bool {
-        // A pattern of another length is refused by a rule; a model asked before that has dense layers beyond it.
+        // A rule refuses a pattern of the wrong length; in a model queried before that check, layers beyond the
+        // pattern are dense.
         usize::try_from(index).ok().and_then(|index| self.pattern.get(index)).copied().unwrap_or(false)
     }
 }

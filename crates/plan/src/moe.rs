@@ -13,7 +13,7 @@ pub struct MoeRecipe {
     pub capacity_factor: Option<f64>,
     /// `--moe-pad-expert-input-to-capacity`.
     pub pad_to_capacity: bool,
-    /// Tokens that the experts of the busiest rank receive, over the even share, 1 or more.
+    /// Tokens that the experts of the busiest rank receive, relative to an even share, 1 or more.
     pub hottest_rank: f64,
     /// `--moe-permute-fusion`.
     pub permute_fusion: bool,
@@ -32,7 +32,7 @@ pub struct MoeRecipe {
 pub enum Dispatcher {
     /// Megatron's default.
     AllGather,
-    /// Each token is sent to the ranks of its experts alone.
+    /// Each token is sent only to the ranks of its experts.
     AllToAll,
     /// DeepEP, HybridEP and the like.
     Flex,
@@ -54,7 +54,7 @@ pub enum LoadBalancing {
 }
 
 impl LoadBalancing {
-    /// Whether a loss keeps the scores of all experts for its gradient.
+    /// Whether a loss saves the scores of all experts for its gradient.
     #[must_use]
     pub const fn has_loss(self) -> bool {
         matches!(self, Self::AuxiliaryLoss | Self::SequenceAuxiliaryLoss | Self::GlobalAuxiliaryLoss)

@@ -1,9 +1,9 @@
-//! Settings found by their names.
+//! Looking settings up by name.
 
 use super::field::Field;
 
 impl Field {
-    /// The setting of a name; `-` counts as `_`.
+    /// The setting with this name; `-` counts as `_`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let same = |known: &str| {
@@ -11,7 +11,7 @@ impl Field {
                 && !name.is_empty()
                 && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
         };
-        // By their ends, which are at hand: looking for the line breaks takes a third of reading a script.
+        // By their stored ends: searching for line breaks would take a third of the time of reading a script.
         Self::ALL.iter().copied().find(|field| same(field.name()))
     }
 }

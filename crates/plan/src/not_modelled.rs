@@ -1,4 +1,5 @@
-//! Settings that change figures and are not modelled: they stop the verdict, unless the reader goes on without them.
+//! Settings that change figures and are not modelled: they stop the verdict, unless the reader chooses to continue
+//! without them.
 
 use serde::{Deserialize, Serialize};
 use shardscope_source::Span;
@@ -28,7 +29,7 @@ impl Effect {
         }
     }
 
-    /// The effect of that name; none where the name is another.
+    /// The effect with this name; `None` for any other name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Model, Self::Memory, Self::Communication, Self::Time]
@@ -37,10 +38,23 @@ impl Effect {
     }
 }
 
+/// What a [`NotModelled`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Subject {
+    /// A setting of the text.
+    Setting,
+    /// The program that the text starts.
+    Program,
+    /// A program for models of several kinds of layers, which a stated pattern of layers makes up for.
+    HybridProgram,
+}
+
 /// A setting that changes figures and is not modelled, as a text states it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NotModelled {
-    /// The flag or key as written; the name under which the reader goes on without it.
+    /// The flag or key as written; the name by which the reader can choose to continue without it.
     pub name: String,
     /// Its value as written; empty for a switch.
     pub value: String,
@@ -48,10 +62,12 @@ pub struct NotModelled {
     pub effect: Effect,
     /// What it is, in a few words that follow "not modelled:".
     pub message: String,
-    /// Where it stands.
+    /// Where it is in the text.
     pub span: Option<Span>,
-    /// Whether it is known what it changes; of a fork's own option only its name is.
+    /// Whether it is known what it changes; for a fork's own option only the name is known.
     pub is_known: bool,
+    /// Whether it is a setting, or the program that is started.
+    pub subject: Subject,
 }
 
 impl NotModelled {
@@ -65,7 +81,18 @@ impl NotModelled {
             message: message.to_owned(),
             span: None,
             is_known: true,
+            subject: Subject::Setting,
         }
+    }
+
+    /// A program whose training is not modelled: its file, or the name of its framework; empty where the text has none.
+    #[must_use]
+    pub fn of_program(file: &str, effect: Effect, message: &str) -> Self {
+        /// Megatron-LM's `pretrain_mamba.py`, which is `pretrain_hybrid.py` since 2026, and programs of forks named after them.
+        const HYBRID: [&str; 2] = ["mamba", "hybrid"];
+        let hybrid = HYBRID.iter().any(|name| file.contains(name));
+        let subject = if hybrid { Subject::HybridProgram } else { Subject::Program };
+        Self { subject, ..Self::new("program", file, effect, message) }
     }
 
     /// The same, of which it is not known what it changes.
@@ -75,7 +102,7 @@ impl NotModelled {
         self
     }
 
-    /// The same, standing at a place.
+    /// The same setting with its place in the text.
     #[must_use]
     pub fn at_some(mut self, span: Option<Span>) -> Self {
         self.span = span;
@@ -104,14 +131,15 @@ impl NotModelled {
         stated
     }
 
-    /// Whether the reader means it by `name`: leading dashes may be left out, and joining signs are alike.
+    /// Whether the reader means it by `name`: leading dashes may be left out, and `-`, `_` and the like are
+    /// equivalent.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         same_name(&self.name, name)
     }
 }
 
-/// A name as [`NotModelled::is_called`] compares it: without leading dashes, one joining sign for all.
+/// A name as [`NotModelled::is_called`] compares it: without leading dashes, with one separator for all.
 #[must_use]
 pub fn bare_name(name: &str) -> String {
     letters(name).collect()
@@ -121,13 +149,14 @@ fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
     name.trim_start_matches('-').chars().map(|sign| if sign == '-' { '_' } else { sign })
 }
 
-/// A name with a joining sign for each that separates the words of a setting: it is one word wherever it travels.
+/// A name with every character that would separate words in a setting replaced by `_`, so that it stays one word
+/// wherever it travels.
 fn one_word(name: &str) -> String {
     // Lists of names are joined by blanks or commas in settings and links.
     name.chars().map(|sign| if " ,\t[]()'\"".contains(sign) { '_' } else { sign }).collect()
 }
 
-/// Whether two names are alike but for leading dashes and for the signs that join their words.
+/// Whether two names are equal apart from leading dashes and word separators.
 fn same_name(left: &str, right: &str) -> bool {
     letters(left).eq(letters(right))
 }
@@ -137,12 +166,12 @@ fn same_name(left: &str, right: &str) -> bool {
 pub struct NotRead {
     /// As written.
     pub name: String,
-    /// Where it stands.
+    /// Where it is in the text.
     pub span: Option<Span>,
 }
 
 impl NotRead {
-    /// An option or key at a place.
+    /// An option or key with its place in the text.
     #[must_use]
     pub fn new(name: &str, span: Option<Span>) -> Self {
         Self { name: one_word(name), span }

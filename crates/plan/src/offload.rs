@@ -1,6 +1,6 @@
 //! What is moved to the host, and which modules of a layer Megatron offloads one by one.
 
-/// Elements of the smallest tensor that goes to the host with its module, unless it is said
+/// Elements of the smallest tensor that goes to the host with its module, unless stated otherwise
 /// (`TransformerConfig.min_offloaded_tensor_size`). Unit: element.
 pub const LEAST_OFFLOADED: u64 = 1 << 20;
 
@@ -13,13 +13,15 @@ pub struct Offload {
     pub modules: OffloadModules,
     /// Elements of the smallest tensor that goes with them (`--min-offloaded-tensor-size`).
     pub least: u64,
-    /// Inputs of recomputed layers, but the last layer's (unsloth's checkpointing).
+    /// Inputs of recomputed layers, except the last layer's (unsloth's checkpointing).
     pub layer_inputs: bool,
+    /// Inputs of recomputed layers, the last one's too: each comes back when its layer is recomputed (LLaMA-Factory's checkpointing).
+    pub every_input: bool,
     /// Whether every tensor that forward saves waits on the host (`torch.autograd.graph.save_on_cpu`).
     pub saved_tensors: bool,
     /// DeepSpeed `offload_optimizer`.
     pub optimizer: bool,
-    /// Whether optimizer states wait on the host and come to the device for each step.
+    /// Whether optimizer states stay on the host and are moved to the device for each step.
     pub states_for_step: bool,
     /// DeepSpeed `offload_param`.
     pub parameters: bool,
@@ -29,15 +31,15 @@ pub struct Offload {
 /// (`megatron/core/pipeline_parallel/fine_grained_activation_offload.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffloadModule {
-    /// The norm in front of attention, where it stands alone.
+    /// The norm before attention, where it is a separate module.
     AttentionNorm,
-    /// What makes queries, keys and values, their norms included.
+    /// What produces queries, keys and values, including their norms.
     QkvLinear,
     /// Attention between its projections.
     CoreAttention,
     /// The attention's output projection.
     AttentionProjection,
-    /// The norm in front of experts or MLP, where it stands alone.
+    /// The norm before experts or MLP, where it is a separate module.
     MlpNorm,
     /// The first projection of grouped experts.
     ExpertsFc1,
@@ -46,8 +48,8 @@ pub enum OffloadModule {
 }
 
 impl OffloadModule {
-    /// All of them, in the order in which a layer's forward pass is done with them: a norm's tensors go when the residual
-    /// stream that it read has been added to.
+    /// All of them, in the order in which a layer's forward pass is done with them: a norm's tensors are offloaded
+    /// once the residual stream that it read has been added to.
     pub const DONE: [Self; 7] = [
         Self::QkvLinear,
         Self::CoreAttention,
@@ -82,7 +84,7 @@ impl OffloadModule {
         }
     }
 
-    /// The module of a name in `--offload-modules`; none where Megatron has no such module.
+    /// The module of a name in `--offload-modules`; `None` if Megatron has no such module.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::BEGUN.into_iter().find(|module| module.name() == name)
@@ -100,7 +102,7 @@ impl OffloadModule {
 pub struct OffloadModules(u8);
 
 impl OffloadModules {
-    /// The set with `module` too.
+    /// The set with `module` added.
     #[must_use]
     pub const fn with(self, module: OffloadModule) -> Self {
         Self(self.0 | 1 << module as u8)
@@ -117,7 +119,7 @@ impl OffloadModules {
         OffloadModule::BEGUN.into_iter().filter(move |module| self.has(*module))
     }
 
-    /// Whether there is none in it.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -1,15 +1,16 @@
-//! The optimizer, what it keeps, and how data-parallel ranks share it.
+//! The optimizer, its states, and how data-parallel ranks shard them.
 
+use super::low_rank::LowRank;
 use super::number::NumberFormat;
 
-/// The optimizer and the formats of what it keeps per parameter.
+/// The optimizer and the formats of its per-parameter states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimizer {
     /// Which optimizer.
     pub kind: OptimizerKind,
     /// `--use-precision-aware-optimizer`.
     pub precision_aware: bool,
-    /// Of each fp32 weight only the half that its bf16 weight lacks is held (MindSpeed's `--reuse-fp32-param`).
+    /// Only the half of each fp32 weight that its bf16 weight lacks is stored (MindSpeed's `--reuse-fp32-param`).
     pub shares_weights: bool,
     /// `--main-params-dtype`.
     pub main_params: NumberFormat,
@@ -17,12 +18,14 @@ pub struct Optimizer {
     pub exp_avg: NumberFormat,
     /// `--exp-avg-sq-dtype`.
     pub exp_avg_sq: NumberFormat,
-    /// Part of the states held by the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
+    /// Fraction of the states held on the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
     pub cpu_offload_fraction: f64,
-    /// How states are held where they are not in a format of their own.
+    /// How states are held where they have no explicit format.
     pub states: StateFormat,
-    /// Of 8-bit states, those of the word embedding are in fp32.
+    /// With 8-bit states, those of the word embedding stay in fp32.
     pub whole_embedding: bool,
+    /// How gradients are projected before they are stepped; `None` if they are stepped unprojected.
+    pub low_rank: Option<LowRank>,
 }
 
 /// How an optimizer holds its states.
@@ -41,11 +44,13 @@ pub enum StateFormat {
     Float8,
 }
 
-/// An optimizer, by what it keeps for each parameter.
+/// An optimizer, by the states it holds for each parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimizerKind {
     /// Adam: two moments.
     Adam,
+    /// Adam with two moments and what rounding left out of each weight, all in bf16 (AnyPrecisionAdamW with Kahan summation).
+    AdamKahan,
     /// SGD without momentum: none.
     Sgd,
     /// SGD with momentum: one.
@@ -54,8 +59,10 @@ pub enum OptimizerKind {
     Muon,
     /// Lion: one momentum (Chen et al. 2023).
     Lion,
-    /// RMSprop or Adagrad: one sum of squares.
+    /// RMSprop: one sum of squares.
     SumOfSquares,
+    /// Adagrad: one sum of squares, and one more tensor during its step.
+    Adagrad,
     /// Adam with a third moment (AdEMAMix, Pagliardini et al. 2024).
     AdEmaMix,
     /// Sums of squares by row and by column of a matrix (Shazeer and Stern 2018).
@@ -68,7 +75,7 @@ pub enum OptimizerKind {
     Shampoo,
 }
 
-/// How the data-parallel ranks share what they hold.
+/// How data-parallel ranks shard what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DpSharding {
     /// Everything replicated; gradients all-reduced.

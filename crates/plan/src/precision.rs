@@ -1,4 +1,4 @@
-//! Products of 8 and 4 bits.
+//! Matrix products in 8 and 4 bits.
 
 use crate::cluster::Accelerator;
 
@@ -42,12 +42,12 @@ impl Fp8Recipe {
         (Self::Nvfp4, "nvfp4"),
     ];
 
-    /// Whether `accelerator` has products of it, and Transformer Engine uses them there
-    /// (`transformer_engine/pytorch/quantization.py`: mxfp8 and nvfp4 from compute capability 10 on, blocks of 128 from 9 on;
-    /// blocks of 32 not yet on 12).
+    /// Whether `accelerator` supports it and Transformer Engine uses it there
+    /// (`transformer_engine/pytorch/quantization.py`: mxfp8 and nvfp4 from compute capability 10 on, blocks of 128
+    /// from 9 on; blocks of 32 not yet on 12).
     #[must_use]
     pub fn runs_on(self, accelerator: &Accelerator) -> bool {
-        // 0 for accelerators of other makers, which have none: delayed and per-tensor scaling alone.
+        // 0 for accelerators of other makers, which have no compute capability: only delayed and per-tensor scaling.
         let capability = accelerator.capability.unwrap_or(0);
         accelerator.peaks.fp8.is_some()
             && match self {
@@ -55,7 +55,7 @@ impl Fp8Recipe {
                 Self::Blockwise => capability >= 9,
                 Self::Mxfp8 => (10..12).contains(&capability),
                 Self::Nvfp4 => capability >= 10 && accelerator.peaks.fp4.is_some(),
-                // Nothing says what a user's own recipe needs of the hardware, so that none is ever proposed.
+                // Nothing states what a user's own recipe requires of the hardware, so it is never proposed.
                 Self::Custom => false,
             }
     }
@@ -76,7 +76,7 @@ impl Fp8Recipe {
         Self::NAMED.iter().find(|(recipe, _)| *recipe == self).map_or("", |(_, name)| name)
     }
 
-    /// The recipe of a name; none where Megatron has no such recipe.
+    /// The recipe with this name; `None` if Megatron has no such recipe.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(recipe, _)| *recipe)

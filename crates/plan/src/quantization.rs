@@ -1,14 +1,15 @@
-//! How frozen linear weights are held.
+//! How frozen linear weights are stored.
 
 use super::linear_modules::LoraModules;
 
-/// How the weights of frozen linear layers are held.
+/// How the weights of frozen linear layers are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quantization {
     /// As they were loaded.
     #[default]
     None,
-    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, constants quantized again if `double`.
+    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, with the constants themselves quantized if
+    /// `double`.
     FourBit {
         /// `bnb_4bit_use_double_quant`.
         double: bool,
@@ -22,13 +23,13 @@ pub enum Quantization {
     Fp8,
 }
 
-/// Linear layers of a model that stay in the format of its other weights where the rest is quantized, as a checkpoint's
-/// `llm_int8_skip_modules` names them: how many transformer layers have such a set of modules.
+/// Linear layers of a model that stay in the format of its other weights where the rest is quantized, as a
+/// checkpoint's `llm_int8_skip_modules` names them: how many transformer layers have each set of such modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeLinears(Vec<(LoraModules, u64)>);
 
 impl WholeLinears {
-    /// Of each layer the modules that stay whole.
+    /// For each layer, the modules that are not quantized.
     #[must_use]
     pub fn from_layers(layers: &[LoraModules]) -> Self {
         let mut sets: Vec<(LoraModules, u64)> = Vec::new();
@@ -41,7 +42,7 @@ impl WholeLinears {
         Self(sets)
     }
 
-    /// Sets of modules, each with the number of layers in which these stay whole.
+    /// Sets of modules, each with the number of layers in which they are not quantized.
     pub fn iter(&self) -> impl Iterator<Item = (LoraModules, u64)> {
         self.0.iter().copied()
     }

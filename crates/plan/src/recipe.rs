@@ -16,15 +16,15 @@ use super::transformers::Transformers;
 use super::tuning::{DataEngine, Tuning};
 use shardscope_units::Bytes;
 
-/// Everything about a run that is neither shape, machine nor cut.
+/// Everything about a run that is not model shape, machine or layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
     /// Micro-batch size b. Unit: sequence, on one data-parallel replica.
     pub micro_batch_size: u64,
     /// Global batch size: sequences of one step over all replicas.
     pub global_batch_size: u64,
-    /// Tokens of the longest sample where a sequence is a pack of samples: attention does not reach from one to the next.
-    /// None where micro-batches count samples.
+    /// Tokens of the longest sample if a sequence is a pack of samples, which do not attend to each other. `None` if
+    /// micro-batches count samples.
     pub sample_length: Option<u64>,
     /// Micro-batches of one step on each replica, m = global / (micro · d).
     pub num_micro_batches: u64,
@@ -32,7 +32,7 @@ pub struct Recipe {
     pub params_dtype: NumberFormat,
     /// Number format in which gradients are accumulated and reduced.
     pub grads_dtype: NumberFormat,
-    /// Products in 8 or 4 bits; none where they are in 16.
+    /// Matrix products in 8 or 4 bits; `None` if they are in 16.
     pub fp8: Option<Fp8>,
     /// `--fp32-residual-connection`.
     pub fp32_residual: bool,
@@ -54,7 +54,7 @@ pub struct Recipe {
     pub fusions: Fusions,
     /// Which cross entropy runs.
     pub loss: LossKind,
-    /// What communication hides behind compute.
+    /// Which communication overlaps with compute.
     pub overlap: Overlap,
     /// Mixture-of-experts choices.
     pub moe: MoeRecipe,
@@ -79,7 +79,7 @@ pub struct Recipe {
     pub budget: Budget,
     /// Terms of the device's memory that the reader leaves out.
     pub left_out: LeftOut,
-    /// Share of the device's memory that is to stay free, 0 to 0.5: what needs some of it is tight.
+    /// Share of the device's memory that is to stay free, 0 to 0.5: a run that needs some of it is tight.
     pub headroom: f64,
     /// What trains and what is frozen.
     pub tuning: Tuning,
@@ -87,9 +87,9 @@ pub struct Recipe {
     pub transformers: Transformers,
     /// How rollouts are made, in reinforcement learning.
     pub rollout: Option<Rollout>,
-    /// Models beside the policy that have a shape of their own, in reinforcement learning.
+    /// Models alongside the policy that have their own shape, in reinforcement learning.
     pub beside: Beside,
-    /// Settings of the run that the figures leave out.
+    /// Settings of the run that the figures do not account for.
     pub marks: Marks,
 }
 
@@ -104,18 +104,18 @@ impl Recipe {
         self.offload.optimizer || self.optimizer.cpu_offload_fraction > 0.0
     }
 
-    /// Number format in which a layer's weights stand while it runs. FSDP gathers them in autocast's format, DeepSpeed's
-    /// engine holds them in it; else they are as they were loaded.
+    /// Number format of a layer's weights while it runs. FSDP gathers them in autocast's format, and DeepSpeed's
+    /// engine holds them in it; otherwise they stay as loaded.
     #[must_use]
     pub fn module_dtype(&self) -> NumberFormat {
         // Under DDP autocast copies a weight for each product; the module itself keeps the loaded format.
         if self.transformers.engine == DataEngine::Ddp { self.params_dtype } else { self.compute_dtype() }
     }
 
-    /// Number format in which gradients go between ranks. Under modules of plain PyTorch: accelerate's mixed precision reduces
-    /// in the format that FSDP gathers in (`FullyShardedDataParallelPlugin.set_mixed_precision`) unless the trainer states
-    /// another ([`Transformers::reduce`]), DeepSpeed in its `communication_data_type`, the format of its module. Else it is
-    /// that in which they are accumulated.
+    /// Number format in which gradients are communicated. Under modules of plain PyTorch: accelerate's mixed
+    /// precision reduces in the format that FSDP gathers in (`FullyShardedDataParallelPlugin.set_mixed_precision`)
+    /// unless the trainer states another ([`Transformers::reduce`]), DeepSpeed in its `communication_data_type`, the
+    /// format of its module. Otherwise it is the format in which they are accumulated.
     #[must_use]
     pub fn reduce_dtype(&self) -> NumberFormat {
         match self.transformers.engine {
@@ -127,8 +127,9 @@ impl Recipe {
         }
     }
 
-    /// Number format of the residual stream from layer to layer: that of the layers, or what FSDP2 casts their outputs to, casting
-    /// back in front of the next one. What the embedding hands to the first layer is not cast, and is taken to be as the others.
+    /// Number format of the residual stream from layer to layer: that of the layers, or what FSDP2 casts their
+    /// outputs to, casting back before the next one. What the embedding passes to the first layer is not cast, but is
+    /// assumed to match the others.
     #[must_use]
     pub fn stream_dtype(&self) -> NumberFormat {
         match self.transformers.output {
@@ -137,8 +138,9 @@ impl Recipe {
         }
     }
 
-    /// Whether whole gradients wait for a step's last micro-batch, with which FSDP2 reduces them: in the format in which they
-    /// are reduced (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before PyTorch 2.15).
+    /// Whether full gradients are held until a step's last micro-batch, with which FSDP2 reduces them, in the format
+    /// in which they are reduced (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before
+    /// PyTorch 2.15).
     #[must_use]
     pub fn defers_reduction(&self) -> bool {
         self.transformers.defers_reduction
@@ -153,24 +155,24 @@ impl Recipe {
             && matches!(self.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
     }
 
-    /// Whether products cast weights and inputs as they go (`torch.autocast` over weights of another format).
+    /// Whether matrix products cast weights and inputs on the fly (`torch.autocast` over weights of another format).
     #[must_use]
     pub fn autocasts(&self) -> bool {
         self.transformers.autocast.is_some() && self.transformers.engine == DataEngine::Ddp
     }
 
-    /// Number format of matrix products: autocast's, or that of the weights.
+    /// Number format of matrix products: autocast's, or the weights'.
     #[must_use]
     pub fn compute_dtype(&self) -> NumberFormat {
         match self.transformers.autocast {
-            // A format that is no narrower than the weights' own changes no size.
+            // A format no narrower than the weights' own changes no size.
             Some(format) if format.width() < self.params_dtype.width() => format,
             _ => self.params_dtype,
         }
     }
 }
 
-/// What communication hides behind compute.
+/// Which communication overlaps with compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
     /// `--overlap-grad-reduce`.

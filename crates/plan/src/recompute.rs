@@ -1,11 +1,11 @@
-//! Which activations are computed again in the backward pass.
+//! Which activations are recomputed in the backward pass.
 
 use std::ops::Range;
 
 /// Recomputation (`--recompute-granularity` and its companions).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recompute {
-    /// Everything is kept.
+    /// Everything is saved.
     None,
     /// Named modules of every layer.
     Selective(Vec<RecomputeModule>),
@@ -23,11 +23,11 @@ pub enum Recompute {
         /// `--distribute-saved-activations`.
         distribute: bool,
     },
-    /// Whole layers at even distances (OLMo's `one_in_four`).
+    /// Whole layers at a regular interval (OLMo's `one_in_four`).
     Every {
-        /// The first of each so many layers of the model.
+        /// Layers per period; the first of each is chosen.
         period: u64,
-        /// Whether these are kept and all others recomputed (OLMo's `three_in_four`).
+        /// Whether the chosen layers are saved and all others recomputed (OLMo's `three_in_four`).
         others: bool,
     },
 }
@@ -39,7 +39,7 @@ impl Recompute {
         matches!(self, Self::Selective(modules) if modules.contains(&module))
     }
 
-    /// Whether layer `index` of the model, which stands in a chunk of `layers`, is recomputed as a whole.
+    /// Whether layer `index` of the model, which is in the chunk of `layers`, is recomputed as a whole.
     #[must_use]
     pub fn recomputes_layer(&self, index: u64, layers: &Range<u64>) -> bool {
         match self {
@@ -59,10 +59,10 @@ impl Recompute {
         match self {
             Self::None | Self::Selective(_) => 0,
             Self::Uniform { .. } => all,
-            // A chunk with fewer layers than asked for recomputes all of them.
+            // A chunk with fewer layers than requested recomputes all of them.
             Self::Block { num_layers, .. } => all.min(*num_layers),
             Self::Every { period, others } => {
-                // Multiples of the period below a layer; those of the chunk are a difference of two.
+                // Multiples of the period below a layer; the chunk's count is a difference of two.
                 let below = |end: u64| end.div_ceil((*period).max(1));
                 let first = below(layers.end).saturating_sub(below(layers.start));
                 if *others { all.saturating_sub(first) } else { first }

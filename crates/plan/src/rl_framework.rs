@@ -1,8 +1,8 @@
-//! Frameworks of reinforcement learning, and how each trains a policy and hands its weights to the engine.
+//! Reinforcement-learning frameworks, and how each trains a policy and transfers its weights to the inference engine.
 
 use shardscope_units::Bytes;
 
-/// Which framework trains by reinforcement learning.
+/// Which reinforcement-learning framework runs the training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlFramework {
     /// verl.
@@ -31,45 +31,52 @@ pub enum RlFramework {
     PrimeRl,
     /// EasyR1.
     EasyR1,
-    /// unsloth around TRL's trainer.
+    /// unsloth, wrapping TRL's trainer.
     Unsloth,
 }
 
-/// How a framework hands new weights to the engine.
+/// How a framework transfers updated weights to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RlSemantics {
-    /// Whether weights that were moved to the host are brought back to the accelerators to be handed over.
+    /// Whether weights that were moved to the host are loaded back onto the accelerators for the transfer.
     pub loads_weights: bool,
-    /// What is gathered or converted at a time.
+    /// How much is gathered or converted at a time.
     pub bucket: Bucket,
-    /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
+    /// How the log-probabilities of sampled tokens are computed, under engines that run plain PyTorch modules.
     pub log_probs: LogProbs,
+    /// The same where samples are padded.
+    pub padded_log_probs: LogProbs,
+    /// Whether log-probabilities of rollouts are taken with their entropy, before the policy trains on them.
+    pub scores_entropy: bool,
     /// Rows of logits of which the entropy is taken at once, beside the loss and without gradients, or by the function that takes the
     /// log-probabilities; 0 where none is.
     pub entropy_rows: u64,
-    /// Whether it starts DeepSpeed with "auto" for its sizes, which that reads as its own defaults.
+    /// Whether it starts DeepSpeed with "auto" for its sizes, which DeepSpeed replaces by its own defaults.
     pub default_buckets: bool,
-    /// Whether the engine runs in the trainer's process, on the weights that train.
+    /// Whether the engine runs in the trainer's process, on the weights being trained.
     pub shares_weights: bool,
     /// File and function that this is read from.
     pub source: &'static str,
 }
 
-/// From what the log-probabilities of sampled tokens are taken.
+/// How the log-probabilities of sampled tokens are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogProbs {
-    /// The logits as they are, overwritten by their own gradient (flash-attn's cross entropy with `inplace_backward`).
+    /// From the logits in place, overwritten by their own gradient (flash-attn's cross entropy with
+    /// `inplace_backward`).
     InPlace,
-    /// A copy of the logits in fp32, with a gradient beside it (flash-attn's cross entropy).
+    /// From an fp32 copy of the logits, with a separate gradient (flash-attn's cross entropy).
     Fp32Copy,
-    /// A log-softmax in the logits' type, a sequence at a time.
+    /// By a log-softmax in the logits' dtype, one sequence at a time.
     ByRow,
-    /// The log-softmax of a copy of the logits in fp32 (`torch.nn.functional.log_softmax`).
+    /// By a log-softmax of an fp32 copy of the logits (`torch.nn.functional.log_softmax`).
     Softmax,
-    /// The logits over the temperature, which a compiled function takes the log-softmax of.
+    /// By a compiled log-softmax of the logits divided by the temperature.
     Compiled,
-    /// The logits as they are, of which a compiled function takes so many rows at a time (`entropy_rows`).
+    /// By a compiled function over the logits as they are, `entropy_rows` rows at a time.
     CompiledRows,
+    /// The logits of the positions that sample a padded sample's response, of several samples copied to rows.
+    Responses,
     /// The output layer's input of sampled tokens alone, of which tiles of logits are made, and its gradient with them.
     FusedHead,
 }
@@ -77,16 +84,16 @@ pub enum LogProbs {
 /// How much of the weights is gathered or converted at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
-    /// One whole tensor: the largest is the embedding's.
+    /// One full tensor; the largest is the embedding.
     Tensor,
-    /// A buffer of so many bytes.
+    /// A buffer of this many bytes.
     Bytes(Bytes),
 }
 
 const MIB: u64 = 1 << 20;
 
 impl RlFramework {
-    /// Every one with its name in the settings.
+    /// Every framework with its name in the settings.
     pub const NAMED: [(Self, &'static str); 14] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
@@ -104,7 +111,7 @@ impl RlFramework {
         (Self::Unsloth, "unsloth"),
     ];
 
-    /// What its makers call it.
+    /// The name its authors use.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -125,28 +132,32 @@ impl RlFramework {
         }
     }
 
-    /// The framework of a name; none where the name is another.
+    /// The framework with this name; `None` for any other name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
-    /// Whether transformers' Trainer runs its steps, which lets go of gradients behind each, before the next rollout
+    /// Whether transformers' Trainer runs its steps, which frees gradients after each step, before the next rollout
     /// (`transformers/trainer.py:Trainer._inner_training_loop`, `model.zero_grad()`).
     #[must_use]
     pub const fn runs_in_trainer(self) -> bool {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
     }
 
-    /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
+    /// How it transfers weights; `cut` says whether the trainer uses model parallelism (Megatron) or only shards the
+    /// model.
     #[must_use]
     pub const fn semantics(self, cut: bool) -> RlSemantics {
         match self {
-            // FSDP's shards are taken tensor by tensor, from the host where they are there; Megatron's weights are loaded.
+            // FSDP's shards are gathered tensor by tensor, from the host if they are there; Megatron's weights are
+            // loaded first.
             Self::Verl if cut => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                padded_log_probs: LogProbs::InPlace,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -156,16 +167,20 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                padded_log_probs: LogProbs::Responses,
+                scores_entropy: true,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
                 source: "verl/workers/fsdp_workers.py:rollout_mode",
             },
-            // Weights on the host are loaded before their shards are taken tensor by tensor.
+            // Weights on the host are loaded before their shards are gathered tensor by tensor.
             Self::EasyR1 => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                padded_log_probs: LogProbs::Responses,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -175,16 +190,20 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                padded_log_probs: LogProbs::Fp32Copy,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: true,
                 shares_weights: false,
                 source: "openrlhf/trainer/ray/ppo_actor.py:broadcast_to_vllm",
             },
-            // The weights come from their copy on the host (TensorBackuper), a buffer at a time.
+            // The weights come from their copy on the host (TensorBackuper), one buffer at a time.
             Self::Slime => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::new(512 * MIB)),
                 log_probs: LogProbs::Fp32Copy,
+                padded_log_probs: LogProbs::Fp32Copy,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -194,6 +213,8 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Softmax,
+                padded_log_probs: LogProbs::Softmax,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -203,6 +224,8 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                padded_log_probs: LogProbs::Fp32Copy,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -212,6 +235,8 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                padded_log_probs: LogProbs::ByRow,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -221,6 +246,8 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                padded_log_probs: LogProbs::ByRow,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
@@ -231,6 +258,8 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::ZERO),
                 log_probs: LogProbs::Compiled,
+                padded_log_probs: LogProbs::Compiled,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: true,
                 shares_weights: false,
@@ -240,46 +269,56 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
                 log_probs: LogProbs::ByRow,
+                padded_log_probs: LogProbs::ByRow,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
                 source: "roll/third_party/megatron/model_update.py, model_update_buffer_size_mb",
             },
-            // Shards are gathered tensor by tensor, and sent once they come to a GiB (`weight_chunked_mem_mb`).
+            // Shards are gathered tensor by tensor, and sent once they add up to a GiB (`weight_chunked_mem_mb`).
             Self::Areal => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
                 log_probs: LogProbs::CompiledRows,
+                padded_log_probs: LogProbs::CompiledRows,
+                scores_entropy: false,
                 entropy_rows: 1024,
                 default_buckets: false,
                 shares_weights: false,
                 source: "areal/engine/fsdp_engine.py:_update_weights_from_distributed",
             },
-            // Layer by layer, each tensor gathered; log-probabilities are its loss's own (`LossKind::Tiled`).
+            // Layer by layer, gathering each tensor; log-probabilities are part of its loss (`LossKind::Tiled`).
             Self::PrimeRl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Softmax,
+                padded_log_probs: LogProbs::Softmax,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: false,
                 source: "prime_rl/transports/weights/nccl.py",
             },
-            // Weights come back to the accelerators, and are sent by modules of at most a GiB.
+            // Weights are loaded back onto the accelerators and sent in groups of modules of at most a GiB.
             Self::SkyRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
                 log_probs: LogProbs::InPlace,
+                padded_log_probs: LogProbs::InPlace,
+                scores_entropy: false,
                 entropy_rows: if cut { 0 } else { 1024 },
                 default_buckets: false,
                 shares_weights: false,
                 source: "skyrl/backends/skyrl_train/workers/fsdp/fsdp_worker.py:broadcast_to_inference_engines",
             },
-            // The model is built of the engine's own tensors; adapters are handed over, the rest is there.
+            // The model is built from the engine's own tensors, so only adapters need to be transferred.
             Self::Unsloth => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::ZERO),
                 log_probs: LogProbs::FusedHead,
+                padded_log_probs: LogProbs::FusedHead,
+                scores_entropy: false,
                 entropy_rows: 0,
                 default_buckets: false,
                 shares_weights: true,

@@ -1,57 +1,61 @@
-//! How rollouts are made for reinforcement learning, and what then shares the accelerators with the training.
+//! How rollouts are generated for reinforcement learning, and what shares the accelerators with the training.
 
 use super::number::NumberFormat;
 use super::rl_framework::RlFramework;
 
-/// Rollouts of a training by reinforcement learning.
+/// Rollouts in reinforcement-learning training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rollout {
-    /// Which framework runs training and rollouts in turn.
+    /// Which framework alternates training and rollouts.
     pub framework: RlFramework,
     /// Which engine generates.
     pub engine: RolloutEngine,
     /// Tensor parallel size of the engine.
     pub tensor: u64,
-    /// Part of an accelerator's memory that the engine is given (vLLM `gpu_memory_utilization`, SGLang
+    /// Fraction of an accelerator's memory given to the engine (vLLM `gpu_memory_utilization`, SGLang
     /// `mem_fraction_static`), 0 to 1.
     pub fraction: f64,
-    /// Accelerators that only generate, 0 where they are not described; none where rollouts run on those of the training.
+    /// Accelerators dedicated to generation, 0 if they are not described; `None` if rollouts run on the training
+    /// accelerators.
     pub own_gpus: Option<u64>,
-    /// Whether the engine gives back weights and cache while the model trains.
+    /// Whether the engine releases weights and KV cache while the model trains.
     pub sleeps: bool,
-    /// Whether decoding runs from CUDA graphs.
+    /// Whether decoding uses CUDA graphs.
     pub graphs: bool,
-    /// Sequences that the engine decodes at once at most; of the training model itself, those of one accelerator.
+    /// Maximum number of sequences that the engine decodes concurrently; if the training model itself generates,
+    /// those of one accelerator.
     pub sequences: u64,
     /// Number format of the engine's weights.
     pub weights: NumberFormat,
     /// What the trainer moves to the host while the engine generates.
     pub offloads: Offloads,
-    /// The model that the policy is held against.
+    /// Where the reference model lives.
     pub reference: Residence,
-    /// The critic, of the policy's own shape.
+    /// Where a critic of the policy's own shape lives.
     pub critic: Residence,
-    /// Whether the critic's layers are computed again where the policy's are.
+    /// Whether the critic's layers are recomputed if the policy's are.
     pub critic_recomputes: bool,
-    /// The critic's micro-batch where it is not the policy's: sequences, or tokens where samples are packed by tokens.
+    /// The critic's micro-batch, if it differs from the policy's: sequences, or tokens if samples are packed by
+    /// tokens.
     pub critic_batch: Option<u64>,
-    /// Rollouts of one prompt, n.
+    /// Rollouts per prompt, n.
     pub per_prompt: u64,
-    /// Longest prompt and response together. Unit: token.
+    /// Maximum length of prompt and response together. Unit: token.
     pub length: u64,
-    /// Bytes that sampling holds of each logit of the next token beside the logits and their copy, of the training model itself.
+    /// Bytes per logit of the next token that sampling holds in addition to the logits and their copy, when the
+    /// training model itself generates.
     pub sampling: u64,
-    /// Longest response, 0 where it is not known. Unit: token.
+    /// Longest response, 0 if unknown. Unit: token.
     pub response: u64,
-    /// Whether the policy's loss has the entropy of the logits in it, compiled (verl's `entropy_coeff`).
+    /// Whether the policy's loss has the entropy of the logits in it (verl's `entropy_coeff`), compiled where samples are joined.
     pub entropy: bool,
-    /// Whether all weights are gathered and copied at once to be handed to engines elsewhere (open-instruct's
-    /// `gather_whole_model`).
+    /// Whether all weights are gathered and copied at once for transfer to engines on other accelerators
+    /// (open-instruct's `gather_whole_model`).
     pub copies_all: bool,
 }
 
 impl Rollout {
-    /// Whether rollouts run on the accelerators of the training.
+    /// Whether rollouts run on the training accelerators.
     #[must_use]
     pub const fn is_co_located(&self) -> bool {
         self.own_gpus.is_none()
@@ -65,21 +69,21 @@ pub struct Offloads {
     pub weights: bool,
     /// Gradients, or the buffers that hold them.
     pub gradients: bool,
-    /// States of the optimizer.
+    /// Optimizer states.
     pub optimizer: bool,
 }
 
-/// Where a model beside the policy is.
+/// Where an additional model (reference, critic, reward) lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residence {
     /// There is none.
     #[default]
     Absent,
-    /// On the accelerators of the policy, cut as it is.
+    /// On the accelerators of the policy, sharded in the same way.
     Device,
-    /// On the host, or brought to the accelerators only while it is used.
+    /// On the host, or moved to the accelerators only while in use.
     Host,
-    /// On accelerators of its own.
+    /// On its own accelerators.
     Elsewhere,
 }
 
@@ -92,7 +96,7 @@ impl Residence {
         (Self::Elsewhere, "elsewhere"),
     ];
 
-    /// The residence of a word; none where the word is another.
+    /// The residence with this name; `None` for any other word.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
@@ -106,12 +110,12 @@ pub enum RolloutEngine {
     Vllm,
     /// SGLang.
     Sglang,
-    /// The model that trains, by transformers' `generate`.
+    /// The training model itself, through transformers' `generate`.
     Transformers,
 }
 
 impl RolloutEngine {
-    /// The engine of a word; none where the word is another.
+    /// The engine with this name; `None` for any other word.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {

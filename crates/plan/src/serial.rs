@@ -1,4 +1,5 @@
-//! How a setting travels from one program to another: by its name, on which programs that share nothing else agree.
+//! How a setting travels from one program to another: by its name, the one thing that separately built programs agree
+//! on.
 
 use std::borrow::Cow;
 

@@ -8,13 +8,13 @@ use shardscope_source::Span;
 pub enum Origin {
     /// The pasted text.
     Script,
-    /// A variable that the text leaves to its environment, filled in by the reader of the page.
+    /// A variable that the text leaves to its environment, filled in by the user of the page.
     Environment,
     /// The catalog of models, tokenizers and hardware.
     Catalog,
     /// A default of the framework.
     Default,
-    /// A rule of the framework, from other settings.
+    /// Derived from other settings by a rule of the framework.
     Derived,
     /// A control of the page.
     User,
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// A setting's value, by the type that its [`crate::ValueKind`] asks for.
+/// A setting's value, in the type required by its [`crate::ValueKind`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// Not known or not applicable.
@@ -53,7 +53,7 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// The value in the form in which settings are typed and links carry them: empty for none, lists joined by blanks.
+    /// The value as settings are typed and as links carry them: empty for `Null`, lists joined by spaces.
     #[must_use]
     pub fn written(&self) -> String {
         match self {
@@ -67,7 +67,7 @@ impl SettingValue {
     }
 }
 
-/// A setting as it was resolved: its value, and who says so.
+/// A resolved setting: its value and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Its name ([`crate::Field::name`]).
@@ -80,6 +80,6 @@ pub struct Setting {
     pub flag: Option<String>,
     /// Where it was stated.
     pub span: Option<Span>,
-    /// Which framework's default, or which rule; none where the origin says it all.
+    /// Which framework's default, or which rule; `None` if the origin is explanation enough.
     pub note: Option<String>,
 }

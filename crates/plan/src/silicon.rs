@@ -1,7 +1,7 @@
-//! Kinds of accelerators and of the processors beside them, by what decides how fast they are.
+//! Kinds of accelerators and host CPUs, classified by what determines their speed.
 
-/// Accelerators that share the constants of one calibration set; parts without published runs of their own stand with the set
-/// that comes nearest.
+/// Accelerators that share the constants of one calibration set; accelerators without published runs use the nearest
+/// set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// Volta.
@@ -12,11 +12,11 @@ pub enum Generation {
     A100Of40,
     /// Hopper.
     H100,
-    /// Hopper of 500 W with HBM2e, as torchtitan measured on.
+    /// The 500 W Hopper with HBM2e on which torchtitan measured.
     H100Hbm2e,
-    /// Blackwell in an HGX board.
+    /// Blackwell on an HGX board.
     B200,
-    /// Blackwell beside Grace.
+    /// Blackwell paired with Grace.
     GB200,
     /// Blackwell Ultra.
     GB300,
@@ -51,7 +51,7 @@ impl Generation {
     }
 }
 
-/// The processors of a node, which issue the kernels. Which accelerators stand beside which is the catalog's.
+/// The CPUs of a node, which launch the kernels. The catalog says which accelerators they are paired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
     /// Intel's Xeon of 2017: Platinum 8168 of DGX-2.

@@ -10,10 +10,10 @@ use super::layer_counts::{StageSizes, even, with_ends};
 use super::stage_text::{Mark, parse_stages};
 use super::{Contradiction, Field};
 
-/// How layers are spread over stages, as asked for.
+/// How layers are spread over stages, as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageSplit {
-    /// The same number on each, with the embedding or the loss counted as a layer if so asked.
+    /// The same number on each, with the embedding or the loss counted as a layer if requested.
     Even {
         /// `--account-for-embedding-in-pipeline-split`.
         account_for_embedding: bool,
@@ -39,7 +39,7 @@ impl StageSplit {
 /// One model chunk of one rank: what Megatron builds as one `GPTModel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Layers from 0, the end not included; empty when the chunk holds none.
+    /// Layers from 0, end exclusive; empty when the chunk holds none.
     pub layers: Range<u64>,
     /// Whether the word embedding is here.
     pub embedding: bool,
@@ -107,9 +107,9 @@ impl StageMap {
         self.stages.first().map_or(1, |stage| stage.chunks.len() as u64)
     }
 
-    /// The same dealt in a V: chunk 1 of rank r comes from rank p - 1 - r.
+    /// The same map folded into a V: chunk 1 of rank r comes from rank p - 1 - r.
     pub(super) fn folded(mut self) -> Self {
-        // The second chunks, taken off in the order of ranks and given back from the last one on.
+        // The second chunks, removed in rank order and reassigned starting from the last rank.
         let mut second = Vec::new();
         for stage in &mut self.stages {
             second.extend(stage.chunks.pop());
@@ -120,8 +120,8 @@ impl StageMap {
         self
     }
 
-    /// The same with a second copy dealt the other way round: rank r holds stage p - 1 - r too
-    /// (DeepSeek-V3, section 3.2.1).
+    /// The same map with a second copy in the opposite direction: rank r also holds stage p - 1 - r (DeepSeek-V3,
+    /// section 3.2.1).
     pub(super) fn mirrored(mut self) -> Self {
         let own = self.stages.clone();
         for (stage, other) in self.stages.iter_mut().zip(own.iter().rev()) {
@@ -130,7 +130,7 @@ impl StageMap {
         self
     }
 
-    /// From the layers of every virtual stage (chunk · p + rank).
+    /// Builds the map from the layer count of every virtual stage (chunk · p + rank).
     fn from_counts(sizes: StageSizes, counts: &[u64]) -> Self {
         let last = counts.len().saturating_sub(1);
         let mut next = 0;
@@ -139,14 +139,14 @@ impl StageMap {
             let first = next;
             next += count;
             let output_layer = index == last;
-            // Unless a layout is written out, multi-token prediction is built beside the output layer.
+            // Unless a layout is listed explicitly, multi-token prediction is built with the output layer.
             let mtp_layers = if output_layer { sizes.mtp_num_layers } else { 0 };
             chunks.push(Chunk { layers: first..next, embedding: index == 0, output_layer, mtp_layers });
         }
         Self::from_chunks(sizes.pipeline, chunks)
     }
 
-    /// Deals virtual stages out: number k goes to rank k mod p.
+    /// Assigns virtual stage k to rank k mod p.
     fn from_chunks(pipeline: u64, chunks: Vec<Chunk>) -> Self {
         let mut stages: Vec<Stage> = Vec::new();
         for _ in 0..pipeline {
@@ -157,14 +157,15 @@ impl StageMap {
             if let Some(stage) = stages.get_mut(next) {
                 stage.chunks.push(chunk);
             }
-            // Interleaving deals consecutive virtual stages to consecutive ranks, so that every rank holds an early and a late part.
+            // Interleaving assigns consecutive virtual stages to consecutive ranks, so that every rank holds an early
+            // and a late part.
             next = if next + 1 < count { next + 1 } else { 0 };
         }
         Self { stages }
     }
 }
 
-/// Stages written out by `--pipeline-model-parallel-layout`.
+/// Stages listed explicitly by `--pipeline-model-parallel-layout`.
 fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction> {
     let refuse = |message: String| {
         Contradiction::new(
@@ -177,7 +178,7 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
         parse_stages(text).map_err(|why| refuse(why.to_string()).hint("for example Et*3|(tt|)*14tL"))?;
     let StageSizes { num_layers, pipeline, mtp_num_layers, .. } = sizes;
     let count = stages.len() as u64;
-    // The stages written out are virtual ones: as many chunks per rank as PP goes into them.
+    // The listed stages are virtual stages, so there are (stages / PP) chunks per rank.
     if !count.is_multiple_of(pipeline) {
         let sizes_that_work = divisors(count);
         return Err(refuse(format!("the {count} stages of the layout do not divide by PP {pipeline}"))
@@ -195,7 +196,7 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
             return Err(refuse(format!("the layout holds {found} {what}, the model {expected}")));
         }
     }
-    // Counts alone would let the embedding stand in the middle of the model.
+    // Counts alone would allow the embedding in the middle of the model.
     let starts_right = stages.first().is_some_and(|stage| stage.starts_with(Mark::Embedding));
     let ends_right = stages.last().is_some_and(|stage| stage.ends_with(Mark::Loss));
     if !starts_right || !ends_right {

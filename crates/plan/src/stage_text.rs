@@ -1,5 +1,5 @@
-//! The little language of `--pipeline-model-parallel-layout`: `|` between stages, `E` embedding,
-//! `t` layer, `m` MTP layer, `L` loss, `x*N` and `(...)*N` repetition.
+//! The mini-language of `--pipeline-model-parallel-layout`: `|` between stages, `E` embedding, `t` layer, `m` MTP
+//! layer, `L` loss, `x*N` and `(...)*N` repetition.
 
 use super::limits::MAX_LAYERS;
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 /// What is wrong with a pipeline layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadStages {
-    /// More symbols than are read.
+    /// More symbols than the limit.
     TooLong,
     /// A symbol that the language does not have.
     UnknownSymbol(char),
@@ -67,7 +67,7 @@ impl WrittenStage {
     }
 }
 
-/// Longest layout, written out, in symbols.
+/// Longest layout with repetitions expanded, in symbols.
 const LONGEST: usize = 16_384;
 const _: () = assert!(LONGEST as u64 == 4 * MAX_LAYERS);
 
@@ -98,10 +98,10 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, BadStages> {
     Ok(stages)
 }
 
-/// The text with every repetition written out; commas and blanks only separate.
+/// The text with every repetition expanded; commas and whitespace are only separators.
 fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
     let mut out: Vec<u8> = Vec::new();
-    // Megatron drops commas as cosmetic.
+    // Megatron ignores commas as cosmetic.
     let mut rest = text.bytes().filter(|byte| !b", \t\n".contains(byte)).peekable();
     let mut group: Option<usize> = None;
     // Where the last symbol or group begins in `out`.
@@ -125,12 +125,12 @@ fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
                     return Err(BadStages::BareRepetition);
                 }
                 out.truncate(last);
-                // Before anything is written out: a few letters may stand for gigabytes.
+                // Checked before anything is expanded: a few characters may stand for gigabytes.
                 if unit.len().saturating_mul(times).saturating_add(out.len()) > LONGEST {
                     return Err(BadStages::TooLong);
                 }
                 (0..times).for_each(|_| out.extend_from_slice(&unit));
-                // What was repeated cannot be repeated again: `t*2*3` is refused, as Megatron's parser does.
+                // A repetition cannot itself be repeated: `t*2*3` is refused, as in Megatron's parser.
                 last = out.len();
             }
             symbol => {

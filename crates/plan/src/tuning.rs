@@ -8,27 +8,29 @@ use super::quantization::{Quantization, WholeLinears};
 /// Which parameters train.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuning {
-    /// What trains of the weights that the model came with.
+    /// Which of the model's original weights train.
     pub base: BaseTraining,
-    /// Low-rank adapters beside linear layers.
+    /// Low-rank adapters on linear layers.
     pub lora: Option<Lora>,
     /// Whether the word embedding trains.
     pub embedding: bool,
     /// Whether the output layer trains; a tied one trains with the embedding.
     pub head: bool,
-    /// Whether embedding and output layer are trained copies beside frozen originals (PEFT `modules_to_save`).
+    /// Whether embedding and output layer are trained copies, kept along with their frozen originals (PEFT
+    /// `modules_to_save`).
     pub copies: bool,
     /// Whether the embedding's output is made to require a gradient (`enable_input_require_grads`).
     pub input_gradients: bool,
-    /// Whether what projects images onto the decoder's width trains, whose output is part of the first layer's input.
+    /// Whether the projector of images onto the decoder's width trains; its output is part of the first layer's
+    /// input.
     pub projector: bool,
-    /// Whether what comes out of a vision tower requires a gradient: it trains, or gradients pass it.
+    /// Whether a vision tower's output requires a gradient, because the tower trains or gradients flow through it.
     pub images: bool,
-    /// How frozen linear weights are held.
+    /// How frozen linear weights are stored.
     pub quantization: Quantization,
-    /// Linear layers that are not quantized with the others.
+    /// Linear layers that are not quantized along with the others.
     pub whole: WholeLinears,
-    /// Whether frozen weights that are not quantized are held in fp32 (PEFT `prepare_model_for_kbit_training`).
+    /// Whether frozen weights that are not quantized are stored in fp32 (PEFT `prepare_model_for_kbit_training`).
     pub upcast: bool,
     /// What the loss is computed from.
     pub objective: Objective,
@@ -61,12 +63,12 @@ impl Tuning {
         self.base == BaseTraining::All && self.lora.is_none() && self.embedding && self.head
     }
 
-    /// Of `layers` layers how many from the first on hold nothing that trains.
+    /// How many of `layers` layers, counted from the first, hold nothing that trains.
     #[must_use]
     pub fn frozen_layers(&self, layers: u64) -> u64 {
         match self.base {
             BaseTraining::All => 0,
-            // Gradients go through all of them to what trains before.
+            // Gradients flow through all of them to whatever trains before them.
             BaseTraining::Last(_) | BaseTraining::None if self.lora.is_some() || self.projector => 0,
             BaseTraining::Last(last) => layers.saturating_sub(last),
             BaseTraining::None => layers,
@@ -80,12 +82,12 @@ impl Tuning {
     }
 }
 
-/// What trains of the weights that the model came with, embedding and output layer aside.
+/// Which of the model's original weights train, apart from embedding and output layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseTraining {
     /// All of them.
     All,
-    /// The last so many layers and the final norm.
+    /// This many last layers and the final norm.
     Last(u64),
     /// None.
     None,
@@ -96,38 +98,41 @@ pub enum BaseTraining {
 pub struct Lora {
     /// Rank r: the inner width of both matrices.
     pub rank: u64,
-    /// `lora_dropout` above 0.
+    /// `lora_dropout` above 0, of the adapter's input.
     pub dropout: bool,
-    /// Whether the length of each row of the weight is trained apart from its direction (DoRA, Liu et al. 2024).
+    /// The same of the adapter's result (NeMo Automodel's `dropout_position`).
+    pub drops_result: bool,
+    /// Whether the magnitude of each weight row is trained separately from its direction (DoRA, Liu et al. 2024).
     pub dora: bool,
-    /// Number format of the adapters; PEFT holds them in fp32 over 16-bit weights unless told otherwise
+    /// Number format of the adapters; PEFT holds them in fp32 over 16-bit weights unless configured otherwise
     /// (`autocast_adapter_dtype`).
     pub dtype: NumberFormat,
-    /// Which linear layers have one.
+    /// Which linear layers have adapters.
     pub modules: LoraModules,
     /// Whose adapters they are.
     pub library: AdapterLibrary,
-    /// Which projections with adapters are one function each.
+    /// Which projections with adapters are fused into one function each.
     pub kernels: AdapterKernels,
 }
 
-/// Projections with adapters that are one autograd function each, with a backward pass written by hand, in the place of PEFT's
-/// modules (axolotl's `lora_qkv_kernel`, `lora_o_kernel`, `lora_mlp_kernel`; `axolotl/kernels/lora.py`).
+/// Projections with adapters that are fused into one autograd function each, with a hand-written backward pass,
+/// replacing PEFT's modules (axolotl's `lora_qkv_kernel`, `lora_o_kernel`, `lora_mlp_kernel`;
+/// `axolotl/kernels/lora.py`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdapterKernels {
     /// Queries, keys and values.
     pub queries: bool,
     /// The attention's output projection.
     pub output: bool,
-    /// The MLP, where it is gated.
+    /// The MLP, if it is gated.
     pub mlp: bool,
-    /// Every projection by itself: it makes the product with A once more for its backward (NeMo Automodel's memory-efficient
-    /// LoRA, `components/_peft/lora.py:LoRATritonFunction`).
+    /// Every projection by itself: it recomputes the product with A for its backward (NeMo Automodel's
+    /// memory-efficient LoRA, `components/_peft/lora.py:LoRATritonFunction`).
     pub each: bool,
 }
 
 impl AdapterKernels {
-    /// Those that these words name: `qkv`, `o`, `mlp`, `each`. None where one is another.
+    /// Those that these words name: `qkv`, `o`, `mlp`, `each`. `None` if any word is unknown.
     #[must_use]
     pub fn named(words: &[&str]) -> Option<Self> {
         let mut kernels = Self::default();
@@ -143,7 +148,7 @@ impl AdapterKernels {
         Some(kernels)
     }
 
-    /// Whether any projection has one.
+    /// Whether any projection has a kernel.
     #[must_use]
     pub const fn any(self) -> bool {
         self.queries || self.output || self.mlp || self.each
@@ -161,26 +166,26 @@ pub enum Objective {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
-    /// Kahneman-Tversky optimisation: single samples, good or bad, and a reference. A pass without gradients over other samples
-    /// estimates the distance to it.
+    /// Kahneman-Tversky optimisation: individual samples labelled good or bad, and a reference. A pass without
+    /// gradients over other samples estimates the distance to it.
     Kto {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
-    /// Which of two sequences is the better one, by a reward for each: a head of one output in the place of the output layer.
+    /// Which of two sequences is better, by a reward for each: a scalar head in place of the output layer.
     Rewards,
-    /// Which of some classes a sequence is of: a head of so many outputs in the place of the output layer.
+    /// Classification of sequences: a head with this many outputs in place of the output layer.
     Classes {
         /// Outputs of the head.
         labels: u64,
     },
-    /// A policy loss of reinforcement learning (PPO, GRPO and their kin): log-probabilities of the sampled tokens. Its
+    /// A policy loss of reinforcement learning (PPO, GRPO and similar): log-probabilities of the sampled tokens. Its
     /// reference and critic are with the rollouts ([`crate::Rollout`]).
     Policy,
 }
 
 impl Objective {
-    /// Sequences in the batch for one sample: a preference has two.
+    /// Sequences per sample in the batch: a preference pair has two.
     #[must_use]
     pub const fn sequences(self) -> u64 {
         match self {
@@ -189,8 +194,8 @@ impl Objective {
         }
     }
 
-    /// Forward passes over a micro-batch beside the one that is trained: the reference's, and with KTO those of policy and
-    /// reference over the samples that estimate their distance. Log-probabilities worked out before the training need none.
+    /// Forward passes over a micro-batch in addition to the one that trains: the reference's, and with KTO those of
+    /// policy and reference over the samples that estimate their distance. Precomputed log-probabilities need none.
     #[must_use]
     pub const fn passes_beside(self) -> u64 {
         match self {
@@ -202,7 +207,7 @@ impl Objective {
         }
     }
 
-    /// Where a preference loss has its reference from; none for other losses.
+    /// Where a preference loss gets its reference from; `None` for other losses.
     #[must_use]
     pub const fn reference(self) -> Option<Reference> {
         match self {
@@ -211,7 +216,7 @@ impl Objective {
         }
     }
 
-    /// Outputs of a head in the place of the output layer; none where that is there.
+    /// Outputs of a head in place of the output layer; `None` if the output layer is present.
     #[must_use]
     pub const fn labels(self) -> Option<u64> {
         match self {
@@ -222,15 +227,15 @@ impl Objective {
     }
 }
 
-/// Where a preference loss has its reference from.
+/// Where a preference loss gets its reference from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reference {
-    /// The same weights without their adapters: nothing more is held.
+    /// The same weights without their adapters: no additional memory.
     #[default]
     Adapters,
     /// A second copy of the weights on the device.
     Loaded,
-    /// Log-probabilities worked out before training.
+    /// Log-probabilities computed before training.
     Precomputed,
 }
 
@@ -240,13 +245,13 @@ pub enum ExpertKernel {
     /// `grouped_mm`, the default.
     #[default]
     Grouped,
-    /// `batched_mm`: a copy of an expert's weights for each token that goes to it.
+    /// `batched_mm`: a copy of an expert's weights for each token routed to it.
     Batched,
     /// A loop over experts.
     Loop,
 }
 
-/// What wraps the model for data parallelism.
+/// Which engine wraps the model for data parallelism.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataEngine {
     /// `DistributedDataParallel`.

@@ -1,4 +1,4 @@
-//! A plan with another cut: what advice and search vary.
+//! A plan with a different layout: what advice and search vary.
 
 use super::{
     Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, HostOptimizer, Layout, Model, OffloadModules,
@@ -19,7 +19,7 @@ pub struct Variant {
     pub group: Option<u64>,
     /// Order of micro-batches on a stage.
     pub schedule: PipelineSchedule,
-    /// How layers are spread over the stages. One with sizes of its own for some stages is taken back where pipeline,
+    /// How layers are spread over the stages. A split with explicit sizes for some stages is dropped if pipeline,
     /// chunks or schedule differ from those it was written for.
     pub split: StageSplit,
     /// Context parallel size.
@@ -36,19 +36,19 @@ pub struct Variant {
     pub micro_batch_size: u64,
     /// What is recomputed.
     pub recompute: Recompute,
-    /// What data-parallel replicas share.
+    /// What data-parallel replicas shard.
     pub sharding: DpSharding,
-    /// What communication hides behind compute. Sends between stages do so exactly where chunks are interleaved.
+    /// Which communication overlaps with compute. Sends between stages do so exactly if chunks are interleaved.
     pub overlap: Overlap,
-    /// Products in 8 or 4 bits.
+    /// Matrix products in 8 or 4 bits.
     pub fp8: Option<Fp8>,
     /// Whether optimizer states, or a part of them, stay on the host.
     pub optimizer_on_host: bool,
-    /// Groups of replicas that each have all optimizer states, or all that they share.
+    /// Groups of replicas, each of which holds a full copy of the optimizer states, or of everything that is sharded.
     pub instances: u64,
-    /// Modules of a layer whose saved tensors wait on the host.
+    /// Modules of a layer whose saved tensors are offloaded to the host.
     pub offloaded: OffloadModules,
-    /// Which software it is told to; never varied.
+    /// The software whose settings express it; never varied.
     pub software: Software,
     /// Whether the model has routed experts; never varied.
     pub has_experts: bool,
@@ -63,7 +63,7 @@ impl Variant {
             tensor: layout.tensor,
             pipeline: layout.pipeline,
             virtual_pipeline: layout.virtual_pipeline,
-            // A group that is the pipeline size is the default, and follows another size.
+            // A group equal to the pipeline size is the default, and follows the pipeline size when that changes.
             group: Some(layout.microbatch_group_size).filter(|group| *group != layout.pipeline),
             schedule: layout.schedule,
             split: layout.split.clone(),
@@ -85,13 +85,13 @@ impl Variant {
         }
     }
 
-    /// `plan` with this variant in place of its own; none where Megatron would refuse it.
+    /// `plan` with this variant in place of its own; `None` if Megatron would refuse it.
     #[must_use]
     pub fn apply(&self, plan: &Plan) -> Option<Plan> {
         self.checked(plan).ok()
     }
 
-    /// The same with every reason against it.
+    /// The same, with every reason for refusal as the error.
     ///
     /// # Errors
     /// What Megatron refuses at start.
@@ -99,7 +99,8 @@ impl Variant {
         self.checked_on(plan, plan.model().clone(), plan.cluster().clone())
     }
 
-    /// The same for `model` on `cluster` in place of the plan's own: another length of sequences, other machines.
+    /// The same for `model` on `cluster` in place of the plan's own: a different sequence length or different
+    /// machines.
     ///
     /// # Errors
     /// What Megatron refuses at start.
@@ -111,7 +112,7 @@ impl Variant {
     ) -> Result<Plan, Vec<Contradiction>> {
         let layout = self.layout(plan, &model, cluster.gpus())?;
         let mut recipe = plan.recipe().clone();
-        // Asked here and not of the rules: the number of micro-batches is made by this division.
+        // Checked here and not in the rules, because this division gives the number of micro-batches.
         let batch = self.micro_batch_size.saturating_mul(layout.data);
         if batch == 0 || !recipe.global_batch_size.is_multiple_of(batch) {
             let message = format!(
@@ -126,7 +127,7 @@ impl Variant {
         recipe.recompute = self.recompute.clone();
         recipe.dp_sharding = self.sharding;
         recipe.overlap = self.overlap;
-        // Unless something else is stated for the plan's own chunks, sends overlap exactly where chunks are interleaved.
+        // Unless something else is stated for the plan's own chunks, sends overlap exactly if chunks are interleaved.
         let same_chunks = (self.pipeline, self.virtual_pipeline)
             == (plan.layout().pipeline, plan.layout().virtual_pipeline);
         recipe.overlap.pipeline = if same_chunks { self.overlap.pipeline } else { self.virtual_pipeline > 1 };
@@ -135,14 +136,15 @@ impl Variant {
         recipe.fp8.clone_from(&self.fp8);
         self.move_optimizer(&mut recipe);
         recipe.offload.modules = self.offloaded;
-        // Padded to a multiple of the tensor size, the vocabulary's rows are others under another one.
+        // The vocabulary is padded to a multiple of the tensor size, so its rows change with the tensor size.
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
         Plan::new(model, cluster, layout, recipe)
     }
 
-    /// `plan` with what this variant recomputes, shares and overlaps; its degrees and sizes are taken to be the plan's own.
+    /// `plan` with this variant's recomputation, sharding and overlap; its degrees and sizes are assumed to be the
+    /// plan's own.
     ///
     /// # Errors
     /// What Megatron refuses at start.
@@ -156,12 +158,13 @@ impl Variant {
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe)
     }
 
-    /// Moves the optimizer states to the host or back, where they are not where this variant has them: as the software says it.
+    /// Moves the optimizer states to the host or back, if they are not where this variant wants them, through the
+    /// option that the software has.
     fn move_optimizer(&self, recipe: &mut Recipe) {
         if recipe.optimizer_on_host() == self.optimizer_on_host {
             return;
         }
-        // Both ways of saying it are cleared, of which a software knows one.
+        // Both options are cleared; each software knows only one of them.
         (recipe.offload.optimizer, recipe.optimizer.cpu_offload_fraction) = (false, 0.0);
         match recipe.software.semantics().offers.host_optimizer {
             HostOptimizer::Fraction if self.optimizer_on_host => {
@@ -181,7 +184,7 @@ impl Variant {
             tensor: self.tensor,
             pipeline: self.pipeline,
             virtual_pipeline: match self.schedule.own_chunks() {
-                // Asked for with 1, `Layout::new` gives these schedules the chunks that they lay out themselves.
+                // If 1 is requested, `Layout::new` gives these schedules the chunks that they lay out themselves.
                 Some(own) if own == self.virtual_pipeline => 1,
                 _ => self.virtual_pipeline,
             },
@@ -191,7 +194,7 @@ impl Variant {
             sequence_parallel: self.sequence_parallel,
             rank_order: self.rank_order,
             context_kind: old.context_kind,
-            // Levels multiply to one size; for another they would be refused.
+            // The levels multiply to one size and would be refused for any other.
             hierarchical_context: if self.context == old.context {
                 old.hierarchical_context.clone()
             } else {
@@ -206,7 +209,7 @@ impl Variant {
         Layout::new(&degrees, model.num_layers, model.mtp_num_layers)
     }
 
-    /// The split in force where `other` is what it was varied from: stages that were written out for other sizes are even.
+    /// The effective split when varied from `other`: stages listed for other sizes become even.
     #[must_use]
     pub fn split_beside(&self, other: &Self) -> StageSplit {
         let cut = |of: &Self| (of.pipeline, of.virtual_pipeline, of.schedule);

@@ -1,8 +1,8 @@
-//! The vision tower beside a decoder.
+//! The vision tower attached to a decoder.
 
 use super::number::NumberFormat;
 
-/// A vision tower with what projects its output onto the decoder's width.
+/// A vision tower and the projector of its output onto the decoder's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisionTower {
     /// Parameters of both.
@@ -15,132 +15,158 @@ pub struct VisionTower {
     pub hidden_size: u64,
     /// Patches of an image that become one token of the decoder's sequence.
     pub patches_per_token: u64,
-    /// Number format of its weights; none: that of the model's.
+    /// Number format of its weights; `None` means the model's.
     pub dtype: Option<NumberFormat>,
-    /// The projector, where it trains behind a frozen tower.
+    /// The projector, if it trains after a frozen tower.
     pub projector: Option<Projector>,
-    /// What of the tower has gradients, mergers and a projector that is not apart aside.
+    /// Which parts of the tower have gradients, apart from mergers and a projector that is not separate.
     pub gradients: TowerGradients,
-    /// Whether weights of a projector that is not apart train, or where the tower has adapters those of the projector.
+    /// Whether the weights of a projector that is not separate train, or, if the tower has adapters, the projector's
+    /// adapters.
     pub projector_trains: bool,
-    /// Whether weights of mergers of deep layers do, or their adapters (Qwen3-VL).
+    /// Whether the weights of the deepstack mergers, or their adapters, train (Qwen3-VL).
     pub deep_trains: bool,
-    /// What it keeps for backward, where that is known and anything of it has gradients.
+    /// What it saves for backward, if that is known and any part of it has gradients.
     pub kept: Option<VisionKept>,
     /// Which of its norms are Liger's.
     pub liger: TowerLiger,
-    /// Whether its layers are recomputed where the decoder's are.
+    /// Whether its layers are recomputed if the decoder's are.
     pub recomputed: bool,
-    /// Patches of the images of a sample, all together, where that is known.
+    /// Total patches of all images in a sample, if known.
     pub image_patches: Option<u64>,
-    /// Whether tensor ranks hold it whole, as modules of transformers beside a decoder of Megatron core.
-    pub whole: bool,
+    /// Whose modules it is made of.
+    pub modules: TowerModules,
     /// Whether the engine for rollouts alone has it: what trains is the decoder by itself.
     pub in_engine_alone: bool,
+}
+
+/// Whose modules a vision tower is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TowerModules {
+    /// Those of the software that trains.
+    #[default]
+    Own,
+    /// transformers' beside a decoder of Megatron core: every tensor rank of the first stage holds it whole.
+    Whole,
+    /// Layers of Megatron core, cut over tensor ranks and not along the sequence (Qwen3-VL in Megatron-Bridge and mbridge).
+    Core,
+}
+
+impl TowerModules {
+    /// Whether the decoder beside it is Megatron core's, which puts images between the words of the whole sequence.
+    #[must_use]
+    pub const fn is_beside_core(self) -> bool {
+        matches!(self, Self::Whole | Self::Core)
+    }
 }
 
 /// What of a vision tower has gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TowerGradients {
-    /// Nothing: it is frozen, and nothing of its forward pass is kept.
+    /// None: it is frozen, and its forward pass saves nothing.
     #[default]
     None,
-    /// Its tensors alone: weights are frozen, and what embeds patches is made to require a gradient
+    /// Only its activations: weights are frozen, but the patch embedding's output is made to require a gradient
     /// (`enable_input_require_grads` of transformers 5).
     Through,
-    /// Adapters beside the linear layers of its layers, and all tensors.
+    /// Adapters on the linear layers of its layers, and all activations.
     Adapted,
-    /// Its weights, and all tensors.
+    /// Its weights and all activations.
     Trained,
 }
 
-/// Which norms of a tower Liger's kernels stand for.
+/// Which norms of a tower Liger's kernels replace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TowerLiger {
     /// None.
     #[default]
     None,
-    /// Those of its layers: of a model that was built.
+    /// Those of its layers: an already built model is patched.
     Layers,
-    /// All of their class, the projector's too: patched before a model is built.
+    /// All norms of their class, including the projector's: the class is patched before a model is built.
     Class,
 }
 
-/// What a tower keeps for backward: kinds of modules in its layers and sizes, as the rules of its type state them.
+/// What a tower saves for backward: the kinds of modules in its layers and their sizes, as the rules for its model
+/// type state them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VisionKept {
     /// Attention heads.
     pub heads: u64,
     /// Width of a layer's MLP.
     pub ffn: u64,
-    /// Tokens in front of each image's patches.
+    /// Tokens before each image's patches.
     pub prefix: u64,
-    /// Patches of one image, where that is fixed; else 0.
+    /// Patches of one image, if that is fixed; otherwise 0.
     pub image: u64,
     /// Side of a patch, in pixels.
     pub patch: u64,
+    /// Values of a patch that goes in, of all channels and frames, where its layers in Megatron core are known; else 0.
+    pub patch_values: u64,
     /// Outside of the layers, of each token that the decoder gets: bytes where all trains.
     pub ends: u64,
-    /// The same where gradients only pass.
+    /// The same if gradients only flow through.
     pub ends_through: u64,
     /// What LayerNorms in fp32 among operations in 16 bits add to both.
     pub ends_wide: u64,
-    /// Outside of the layers, once: bytes where all trains.
+    /// Outside of the layers, bytes saved once if everything trains.
     pub once: u64,
-    /// The same where gradients only pass.
+    /// The same if gradients only flow through.
     pub once_through: u64,
     /// What LayerNorms in fp32 add to both.
     pub once_wide: u64,
-    /// What the projector keeps less where Liger's norm stands in it and all trains, with norms in 16 bits.
+    /// What the projector saves less if it uses Liger's norm and everything trains, with norms in 16 bits.
     pub ends_liger: u64,
-    /// Parameters of a layer that an engine for rollouts cuts over its tensor ranks; 0 where that is not known.
+    /// Parameters of a layer that a rollout engine shards over its tensor ranks; 0 if unknown.
     pub cut_layer: u64,
     /// The same outside of the layers.
     pub cut_ends: u64,
-    /// Parameters of the projector, without mergers of deep layers.
+    /// Parameters of the projector, without deepstack mergers.
     pub projector: u64,
-    /// Of what is kept outside of the layers, that of a projector which trains behind a frozen tower.
+    /// The part of what is saved outside of the layers that belongs to a projector training after a frozen tower.
     pub merge: Kept,
-    /// What a projector keeps more where its weights train than where gradients only pass it.
+    /// What a projector saves in addition if its weights train, compared with gradients only flowing through it.
     pub merge_more: u64,
-    /// Widths between which linear layers project, the first one's input first; 0 behind the last.
+    /// Widths of the projector's linear layers, starting with the first one's input; 0 after the last.
     pub widths: [u64; 4],
-    /// Mergers of deep layers.
+    /// Deepstack mergers.
     pub deep_mergers: u64,
-    /// Parameters of mergers of deep layers.
+    /// Parameters of the deepstack mergers.
     pub deep_projector: u64,
-    /// What those mergers keep where they train behind a frozen tower.
+    /// What those mergers save if they train after a frozen tower.
     pub deep: Kept,
-    /// What they keep more where their weights train.
+    /// What they save in addition if their weights train.
     pub deep_more: u64,
-    /// Whether queries, keys and values come from one projection, of whose output the values are a view.
+    /// Whether queries, keys and values come from one projection, with the values a view of its output.
     pub fused_queries: bool,
-    /// Whether images attend one by one and their outputs are joined, a copy, unless one kernel takes them all (flash attention).
+    /// Whether images attend one by one and their outputs are concatenated (a copy), unless one kernel processes them
+    /// all (flash attention).
     pub joined_output: bool,
-    /// Whether norms are RMSNorms written in Python; else they are LayerNorms.
+    /// Whether norms are RMSNorms written in Python rather than LayerNorms.
     pub rms_norms: bool,
     /// Whether the MLP is gated.
     pub gated: bool,
-    /// Whether attention has a mask of all patches of a micro-batch, unless one kernel takes images one by one (flash attention).
+    /// Whether attention has a mask of all patches of a micro-batch, unless one kernel handles the images separately
+    /// (flash attention).
     pub masked: bool,
-    /// Whether Liger has kernels for norms of its layers; none where what it has is not known.
+    /// Whether Liger has kernels for norms of its layers; `None` if that is not known.
     pub liger: Option<bool>,
     /// Whether the activation is x · sigmoid(1.702 x).
     pub quick_gelu: bool,
-    /// Whether weights multiply what attention and MLP add to the residual stream.
+    /// Whether what attention and MLP add to the residual stream is multiplied by weights (layer scale).
     pub scaled: bool,
-    /// Whether transformers names its layers among those that are not to be split (`_no_split_modules`).
+    /// Whether transformers names its layers among those that must not be split (`_no_split_modules`).
     pub unsplit: bool,
-    /// Whether Automodel has a class of its own for the whole.
+    /// Whether Automodel has its own class for the complete model.
     pub own_in_automodel: bool,
-    /// Of what is kept outside of the layers, the fp32 tables that rotate, bytes of each patch: a layer that casts its inputs keeps them
-    /// for itself.
+    /// The fp32 rotary tables among what is saved outside of the layers, in bytes per patch: a layer that casts its
+    /// inputs saves its own copy.
     pub tables: u64,
-    /// What the projector keeps more of each token where layers hand on fp32 and all trains.
+    /// What the projector saves in addition per token if layers output fp32 and everything trains.
     pub ends_after_wide: u64,
 }
 
-/// Bytes kept outside of the layers.
+/// Bytes saved outside of the layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// For each token that the decoder gets.
@@ -152,7 +178,7 @@ pub struct Kept {
 }
 
 impl VisionKept {
-    /// What these words say; none where one is not known.
+    /// Parses these words; `None` if one is not known.
     #[must_use]
     pub fn named(words: &[&str]) -> Option<Self> {
         let mut kept = Self::default();
@@ -172,7 +198,7 @@ impl VisionKept {
                 word => kept.size(word)?,
             }
         }
-        // Without these two nothing of a layer can be counted.
+        // Without these two, nothing in a layer can be counted.
         (kept.heads > 0 && kept.ffn > 0).then_some(kept)
     }
 
@@ -189,6 +215,7 @@ impl VisionKept {
             "prefix" => &mut self.prefix,
             "image" => &mut self.image,
             "p" => &mut self.patch,
+            "patch_values" => &mut self.patch_values,
             "ends" => &mut self.ends,
             "ends_hooked" => &mut self.ends_through,
             "ends_wide" => &mut self.ends_wide,
@@ -213,17 +240,17 @@ impl VisionKept {
             "deep_more" => &mut self.deep_more,
             _ => return None,
         };
-        // Bounded here, as these sizes are words of one setting and have no bounds of their own.
+        // Bounded here because these sizes are words of one setting and have no bounds of their own.
         *size = number.parse().ok().filter(|size| *size <= MAX_KEPT)?;
         Some(())
     }
 }
 
-/// The most that is taken for a size of what a tower keeps: bytes of an image's token, or of what there is once.
+/// The largest accepted size among a tower's saved tensors: bytes per image token, or bytes saved once.
 const MAX_KEPT: u64 = 1 << 32;
 
-/// A projector that trains behind a frozen tower (`llava/model/multimodal_projector/builder.py`): linear layers with a bias, a
-/// GELU between two of them, the first from the tower's width and all onto the decoder's.
+/// A projector that trains after a frozen tower (`llava/model/multimodal_projector/builder.py`): linear layers with a
+/// bias, a GELU between two of them, the first from the tower's width and all onto the decoder's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projector {
     /// Linear layers.
@@ -233,10 +260,10 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// Parameters of it between these widths.
+    /// Its parameters for these widths.
     #[must_use]
     pub const fn parameters(&self, tower: u64, decoder: u64) -> u64 {
-        // Each with a bias, hence the one more row.
+        // Each has a bias, hence the extra row.
         let behind = self.layers.saturating_sub(1);
         (tower + 1)
             .saturating_mul(decoder)
@@ -245,7 +272,7 @@ impl Projector {
 }
 
 impl VisionTower {
-    /// Parameters outside of its layers: the embedding of patches, norms, the projector, frozen or not.
+    /// Parameters outside of its layers: the patch embedding, norms and the projector, frozen or not.
     #[must_use]
     pub fn outside_layers(&self) -> u64 {
         self.parameters.saturating_sub(self.layers.saturating_mul(self.layer_parameters))
@@ -261,8 +288,8 @@ impl VisionTower {
         of(self.projector_trains, kept.projector).saturating_add(of(self.deep_trains, kept.deep_projector))
     }
 
-    /// Whether weights of the projector train behind a tower that nothing passes back through: it is then an operator beside the
-    /// word embedding.
+    /// Whether the projector's weights train after a tower through which no gradients flow: it is then an operator
+    /// next to the word embedding.
     #[must_use]
     pub fn projects_alone(&self) -> bool {
         self.gradients == TowerGradients::None && (self.projector_trains || self.deep_trains)

@@ -1,6 +1,6 @@
-//! Arithmetic of Python on whole numbers.
+//! Python arithmetic on integers.
 
-/// What two whole numbers come to.
+/// The result of an operator on two integers.
 pub fn whole(left: &str, sign: &str, right: &str) -> Option<String> {
     let (left, right) = (left.parse::<i64>().ok()?, right.parse::<i64>().ok()?);
     let result = match sign {

@@ -1,11 +1,11 @@
-//! Which branches of a function run. A condition that is not decided is a hole in what its block assigns.
+//! Which branches of a function run. An undecided condition makes what its block assigns a hole.
 
 use super::expression::{Expression, expression};
 use super::scope::Scope;
 use super::statements::Statement;
 use super::tree::Scalar;
 
-/// A block under a condition: its indentation, and whether it runs (none: not decided, with what decides it).
+/// A block under a condition: its indentation, and whether it runs (`None`: undecided, with what would decide it).
 pub(super) struct Block {
     pub(super) indent: usize,
     pub(super) runs: Result<bool, String>,
@@ -13,7 +13,7 @@ pub(super) struct Block {
     taken: bool,
 }
 
-/// Enters a block, or another branch of the one before.
+/// Enters a block, or another branch of the preceding one.
 pub(super) fn enter(blocks: &mut Vec<Block>, statement: &Statement<'_>, keyword: &str, scope: &Scope<'_>) {
     let condition = statement.text.get(keyword.len()..).unwrap_or("").trim_end_matches(':').trim();
     let branch = blocks
@@ -54,7 +54,7 @@ fn decided(condition: &str, scope: &Scope<'_>) -> Option<bool> {
             .map(|(_, scalar)| scalar.clone())
             .filter(|scalar| scalar.hole.is_none())
     };
-    // A value is a word, or an object of a class with values below it.
+    // A value is a word, or an object of a class with values under it.
     if let Some((name, class)) = condition
         .strip_prefix("isinstance(")
         .and_then(|rest| rest.strip_suffix(')'))
@@ -98,7 +98,7 @@ fn decided(condition: &str, scope: &Scope<'_>) -> Option<bool> {
     held(condition).map(|scalar| !matches!(scalar.text.as_str(), "" | "false" | "0"))
 }
 
-/// The text of a value, in small letters where the program asks for them.
+/// The text of a value, in lower case if the program requests that.
 fn lowered(name: &str, held: &dyn Fn(&str) -> Option<Scalar>) -> Option<String> {
     let name = name.trim();
     match name.strip_suffix(".lower()") {

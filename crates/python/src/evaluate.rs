@@ -1,5 +1,6 @@
-//! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
-//! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
+//! What a function of a program puts into the configuration that it returns: assignments to dotted names in order,
+//! calls to other functions of the program, and calls that a dialect knows. Any other call may change anything, and
+//! is reported.
 
 use super::arithmetic::whole;
 use super::branches::{Block, enter};
@@ -9,31 +10,32 @@ use super::scope::{LARGEST, Scope};
 use super::tree::{Scalar, Tree, below};
 use std::rc::Rc;
 
-/// Calls inside calls that are followed.
+/// Maximum depth of nested calls that are followed.
 const DEEPEST: u32 = 8;
-/// Work in all: values looked at by the statements that are run. Recipes take some 40,000 with all that they call.
+/// Total work: values visited by the statements that are run. Recipes take some 40,000 including everything they
+/// call.
 const MOST: usize = 200_000;
-/// Work of a statement beside the values.
+/// Work per statement in addition to its values.
 const STATEMENT: usize = 20;
 
 /// Calls that are known without their source.
 pub trait Calls {
-    /// What a call gives; none where it is not known.
+    /// The value of a call; `None` if unknown.
     fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
-    /// What a call of this name assigns below its first argument; none where it is not known.
+    /// What a call with this name assigns under its first argument; `None` if unknown.
     fn assigns(&self, name: &str, tree: &Tree) -> Option<Tree>;
-    /// Whether a method of this name gives what it is called on, as far as figures go.
+    /// Whether a method with this name returns the object it is called on, as far as figures are concerned.
     fn gives_its_own(&self, _method: &str) -> bool {
         false
     }
-    /// Whether a call of this name is one of a class, whose keywords are what it holds.
+    /// Whether a call with this name constructs a class whose fields are its keywords.
     fn is_class(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name).trim_start_matches('_');
         last.starts_with(|first: char| first.is_ascii_uppercase())
     }
 }
 
-/// What a function returns, and the calls on the way that may have changed it and are not known.
+/// What a function returns, and the unknown calls on the way that may have changed it.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// What it returns.
@@ -66,7 +68,7 @@ pub fn evaluate_with(
         Some(function) => run.call(function, arguments).0,
         None => Tree::new(),
     };
-    // What is returned by a call that is not followed may be anything.
+    // The result of a call that is not followed may be anything.
     match tree.iter().find(|(path, scalar)| path.is_empty() && scalar.hole.is_some()) {
         Some((_, scalar)) => run.unknown.extend(scalar.hole.clone()),
         None if tree.is_empty() => run.unknown.push(name.to_owned()),
@@ -77,7 +79,7 @@ pub fn evaluate_with(
 
 struct Run<'a> {
     functions: &'a [Function<'a>],
-    /// Constants of each program that the functions are from.
+    /// Constants of each program from which the functions come.
     programs: Vec<&'a Constants<'a>>,
     calls: &'a dyn Calls,
     left: usize,
@@ -169,11 +171,11 @@ impl Run<'_> {
                 scalar.at = scope.at;
             }
         }
-        // An attribute of what was not there: `None` was replaced elsewhere.
+        // An attribute of something that was missing: `None` was replaced elsewhere.
         scope.assign(target, tree);
     }
 
-    /// A call for what it does to its first argument.
+    /// A call for its effect on its first argument.
     fn effect(
         &mut self,
         name: &str,
@@ -211,8 +213,8 @@ impl Run<'_> {
         }
     }
 
-    /// What a name at the top of the function's program stands for, or one that it imports: a name that all programs
-    /// with one of that name agree on.
+    /// The value of a top-level name of the function's program, or of one that it imports: a name on which all
+    /// programs that define it agree.
     fn constant(&mut self, name: &str, scope: &Scope<'_>) -> Option<String> {
         let of = |constants: &Constants<'_>| {
             constants.iter().find(|(known, _)| *known == name).and_then(|(_, value)| match value {
@@ -225,8 +227,8 @@ impl Run<'_> {
             return Some(own);
         }
         self.spend(self.programs.len() * STATEMENT);
-        // An imported name may be defined in several files at hand; where they disagree none is taken, since the import is
-        // not followed.
+        // An imported name may be defined in several of the given files; if they disagree none is used, since the
+        // import is not followed.
         let mut all = self.programs.iter().filter_map(|constants| of(constants));
         let first = all.next()?;
         all.all(|other| other == first).then_some(first)
@@ -280,7 +282,7 @@ impl Run<'_> {
                 let given = self.given(arguments, scope);
                 let functions = self.functions;
                 if let Some(function) = functions.iter().find(|function| function.name == name) {
-                    // What the function computes may be known where it cannot be followed.
+                    // The function's result may be known even if it cannot be followed.
                     let known = self.calls.value(name, &given);
                     let tree = self.call(function, given).0;
                     let open = tree.iter().any(|(_, scalar)| scalar.hole.is_some());
@@ -340,7 +342,7 @@ impl Run<'_> {
     }
 }
 
-/// Target and value of an assignment that changes what was there: `name *= 2`.
+/// Target and value of an assignment that modifies the previous value: `name *= 2`.
 fn changed(target: &str, value: Expression) -> (&str, Expression) {
     for sign in ["//", "**", "+", "-", "*", "/", "%"] {
         if let Some(name) = target.strip_suffix(sign) {

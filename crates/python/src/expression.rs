@@ -1,10 +1,11 @@
-//! Expressions as configurations use them: literals, dotted names, lists, calls with keywords, and arithmetic on whole numbers.
-//! Anything else that [`syntax`](super::syntax) reads is [`Expression::Unknown`]: a recipe that needs it is asked for.
+//! Expressions as used in configurations: literals, dotted names, lists, calls with keywords, and integer arithmetic.
+//! Anything else that [`syntax`](super::syntax) reads is [`Expression::Unknown`], and a value that a recipe needs
+//! becomes a question.
 
 use super::arithmetic::whole;
 use super::syntax::{Cursor, Node, node};
 
-/// Parameters of one function.
+/// Most parameters of one function.
 const LONGEST: usize = 512;
 
 /// An expression.
@@ -18,18 +19,18 @@ pub enum Expression {
     Name(String),
     /// Values in order.
     List(Vec<Expression>),
-    /// A call by its dotted name; methods called on what it gives are left out.
+    /// A call by its dotted name; methods called on its result are dropped.
     Call(String, Vec<Argument>),
-    /// Arithmetic with names, which is worked out where these stand for whole numbers; `or` takes the first that is there.
+    /// Arithmetic with names, which is evaluated if they have integer values; `or` takes the first that exists.
     Computed(Box<Expression>, &'static str, Box<Expression>),
-    /// Something that is not read.
+    /// Something that is not supported.
     Unknown,
 }
 
 /// An argument with its keyword.
 pub type Argument = (Option<String>, Expression);
 
-/// The expression that a text is.
+/// Parses a text as an expression.
 pub fn expression(text: &str) -> Expression {
     Expression::from(node(text))
 }
@@ -88,14 +89,14 @@ impl From<Node> for Expression {
     }
 }
 
-/// Texts that stand one behind the other are one.
+/// Adjacent string literals are concatenated.
 fn joined(parts: &[Node]) -> Expression {
     let texts = parts.iter().map(|part| if let Node::Text(text) = part { Some(text.as_str()) } else { None });
     let whole: Option<String> = texts.collect();
     whole.map_or(Expression::Unknown, Expression::Text)
 }
 
-/// A call: of methods on what another gives, that other one.
+/// A call; for a method on another call's result, that other call.
 fn call(called: Node, arguments: Vec<(Option<String>, Node)>) -> Expression {
     match called.dotted() {
         Some(name) => {
@@ -106,7 +107,7 @@ fn call(called: Node, arguments: Vec<(Option<String>, Node)>) -> Expression {
     }
 }
 
-/// What an attribute of a call's value is an attribute of.
+/// The expression whose attribute this is, if it is an attribute of a call's result.
 fn attribute(read: Node) -> Expression {
     match read {
         Node::Attribute(of, _) => match *of {
@@ -117,7 +118,7 @@ fn attribute(read: Node) -> Expression {
     }
 }
 
-/// Arithmetic on whole numbers, or on names that may stand for some.
+/// Arithmetic on whole numbers, or on names that may have integer values.
 fn computed(left: Expression, sign: &'static str, right: Expression) -> Expression {
     let is_known = matches!(sign, "or" | "+" | "-" | "*" | "//" | "/" | "%" | "**");
     let open = |side: &Expression| matches!(side, Expression::Name(_) | Expression::Computed(..));
@@ -126,7 +127,7 @@ fn computed(left: Expression, sign: &'static str, right: Expression) -> Expressi
         return Expression::Computed(Box::new(left), sign, Box::new(right));
     }
     match (left, right) {
-        // A minus in front of a number that is no whole one: `-1e-4`.
+        // A minus before a number that is not an integer: `-1e-4`.
         (Expression::Number(zero), Expression::Number(text)) if sign == "-" && zero == "0" => {
             Expression::Number(format!("-{text}"))
         }

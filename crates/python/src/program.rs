@@ -8,24 +8,24 @@ use std::rc::Rc;
 /// A function at the top of a program.
 #[derive(Clone, Debug)]
 pub struct Function<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// What stands behind `->`.
+    /// The text after `->`.
     pub returns: &'a str,
     /// Parameters with their defaults.
     pub parameters: Vec<(String, Option<Expression>)>,
     /// Its statements in order.
     pub body: Vec<Statement<'a>>,
-    /// What names at the top of its program stand for, the same for all of its functions.
+    /// Values of the top-level names of its program, shared by all of its functions.
     pub constants: Rc<Constants<'a>>,
 }
 
-/// Names at the top of a program that stand for a word or a number, each assigned once.
+/// Top-level names of a program whose value is a word or a number, each assigned once.
 pub type Constants<'a> = Vec<(&'a str, Expression)>;
 
-/// Functions read of one program.
+/// Most functions read per program.
 const MOST: usize = 4096;
-/// Constants read of one program; recipes have a dozen.
+/// Most constants read per program; recipes have a dozen.
 const MOST_CONSTANTS: usize = 64;
 
 /// The functions of a program.
@@ -61,7 +61,7 @@ pub fn functions(text: &str) -> Vec<Function<'_>> {
     out
 }
 
-/// Literals assigned at the top of a program. A name that is assigned again stands for nothing.
+/// Literals assigned at the top of a program. A name that is assigned twice has no value.
 fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
     let mut found: Vec<(&str, Option<Expression>)> = Vec::new();
     for statement in statements.iter().filter(|statement| statement.indent == 0) {
@@ -82,7 +82,7 @@ fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
     found.into_iter().filter_map(|(name, literal)| Some((name, literal?))).collect()
 }
 
-/// A literal, or what whole numbers of the program come to.
+/// A literal, or the result of arithmetic on integers of the program.
 fn literal(value: Expression, found: &[(&str, Option<Expression>)]) -> Option<Expression> {
     match value {
         Expression::Text(_) | Expression::Number(_) => Some(value),

@@ -4,7 +4,7 @@ use super::program::Constants;
 use super::tree::{Scalar, Tree, below, is_below};
 use std::rc::Rc;
 
-/// Values that one configuration holds at most; recipes have some two hundred.
+/// Most values in one configuration; recipes have some two hundred.
 pub(super) const LARGEST: usize = 2_000;
 
 /// Values by name and path inside one function.
@@ -16,7 +16,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// What stands under a name, paths relative to it.
+    /// The values under a name, with paths relative to it.
     pub(super) fn below(&self, name: &str) -> Tree {
         below(&self.values, name)
     }
@@ -27,7 +27,7 @@ impl Scope<'_> {
 
     pub(super) fn assign(&mut self, name: &str, tree: Tree) {
         self.values.retain(|(path, _)| !is_below(path, name));
-        // A hole and not an error: what was assigned before stays known, and the reader sees what is missing.
+        // A hole rather than an error: what was assigned before stays known, and the user sees what is missing.
         if self.values.len() + tree.len() > LARGEST {
             let hole = Some("a configuration that is too large".to_owned());
             self.values.push((name.to_owned(), Scalar { hole, at: self.at, ..Scalar::default() }));

@@ -1,17 +1,17 @@
 //! The statements of a Python program, as text.
 
-/// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
+/// A statement with its place and indentation. Lines joined by brackets are one statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
     /// Byte of the program at which it begins.
     pub start: usize,
-    /// Blanks in front of it.
+    /// Indentation in characters.
     pub indent: usize,
-    /// As written, with its remarks.
+    /// As written, including comments.
     pub text: &'a str,
 }
 
-/// The statements of a program, without comments of their own lines.
+/// The statements of a program, without comments on separate lines.
 pub fn statements(text: &str) -> Vec<Statement<'_>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -32,7 +32,7 @@ pub fn statements(text: &str) -> Vec<Statement<'_>> {
     out
 }
 
-/// Where the statement that begins at `at` ends: the line end outside brackets and strings.
+/// Where the statement that begins at `at` ends: the first newline outside brackets and strings.
 pub fn statement_end(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -57,7 +57,7 @@ pub fn statement_end(text: &str, mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Behind the string that opens at `at`; three quotes may span lines.
+/// Just after the string that opens at `at`; triple-quoted ones may span lines.
 pub fn string_end(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     let triple = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);

@@ -1,9 +1,9 @@
-//! Texts of Python: those in quotes, raw ones, and `f"…{value}…"`.
+//! Python strings: quoted ones, raw ones, and `f"…{value}…"`.
 
 use super::syntax::{Cursor, Node};
 
 impl Cursor<'_> {
-    /// A text, and those that follow it at once.
+    /// A string literal and those that directly follow it.
     pub(super) fn quoted(&mut self, prefix: &str) -> Node {
         let mut parts = Vec::new();
         let mut prefix = prefix.to_ascii_lowercase();
@@ -77,7 +77,7 @@ fn formatted(inner: &str, plain: &dyn Fn(&str) -> String, parts: &mut Vec<Node>,
         let mut cursor = Cursor { text: rest.get(at + 1..).unwrap_or(""), at: 0, depth };
         let value = cursor.value();
         cursor.blanks();
-        // `{value:,}` and `{value!r}` write it another way.
+        // `{value:,}` and `{value!r}` format it differently.
         let plainly = cursor.sign() == Some(b'}');
         parts.push(if plainly { value } else { Node::Opaque });
         let left = cursor.rest();

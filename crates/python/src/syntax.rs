@@ -1,15 +1,15 @@
-//! Expressions of a Python program: texts with values in them, conditions, attributes, keys and calls. What is not read is
-//! [`Node::Opaque`], and so is what it stands in for.
+//! Expressions of a Python program: f-strings, conditions, attributes, keys and calls. Anything unsupported is
+//! [`Node::Opaque`].
 
-/// Brackets, signs and conditions inside one another that are followed.
+/// Maximum nesting of brackets, operators and conditions.
 const DEEPEST: u32 = 40;
-/// Values of a list without brackets.
+/// Most values in a list without brackets.
 const LONGEST: usize = 16;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// What stands between quotes.
+    /// The text between quotes.
     Text(String),
     /// A whole number.
     Whole(i64),
@@ -17,11 +17,11 @@ pub enum Node {
     Number(String),
     /// A name without dots.
     Name(String),
-    /// `f"…{value}…"`, and texts that stand one behind the other.
+    /// `f"…{value}…"`, and adjacent string literals.
     Joined(Vec<Node>),
     /// Values in order, in brackets or parentheses.
     List(Vec<Node>),
-    /// Keys and values; without a key that of a set; a key that is not read is `**value`.
+    /// Keys and values; an item of a set has no key; an unsupported key means `**value`.
     Map(Vec<(Option<Node>, Node)>),
     /// What is called, and its arguments by keyword.
     Call(Box<Node>, Vec<(Option<String>, Node)>),
@@ -29,18 +29,18 @@ pub enum Node {
     Attribute(Box<Node>, String),
     /// `a[b]`.
     Item(Box<Node>, Box<Node>),
-    /// Condition, what it gives, what else.
+    /// Condition, value if true, value if false.
     Either(Box<[Node; 3]>),
-    /// Two values joined by a sign or word: `+`, `or`, `not in`.
+    /// Two values joined by an operator: `+`, `or`, `not in`.
     Binary(&'static str, Box<Node>, Box<Node>),
     /// `not a`.
     Not(Box<Node>),
-    /// Something that is not read.
+    /// Something that is not supported.
     Opaque,
 }
 
 impl Node {
-    /// The dotted name that it is: `args.name`.
+    /// Its dotted name, if it is one: `args.name`.
     pub fn dotted(&self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name.clone()),
@@ -50,7 +50,7 @@ impl Node {
     }
 }
 
-/// The expression that a text is.
+/// Parses a text as an expression.
 pub fn node(text: &str) -> Node {
     let mut cursor = Cursor::new(text);
     let mut read = cursor.value();
@@ -68,7 +68,7 @@ pub fn node(text: &str) -> Node {
     if cursor.at < text.len() { Node::Opaque } else { read }
 }
 
-/// Signs that join two values, those that bind least first; a sign is tried before those that begin it.
+/// Binary operators, lowest precedence first; an operator is tried before its own prefixes.
 const LEVELS: [&[&str]; 6] = [
     &["or"],
     &["and"],
@@ -108,7 +108,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a sign or a word, if it stands here and nothing continues it.
+    /// Consumes an operator or a word, if it is here and nothing continues it.
     fn takes(&mut self, sign: &str) -> bool {
         self.blanks();
         let Some(behind) = self.rest().strip_prefix(sign) else { return false };
@@ -154,7 +154,7 @@ impl<'a> Cursor<'a> {
         while let Some(sign) = signs.iter().find(|sign| self.takes(sign)) {
             let right = self.level(level + 1);
             joined += 1;
-            // `a < b < c` is not what the sign alone says, and long chains are not followed.
+            // `a < b < c` is a chained comparison, which is not supported, and long chains are not followed.
             let chained = level == 2 && joined > 1 || joined > DEEPEST;
             left = if chained { Node::Opaque } else { Node::Binary(sign, Box::new(left), Box::new(right)) };
         }
@@ -172,7 +172,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn unary(&mut self) -> Node {
-        // Of numbers alone.
+        // Only for numbers.
         let minus = self.takes("-");
         let mut read = self.atom();
         if minus {
@@ -260,7 +260,7 @@ impl<'a> Cursor<'a> {
         rest.get(..length).unwrap_or("").to_owned()
     }
 
-    /// Values between brackets, each with what stands before `=` or `:`.
+    /// Values between brackets, each with what precedes `=` or `:`.
     fn items(&mut self, close: u8) -> Vec<(Option<Node>, Node)> {
         self.at += 1;
         let mut items = Vec::new();
@@ -283,7 +283,7 @@ impl<'a> Cursor<'a> {
                     // A comprehension, a slice.
                     let ends = matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}'));
                     let value = if ends { value } else { self.skip() };
-                    // `**options` of a call says names that do not stand here.
+                    // `**options` in a call passes names that are not listed here.
                     items.push((if splat { Some(Node::Opaque) } else { key }, value));
                 }
             }

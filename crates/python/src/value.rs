@@ -1,5 +1,5 @@
-//! What an expression comes to, as far as the names in it are known. Nothing is executed: of calls only conversions, `dict`, `get` and
-//! `getattr` are known by what they give.
+//! The value of an expression, as far as the names in it are known. Nothing is executed: the only calls whose results
+//! are known are conversions, `dict`, `get` and `getattr`.
 
 use super::arithmetic::whole;
 use super::syntax::Node;
@@ -13,18 +13,18 @@ pub enum Value {
     Flag(bool),
     /// As written.
     Number(String),
-    /// What stands between quotes, or a word of a command line.
+    /// The text between quotes, or a word of a command line.
     Text(String),
     /// A member of a module or enumeration: `torch.bfloat16`.
     Member(String),
     /// Values in order.
     List(Vec<Value>),
-    /// Keys with their values; none where one is not known.
+    /// Keys with their values; `None` for an unknown one.
     Dictionary(Vec<(String, Option<Value>)>),
 }
 
 impl Value {
-    /// The value that a word of a command line, or a default as a settings file would have it, stands for.
+    /// The value that a command-line word, or a default as written in a settings file, represents.
     pub fn from_setting(text: &str) -> Self {
         match text {
             "" | "None" => Self::None,
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// As a settings file would have it; none where that has no word for it.
+    /// As written in a settings file; `None` if it cannot be written there.
     pub fn setting(&self) -> Option<String> {
         Some(match self {
             Self::None => String::new(),
@@ -49,7 +49,7 @@ impl Value {
         })
     }
 
-    /// What Python takes it for in a condition.
+    /// Its truth value in Python.
     fn truth(&self) -> bool {
         match self {
             Self::None => false,
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// Equality as Python has it, but that a word of a command line equals the text or number it stands for.
+    /// Equality as in Python, except that a command-line word equals the text or number it represents.
     fn equals(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
             (Some(left), Some(right)) => left == right,
@@ -80,7 +80,8 @@ impl Value {
         }
     }
 
-    /// What stands under a key of a dictionary: the outer none where there is no such key, or it is not one.
+    /// The value under a key of a dictionary; the outer `None` if there is no such key, or if this is not a
+    /// dictionary.
     fn below(&self, key: &Self) -> Option<Option<Self>> {
         match self {
             Self::Dictionary(pairs) => {
@@ -93,17 +94,17 @@ impl Value {
     }
 }
 
-/// What the names of a program stand for.
+/// The values of a program's names.
 pub trait Names {
-    /// The value of a dotted name; none where it is not known.
+    /// The value of a dotted name; `None` if unknown.
     fn value(&self, name: &str) -> Option<Value>;
-    /// What a function of the program's own gives; none where that is not known.
+    /// The result of one of the program's own functions; `None` if unknown.
     fn call(&self, _name: &str) -> Option<Value> {
         None
     }
 }
 
-/// What an expression comes to; none where that is not known.
+/// The value of an expression; `None` if unknown.
 pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
     match read {
         Node::Text(text) => Some(Value::Text(text.clone())),
@@ -126,7 +127,7 @@ pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
         Node::List(items) => {
             items.iter().map(|item| value(item, names)).collect::<Option<_>>().map(Value::List)
         }
-        // A set has no keys, and one that takes in others some that do not stand here.
+        // A set has no keys, and a dictionary with `**others` has keys that are not listed here.
         Node::Map(pairs) => {
             let pairs = pairs.iter().map(|(key, item)| {
                 let key = value(key.as_ref()?, names)?.setting()?;
@@ -141,7 +142,7 @@ pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
             match truth(condition, names) {
                 Some(true) => value(then, names),
                 Some(false) => value(otherwise, names),
-                // Undecided, and the same either way.
+                // Undecided, but the same either way.
                 None => value(then, names).filter(|then| value(otherwise, names).as_ref() == Some(then)),
             }
         }
@@ -161,15 +162,15 @@ pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
     }
 }
 
-/// Signs of arithmetic; the others compare.
+/// Arithmetic operators; the others are comparisons.
 const ARITHMETIC: [&str; 7] = ["+", "-", "*", "//", "/", "%", "**"];
 
-/// Whether a condition holds; none where that is not decided.
+/// Whether a condition holds; `None` if undecided.
 pub fn truth(condition: &Node, names: &dyn Names) -> Option<bool> {
     match condition {
         Node::Not(inner) => truth(inner, names).map(|holds| !holds),
         Node::Binary(sign @ ("and" | "or"), left, right) => {
-            // One side decides where it is this.
+            // One side decides the outcome if it has this value.
             let decides = *sign == "or";
             match (truth(left, names), truth(right, names)) {
                 (left, right) if left == Some(decides) || right == Some(decides) => Some(decides),
@@ -204,7 +205,8 @@ fn compared(left: &Value, sign: &str, right: &Value) -> Option<bool> {
     }
 }
 
-/// Whether a launcher or a scheduler sets a variable of the environment, so that its default is for a run without one.
+/// Whether a launcher or a scheduler sets a variable of the environment, so that its default applies only to a run
+/// without one.
 fn is_of_the_launcher(variable: &str) -> bool {
     const NAMES: [&str; 10] = [
         "RANK",
@@ -222,7 +224,8 @@ fn is_of_the_launcher(variable: &str) -> bool {
     NAMES.contains(&variable) || STARTS.iter().any(|start| variable.starts_with(start))
 }
 
-/// What a call comes to. A variable of the environment that has a default is not set, as in a shell's `${NAME:-default}`.
+/// The value of a call. An environment variable that has a default is treated as unset, as in a shell's
+/// `${NAME:-default}`.
 fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> Option<Value> {
     let plain = |index: usize| match arguments.get(index) {
         Some((None, argument)) => Some(argument),
@@ -230,7 +233,7 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
     };
     match name {
         "bool" if arguments.len() == 1 => truth(plain(0)?, names).map(Value::Flag),
-        // What would be cut, rounded or spelt another way is not followed.
+        // Conversions that would truncate, round or reformat are not followed.
         "int" | "float" | "str" if arguments.len() == 1 => match (name, value(plain(0)?, names)?) {
             ("int", Value::Number(number)) if number.parse::<i64>().is_err() => None,
             ("int" | "float", given @ Value::Number(_)) => Some(given),

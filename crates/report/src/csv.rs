@@ -1,4 +1,4 @@
-//! Tables for spreadsheets: bare numbers, one header line, fields quoted where they must be (RFC 4180).
+//! Tables for spreadsheets: bare numbers, one header line, fields quoted where necessary (RFC 4180).
 
 use super::Report;
 use shardscope_plan::Setting;
@@ -15,7 +15,7 @@ pub fn memory_csv(report: &Report) -> String {
         let totals = &rank.totals;
         let beside = [totals.between_steps, report.memory.capacity];
         let mut fields = vec![rank.pipeline_rank.to_string()];
-        // The engine's own columns, in the header's order.
+        // The RL engine's own columns, in the header's order.
         for bytes in totals.columns().into_iter().chain(beside) {
             fields.push(bytes.get().to_string());
         }
@@ -66,7 +66,7 @@ pub fn settings_csv(settings: &[Setting]) -> String {
     let mut out = String::from("name,value,origin,flag,note\r\n");
     for setting in settings {
         let value = setting.value.written();
-        // Unset settings are the most; a table of blanks helps nobody.
+        // Most settings are unset, and a table of empty cells helps nobody.
         if value.is_empty() {
             continue;
         }
@@ -77,8 +77,8 @@ pub fn settings_csv(settings: &[Setting]) -> String {
     out
 }
 
-/// `field` as text that no spreadsheet runs: what begins like a formula, and is no number, gets an apostrophe in front (OWASP,
-/// "CSV Injection"). Values are a stranger's as often as the reader's.
+/// `field` as text that no spreadsheet executes: anything that begins like a formula and is not a number gets a
+/// leading apostrophe (OWASP, "CSV Injection"). Values are often a stranger's.
 fn inert(field: &str) -> Cow<'_, str> {
     let begins = field
         .starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);

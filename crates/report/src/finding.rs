@@ -1,24 +1,24 @@
-//! One piece of advice: the rules that give it are a floor above.
+//! One piece of advice; the rules that produce it are in a higher-level crate.
 
 use shardscope_plan::Field;
 use shardscope_units::{Bytes, Seconds};
 
-/// A change that would improve the run, or a remark on it.
+/// A change that would improve the run, or a remark about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Short stable name.
     pub code: &'static str,
-    /// What to do, with the values.
+    /// What to do, with values.
     pub message: String,
-    /// Why, and where the rule is from.
+    /// Why, and the source of the rule.
     pub why: String,
-    /// The settings to change, by name, with their new values; an empty value takes one back.
+    /// The settings to change, by name, with their new values; an empty value unsets one.
     pub change: Vec<(Field, String)>,
-    /// What the changed plan comes to.
+    /// The changed plan's estimates.
     pub expected: Expected,
 }
 
-/// What a changed plan comes to.
+/// A changed plan's estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// Peak on the fullest device.

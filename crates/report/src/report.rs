@@ -16,13 +16,13 @@ pub struct Report {
     pub parameters: Parameters,
     /// FLOPs of a step by each convention.
     pub flops: FlopCounts,
-    /// What the whole model would take on one accelerator, one micro-batch in the step.
+    /// What the unsharded model would need on one accelerator, with one micro-batch per step.
     pub whole: Option<Totals>,
     /// Memory of every rank.
     pub memory: Memory,
     /// Every message.
     pub traffic: Traffic,
-    /// Groups that take a slower road than they should.
+    /// Groups that cross a slower link than necessary.
     pub detours: Vec<TrafficWarning>,
     /// Time of a step.
     pub time: Time,
@@ -30,12 +30,13 @@ pub struct Report {
     pub unknowns: Vec<Unknown>,
     /// Every matrix product before and after sharding.
     pub utilisation: Vec<Utilisation>,
-    /// What could be better; filled by the advice, which reads the rest.
+    /// Advice; filled in by the advice crate, which reads the other fields.
     pub advice: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether published runs tell how fast the accelerator is. Where none do, no step time is to be shown without saying so.
+    /// Whether published runs show how fast the accelerator is. If none do, no step time may be shown without saying
+    /// so.
     #[must_use]
     pub fn is_calibrated(&self) -> bool {
         !self.unknowns.iter().any(|unknown| matches!(unknown, Unknown::Accelerator | Unknown::Relative))

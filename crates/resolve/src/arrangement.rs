@@ -6,7 +6,7 @@ use shardscope_plan::{
     QueryTemperature, RotationTables, Router,
 };
 
-/// How modules are arranged, as readers know it of the model's type.
+/// The arrangement of modules that readers know for the model's type.
 pub(super) fn arrangement(table: &Table) -> Arrangement {
     let variants = table.words(Field::ModuleVariants);
     let differs = |name: &str| variants.contains(&name);
@@ -17,7 +17,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         whole_keys: table.on(Field::WholeKeys),
         fused_gate_up: table.on(Field::FusedGateUp),
         parallel_residual: table.on(Field::ParallelResidual),
-        // Checks stand from the special to the usual; a model type states at most one of each group.
+        // Checks go from the special to the usual; a model type states at most one of each group.
         norm_places: match () {
             () if table.on(Field::NormsBehind) => NormPlaces::Behind,
             () if table.on(Field::PostNorms) => NormPlaces::Around,
@@ -34,7 +34,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         fp32_rotation: table.on(Field::Fp32Rotation),
         attention_softcap: table.on(Field::AttentionSoftcap),
         final_softcap: table.on(Field::FinalSoftcap),
-        // Routing in fp32 is normalised too: the one is a special case of the other.
+        // Routing in fp32 is normalised too: it is a special case.
         normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
         fp32_routing: table.on(Field::Fp32Routing),
         router: match () {
@@ -47,7 +47,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs("sigmoid_router") => Router::Sigmoid,
             () => Router::Own,
         },
-        // All channels are rotated unless a part is stated.
+        // All channels are rotated unless a fraction is stated.
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
         single_norm: differs("single_norm"),
         rotation_tables: match () {
@@ -84,7 +84,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             embedding: differs("embedding_dropout"),
         },
         norm_weights: NormWeights {
-            // Variants name what is absent, since weights are the rule.
+            // Variants name what is absent, since weights are the norm.
             stream: !differs("norms_without_weights"),
             heads: !differs("head_norms_without_weights"),
             biases: !differs("norms_without_biases"),

@@ -1,4 +1,4 @@
-//! The batch: micro, global and their number (`num_microbatches_calculator.py`).
+//! The batch: micro-batch, global batch and number of micro-batches (`num_microbatches_calculator.py`).
 
 use super::packs::{self, Pack};
 use super::table::Table;
@@ -14,7 +14,7 @@ pub(super) struct Batch {
     pub(super) micro: u64,
     pub(super) global: u64,
     pub(super) count: u64,
-    /// What a sequence is where it holds several samples.
+    /// The contents of a sequence that holds several samples.
     pub(super) pack: Option<Pack>,
 }
 
@@ -25,7 +25,8 @@ pub(super) fn follows(table: &Table) -> bool {
         && table.has(Field::NumMicroBatches)
 }
 
-/// Whether the text states all three sizes of a batch to DeepSpeed's engine, which stops where they and the number of ranks disagree.
+/// Whether the text states all three batch sizes to DeepSpeed's engine, which stops if they do not match the number of
+/// ranks.
 pub(super) fn is_stated_whole(table: &Table) -> bool {
     let whose = Software::ALL.iter().find(|software| table.says(Field::Software, software.name()));
     let stated = |field| table.get(field).is_some_and(|setting| matches!(setting.origin, Origin::Script));
@@ -33,16 +34,16 @@ pub(super) fn is_stated_whole(table: &Table) -> bool {
         && [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches].into_iter().all(stated)
 }
 
-/// The batch over `data` replicas; `None` when it does not divide, which has been said then.
+/// The batch over `data` replicas; `None` if it does not divide, which is then already reported.
 pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     // Trainers that pack by tokens have no micro-batch of samples, and none of the rules below.
     if let Some(capacity) = packs::capacity(table) {
         let (count, pack) = packs::packs(table, capacity, data)?;
-        // Saturating throughout: sizes come from a text, and whatever overflows is refused by a limit later.
+        // Saturating throughout: sizes come from a text, and a limit later rejects anything that overflows.
         return Some(Batch { micro: 1, global: count.saturating_mul(data), count, pack: Some(pack) });
     }
     if follows(table) {
-        // A trainer that shares a stated global batch out in a stated number of micro-batches.
+        // A trainer that splits a stated global batch into a stated number of micro-batches.
         let global = table.count(Field::GlobalBatchSize)?;
         let share = data.saturating_mul(table.count(Field::NumMicroBatches)?).max(1);
         if !global.is_multiple_of(share) {
@@ -72,16 +73,16 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     // Megatron's own default (arguments.py: micro_batch_size * data_parallel_size).
     table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
     let mut global = table.count(Field::GlobalBatchSize)?;
-    // Megatron rounds only where this flag asks it to, and only down.
+    // Megatron only rounds if this flag is set, and only down.
     if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
         global = global / slice * slice;
         let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
         table.overrule(Field::GlobalBatchSize, Int(global), rule);
     }
-    // Megatron stops here as well. Rounding instead would price a batch that nobody asked for.
+    // Megatron stops here as well. Rounding would estimate a batch that nobody asked for.
     if !global.is_multiple_of(slice) || global == 0 {
         let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
-        // Below one slice there is nothing to round to, which reads better as a size than as a remainder.
+        // Below one slice there is nothing to round to, so the message states a size and not a remainder.
         let is = if global < slice { "less than" } else { "no multiple of" };
         let message = format!("global batch {global} is {is} micro batch {micro} x DP {data} = {slice}");
         let nearest = nearest_multiple(global, slice);
@@ -96,7 +97,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
             [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches, Field::DataParallelSize];
         let batch = slice.saturating_mul(said);
         let message = format!(
-            "global batch {global} is not micro batch {micro} x accumulation {said} x DP {data} = {batch}, where DeepSpeed's engine stops"
+            "global batch {global} is not micro batch {micro} x accumulation {said} x DP {data} = {batch}; DeepSpeed's engine refuses that"
         );
         table.refuse(
             Code::GlobalBatch,
@@ -106,13 +107,13 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         );
         return None;
     }
-    // Elsewhere overruled: a stated number that disagrees with the batch is what Megatron ignores too.
+    // Otherwise overruled: Megatron also ignores a stated number that disagrees with the batch.
     table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
     ramp_up(table, slice, global);
     Some(Batch { micro, global, count, pack: None })
 }
 
-/// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold counts.
+/// `--step-batch-size-schedule "0:768 250B:1536"`: the size after the last threshold is used.
 fn schedule(table: &mut Table) {
     let text = table.word(Field::StepBatchSizeSchedule).to_owned();
     if text.is_empty() {
@@ -124,7 +125,7 @@ fn schedule(table: &mut Table) {
         table.refuse(Code::BatchGivenTwice, &fields, message, "leave --global-batch-size out");
         return;
     }
-    // The last threshold is the run's longest part, and its memory and step are those that matter.
+    // The last step is the longest part of the run, whose memory and step time matter.
     let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
     let last = steps.next_back().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
     match last.filter(|size| *size > 0) {
@@ -155,7 +156,7 @@ fn ramp_up(table: &mut Table, slice: u64, global: u64) {
         let message = format!("a batch cannot ramp up from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
         table.refuse(Code::Rampup, &fields, message, "");
-    // A run that has grown past it works, so this is a warning and not a refusal.
+    // A run whose batch has grown past this works, so this is a warning and not an error.
     } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
         let message = format!(
             "a batch that ramps up from {start} by {increment} is not always a multiple of micro batch x DP = {slice}: a run from the start would stop"

@@ -1,16 +1,16 @@
-//! Models beside the policy whose shape is another, by their names.
+//! Models held next to the policy with a different shape, by name.
 
 use super::table::Table;
-use crate::{Effect, Question};
+use crate::{Asked, Effect, Question};
 use shardscope_plan::{Beside, Field, Residence, RewardModel, Software};
 
-/// The settings that name one, what it is, and where it is.
+/// The settings that name one, a description, and the setting for its location.
 const NAMED: [(Field, &str, Field); 2] = [
     (Field::RlCriticModel, "a critic", Field::RlCritic),
     (Field::RlRewardModel, "a reward model", Field::RlReward),
 ];
 
-/// Whether it shares the policy's accelerators.
+/// Whether the model is on the policy's accelerators.
 fn is_here(table: &Table, place: Field) -> bool {
     matches!(table.word(place), "device" | "host")
 }
@@ -21,7 +21,7 @@ pub(super) fn names(table: &Table) -> Vec<(Field, String)> {
     here.map(|(field, ..)| (field, table.word(field).to_owned())).collect()
 }
 
-/// Stops the verdict at a model that is not known, and asks for another name of its shape.
+/// Stops the verdict at an unknown model, and asks for another name with its shape.
 pub(super) fn lacking(table: &mut Table, software: Software) {
     for (field, what, place) in NAMED {
         let name = table.word(field).to_owned();
@@ -35,7 +35,7 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
             let message = format!("{what} of unknown shape");
             table.lack(field, &name, Effect::Memory, &message);
             table.ask(Question {
-                name: field.name().to_owned(),
+                asks: Asked::Setting(field),
                 prompt: format!("Which Hub model has the same shape as {name}, {what}?"),
                 choices: Vec::new(),
                 proposal: None,
@@ -44,7 +44,7 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     }
 }
 
-/// The models of the settings.
+/// The models given by the settings.
 pub(super) fn beside(table: &Table) -> Beside {
     let reward = table.beside(Field::RlRewardModel).cloned().map(|model| {
         Box::new(RewardModel {

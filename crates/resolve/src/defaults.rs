@@ -1,11 +1,11 @@
-//! Each framework's defaults for what the text leaves out.
+//! Each framework's defaults for what the text omits.
 
 use super::parse::parse;
 use super::table::Table;
 use crate::SettingValue;
 use shardscope_plan::{Field, HEADROOM, Software};
 
-/// Settings that shape the model: their defaults say nothing where the model itself is not stated.
+/// Settings that shape the model: their defaults mean nothing if the model itself is not stated.
 pub(super) const OF_MODEL: [Field; 12] = [
     Field::GroupQueryAttention,
     Field::Swiglu,
@@ -76,7 +76,7 @@ const MEGATRON: &[(Field, &str)] = &[
     (Field::CudaGraphImpl, "none"),
 ];
 
-/// Defaults that hold in core releases alone.
+/// Defaults that only apply to core releases.
 const CORE: &[(Field, &str)] = &[
     (Field::BiasSwigluFusion, "true"),
     (Field::ApplyRopeFusion, "true"),
@@ -85,7 +85,7 @@ const CORE: &[(Field, &str)] = &[
     (Field::CrossEntropyFusionImpl, "native"),
 ];
 
-/// What the legacy models lack or have on.
+/// Features that the legacy models lack or have turned on.
 const LEGACY: &[(Field, &str)] = &[
     (Field::BiasSwigluFusion, "false"),
     (Field::ApplyRopeFusion, "false"),
@@ -93,7 +93,8 @@ const LEGACY: &[(Field, &str)] = &[
     (Field::ApplyQueryKeyLayerScaling, "true"),
 ];
 
-// `megatron/training/arguments.py`, group MoE: filled only beside experts, so that dense models show none of them.
+// `megatron/training/arguments.py`, group MoE: only filled in if there are experts, so that dense models show none of
+// them.
 const MOE: &[(Field, &str)] = &[
     (Field::MoeRouterTopk, "2"),
     (Field::MoeLayerFreq, "1"),
@@ -118,16 +119,16 @@ const LATENT: &[(Field, &str)] = &[
     (Field::VHeadDim, "128"),
 ];
 
-/// Fills what has no value; `software` is known already.
+/// Fills in missing values; `software` is already known.
 pub(super) fn fill(table: &mut Table, software: Software) {
     let whose = whose(software);
     all(table, MEGATRON, whose);
     let old = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
-    // Tables exclude each other: legacy models have none of what core fuses.
+    // The tables exclude each other: legacy models have none of core's fusions.
     all(table, if old { LEGACY } else { CORE }, whose);
     if table.number(Field::NumExperts) > 0 {
-        // Before `MOE`, whose top-2 would otherwise stand: a default fills only what has no value.
-        // The legacy models' `SwitchMLP` takes the largest probability alone, whatever `--moe-router-topk` says
+        // Before `MOE`, whose top-2 would otherwise be used: a default only fills in a missing value. The legacy
+        // models' `SwitchMLP` only uses the largest probability, whatever `--moe-router-topk` says
         // (`megatron/legacy/model/transformer.py`).
         if old {
             all(table, &[(Field::MoeRouterTopk, "1")], whose);
@@ -151,7 +152,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.on(Field::OptimizerCpuOffload) {
         all(table, &[(Field::OptimizerOffloadFraction, "1.0")], whose);
     }
-    // Without context ranks there is no exchange whose kind could be told.
+    // Without context ranks there is no exchange to describe.
     if table.degree(Field::ContextParallelSize) > 1 {
         all(table, &[(Field::CpCommType, "p2p")], whose);
     }
@@ -160,7 +161,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     table.default(Field::MemoryHeadroom, SettingValue::Real(HEADROOM), why);
 }
 
-/// The momentum of SGD where none is stated, and whose default it is.
+/// The momentum of SGD if none is stated, and whose default it is.
 const fn sgd_momentum(software: Software) -> (&'static str, &'static str) {
     match software {
         // `arguments.py`: --sgd-momentum.
@@ -168,7 +169,7 @@ const fn sgd_momentum(software: Software) -> (&'static str, &'static str) {
         | Software::MegatronCoreLocal
         | Software::MegatronCoreTe
         | Software::MegatronDeepspeed => ("0.9", whose(software)),
-        // All others make a torch.optim.SGD with a learning rate and a weight decay: no state at all.
+        // All others create a torch.optim.SGD with a learning rate and weight decay: no state at all.
         _ => ("0.0", "default of torch.optim.SGD"),
     }
 }
@@ -179,7 +180,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::MegatronLegacy => "default of Megatron-LM 23.06",
         Software::MegatronCoreLocal | Software::MegatronCoreTe => "default of Megatron-LM core 0.19",
         Software::MegatronDeepspeed => "default of Megatron-DeepSpeed",
-        // Such trainers have no setting of the kind; the words say that the value is not theirs.
+        // Such trainers have no setting of this kind; the text says that the value is not theirs.
         Software::Torchtitan => "as in Megatron-LM; torchtitan does not say",
         Software::Nanotron => "as in Megatron-LM; nanotron does not say",
         Software::GptNeox => "as in Megatron-LM; GPT-NeoX does not say",
@@ -199,7 +200,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
 
 fn all(table: &mut Table, defaults: &[(Field, &str)], whose: &str) {
     for (field, text) in defaults {
-        // A default that its own setting would not take is a fault of the table, which a test below finds.
+        // A default that its own setting would not accept is an error in the table, which a test below detects.
         if let Ok(value) = parse(*field, text) {
             table.default(*field, value, whose);
         }

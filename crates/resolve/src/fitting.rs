@@ -3,21 +3,21 @@
 use super::table::Table;
 use shardscope_plan::Field;
 
-/// Multiples of the smallest cluster that are tried for one over which the global batch divides.
+/// How many multiples of the smallest cluster are tried, to find one that divides the global batch.
 const TRIED: u64 = 64;
 
-/// The fewest nodes of `per_node` accelerators that all ranks of the layout fill: a multiple of TP x PP x CP and of
-/// ETP x EP x PP, and one whose replicas share the global batch evenly, where there is one.
+/// The smallest number of nodes with `per_node` accelerators that all ranks of the layout fill: a multiple of TP x PP x
+/// CP and of ETP x EP x PP, whose replicas divide the global batch evenly if there is such a number.
 pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let per_node = per_node.max(1);
-    // Ranks that share one copy of the weights, where the text says how many.
+    // The ranks that share one copy of the weights, if the text states their number.
     let dense = table.ranks_of_one();
     let copy = dense.saturating_mul(table.degree(Field::ShardRanks));
     let tensor = table.degree(Field::TensorModelParallelSize);
     let expert = table.degree(Field::ExpertModelParallelSize);
     let expert_tensor = table.count(Field::ExpertTensorParallelSize).unwrap_or(tensor).max(1);
     let pipeline = table.degree(Field::PipelineModelParallelSize);
-    // Dense models have no expert ranks to fill, whatever ETP says.
+    // Dense models have no expert ranks to fill, whatever ETP is.
     let experts = if table.number(Field::NumExperts) > 0 {
         expert_tensor.saturating_mul(expert).saturating_mul(pipeline)
     } else {
@@ -27,8 +27,8 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let fewest = (ranks / per_node).max(1);
     let slice = table.degree(Field::MicroBatchSize);
     let divides = |times: &u64| {
-        // The layout needs ranks to divide; the batch over its replicas is a wish, dropped where no multiple grants
-        // it.
+        // The layout requires the ranks to divide; dividing the batch over its replicas is a preference, dropped if no
+        // multiple satisfies it.
         let replicas = ranks.saturating_mul(*times) / dense.max(1);
         let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0);
         global.is_none_or(|global| global.is_multiple_of(slice.saturating_mul(replicas).max(1)))
@@ -37,7 +37,7 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     fewest.saturating_mul(times)
 }
 
-/// Whether so many accelerators hold the layout, and its replicas share the global batch evenly.
+/// Whether this many accelerators fit the layout, and its replicas divide the global batch evenly.
 pub(super) fn holds(table: &Table, world: u64) -> bool {
     let dense = table.ranks_of_one().max(1);
     let share = table.degree(Field::MicroBatchSize).saturating_mul(world / dense);
@@ -45,8 +45,8 @@ pub(super) fn holds(table: &Table, world: u64) -> bool {
     world > 0 && nodes(table, world) == 1 && global.is_none_or(|global| global.is_multiple_of(share.max(1)))
 }
 
-/// The most accelerators of one node, fewer than `usual`, over which a global batch divides that is too small for the node; none
-/// where it is large enough.
+/// For a global batch that is too small for a node, the largest number of accelerators below `usual` that divides it;
+/// none if it is large enough.
 pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
     let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0)?;
     let slice = table.degree(Field::MicroBatchSize);
@@ -55,14 +55,14 @@ pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
     if share(usual) <= global {
         return None;
     }
-    // From the largest: fewer accelerators than need be would answer a smaller run.
+    // From the largest: fewer accelerators than necessary would answer for a smaller run.
     (1..usual).rev().find(|ranks| {
         let whole = ranks.is_multiple_of(dense);
         whole && share(*ranks) > 0 && global.is_multiple_of(share(*ranks))
     })
 }
 
-/// The least common multiple; the first where it would leave 64 bits.
+/// The least common multiple; the first number if it would overflow 64 bits.
 fn common(a: u64, b: u64) -> u64 {
     let (a, b) = (a.max(1), b.max(1));
     let (mut x, mut y) = (a, b);

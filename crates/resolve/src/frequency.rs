@@ -1,14 +1,14 @@
-//! `--moe-layer-freq`: a number N (layer i is an MoE layer when i is a multiple of N), or a list
-//! expression of 0 and 1 such as `([0]*3+[1]*58)`.
+//! `--moe-layer-freq`: a number N (layer i is an MoE layer if i is a multiple of N), or a list expression of 0 and 1
+//! such as `([0]*3+[1]*58)`.
 
 use std::cmp::Ordering;
 
-/// What is wrong with a frequency of MoE layers.
+/// The errors of a frequency of MoE layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadFrequency {
     /// Every 0th layer.
     Zero,
-    /// Longer than is read.
+    /// Longer than the parser accepts.
     TooLong,
     /// Neither a number nor a list.
     NoList,
@@ -27,7 +27,7 @@ pub(super) enum BadFrequency {
 }
 
 impl BadFrequency {
-    /// The sentence, of the setting `name`.
+    /// The message, for the setting `name`.
     pub(super) fn of(self, name: &str) -> String {
         match self {
             Self::Zero => format!("{name} is 0, and must be at least 1"),
@@ -43,7 +43,7 @@ impl BadFrequency {
     }
 }
 
-/// Longest expression read, in bytes.
+/// Longest accepted expression, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// Whether each of `layers` layers is an MoE layer.
@@ -52,7 +52,7 @@ const LONGEST: usize = 1 << 16;
 /// What is wrong with the expression.
 pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency> {
     let text = text.trim();
-    // Longer models are refused by the limit on layers; 0 here makes any list too long.
+    // The limit on layers rejects longer models; 0 here makes any list too long.
     let count = usize::try_from(layers).unwrap_or(0);
     if text.is_empty() {
         // Megatron's own default, 1: every layer.
@@ -68,7 +68,7 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency
     if text.len() > LONGEST {
         return Err(BadFrequency::TooLong);
     }
-    // One element more than there are layers is enough to tell that a list is too long.
+    // One element more than there are layers is enough to detect that a list is too long.
     let mut reader = ListParser { rest: text.as_bytes(), most: count.saturating_add(1) };
     let list = reader.sum(0).filter(|_| reader.peek().is_none()).ok_or(BadFrequency::NoList)?;
     match list.len().cmp(&count) {
@@ -81,13 +81,13 @@ pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency
 /// Sums, products and lists of a Python expression.
 struct ListParser<'a> {
     rest: &'a [u8],
-    /// Elements after which a list is long enough to be refused.
+    /// Number of elements after which a list is certain to be rejected.
     most: usize,
 }
 
 impl ListParser<'_> {
     fn peek(&mut self) -> Option<u8> {
-        // Quotes too: the expression travels through shells and YAML, and keeps the quotes of either.
+        // Quotes too: the expression passes through shells and YAML, and may keep the quotes of either.
         while let [b' ' | b'\t' | b'\'' | b'"', rest @ ..] = self.rest {
             self.rest = rest;
         }
@@ -106,7 +106,7 @@ impl ListParser<'_> {
         let mut list = self.product(depth)?;
         while self.eat(b'+') {
             list.extend(self.product(depth)?);
-            // Bounded after each step: `[1]*99999999` must not be built to be refused.
+            // Truncated after each step: `[1]*99999999` must not be built just to be rejected.
             list.truncate(self.most);
         }
         Some(list)
@@ -114,7 +114,7 @@ impl ListParser<'_> {
 
     fn product(&mut self, depth: u8) -> Option<Vec<bool>> {
         let mut times = None;
-        // Python takes the number on either side of the product.
+        // Python allows the number on either side of the product.
         if self.peek()?.is_ascii_digit() {
             times = Some(self.number()?);
             if !self.eat(b'*') {
@@ -131,9 +131,9 @@ impl ListParser<'_> {
     }
 
     fn unit(&mut self, depth: u8) -> Option<Vec<bool>> {
-        /// Deepest nesting read.
+        /// Maximum nesting.
         const DEEPEST: u8 = 16;
-        // The limit on nesting is what keeps a line of parentheses from overflowing the stack.
+        // The nesting limit prevents a line of parentheses from overflowing the stack.
         if depth < DEEPEST && self.eat(b'(') {
             let list = self.sum(depth + 1)?;
             return self.eat(b')').then_some(list);
@@ -147,7 +147,7 @@ impl ListParser<'_> {
             if list.len() > self.most {
                 return None;
             }
-            // As in Python: without a comma it is no list of several.
+            // As in Python: elements must be separated by commas.
             if !self.eat(b',') && self.peek() != Some(b']') {
                 return None;
             }
@@ -158,7 +158,7 @@ impl ListParser<'_> {
     fn number(&mut self) -> Option<usize> {
         self.peek();
         let mut value = None;
-        // Digits that a blank parts are two numbers.
+        // Digits separated by a space are two numbers.
         while let [digit @ b'0'..=b'9', rest @ ..] = self.rest {
             value =
                 // Saturating: a factor of any length means "too many".
@@ -171,7 +171,7 @@ impl ListParser<'_> {
 
 fn repeat(list: &[bool], times: usize, most: usize) -> Vec<bool> {
     let mut all = Vec::new();
-    // An empty list times anything is empty, however large the factor.
+    // An empty list times any factor is empty, however large.
     if !list.is_empty() {
         for _ in 0..times.min(most) {
             all.extend_from_slice(list);
@@ -202,7 +202,7 @@ mod tests {
         check("([0]*1+[1]*4)", 5, Ok("01111"));
         check("[0,1,1]", 3, Ok("011"));
         check("[0, 1, 1,]", 3, Ok("011"));
-        // No Python, and no list of one layer.
+        // Not valid Python, and not a list for one layer.
         check("[0 1 1]", 1, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check("[1 1,0]", 2, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check("([0] + [1]*2)*2", 6, Ok("011011"));

@@ -1,13 +1,15 @@
-//! Which attention, fusions and loss each software runs.
+//! The attention, fusions and loss that each software runs.
 
 use super::table::Table;
 use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
-use shardscope_plan::{Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software};
+use shardscope_plan::{
+    Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software, TowerModules,
+};
 use shardscope_units::Bytes;
 
-/// Which attention kernel each software runs: the legacy models and Megatron-DeepSpeed flash attention
-/// when asked to, core's own layers none, Transformer Engine what `--attention-backend` says or what it prefers.
+/// The attention kernel that each software runs: the legacy models and Megatron-DeepSpeed run flash attention if
+/// requested, core's own layers none, and Transformer Engine what `--attention-backend` says or its own preference.
 pub(super) fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
     let (name, rule) = match software {
         Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => {
@@ -18,7 +20,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             ("flash", "MindSpeed replaces core attention by its fused attention with --use-flash-attn")
         }
         Software::MegatronCoreLocal => ("unfused", "core's local layers have no fused attention"),
-        // All of Hugging Face's modules choose by `attn_implementation`, whatever Megatron's flags say.
+        // All of Hugging Face's modules use `attn_implementation`, whatever Megatron's flags say.
         _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
             "flash_attention_2" => ("flash", "attn_implementation"),
@@ -34,31 +36,31 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             _ => ("flash", "flash attention, where the software chooses"),
         },
     };
-    // Derived, so that a kernel which the reader states by name wins over what the flags would give.
+    // Derived, so that a kernel that the user names overrides the result of the flags.
     table.derive_word(Field::AttentionKernel, name, rule);
     match table.word(Field::AttentionKernel) {
         "unfused" => AttentionKernel::Unfused,
         "fused" => AttentionKernel::Fused,
         "sdpa" => AttentionKernel::Sdpa,
-        // flash, flash3 and flash4 keep the same; they differ in time (`flash_release`).
+        // flash, flash3 and flash4 keep the same tensors; they differ in time (`flash_release`).
         _ => AttentionKernel::Flash,
     }
 }
 
-/// Whether it runs on an Ascend accelerator, where MindSpeed replaces core's kernels by its own
+/// Whether the run is on an Ascend accelerator, where MindSpeed replaces core's kernels by its own
 /// (`mindspeed/features_manager/transformer/flash_attention`).
 fn on_ascend(table: &Table) -> bool {
     let known = catalog::accelerator(table.word(Field::Accelerator));
     known.is_some_and(|found| found.generation == Generation::Ascend910B)
 }
 
-/// Bytes of a cuBLAS workspace configured as `:KiB:count`, any number of times; deterministic runs must set
+/// Bytes of a cuBLAS workspace configured as `:KiB:count`, repeated any number of times; deterministic runs must set
 /// `:4096:8` or less (PyTorch, `torch.use_deterministic_algorithms`).
 pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
     let asked = table.word(Field::CublasWorkspaceConfig);
     let (mut kib, mut size) = (0_u64, None);
     for part in asked.split(':') {
-        // Anything that is no number, as the empty part before the first colon, is passed over.
+        // Anything that is not a number, such as the empty part before the first colon, is skipped.
         let Ok(number) = part.trim().parse::<u64>() else { continue };
         match size.take() {
             Some(size) => kib = kib.saturating_add(number.saturating_mul(size)),
@@ -66,21 +68,20 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
         }
     }
     match kib {
-        // The larger of the two values that determinism allows (`:4096:8`), which PyTorch's documentation names
-        // first.
+        // The larger of the two values that determinism allows (`:4096:8`), which PyTorch's documentation lists first.
         0 if table.on(Field::DeterministicMode) => Some(Bytes::mib(32)),
         0 => None,
         kib => Some(Bytes::new(kib.saturating_mul(1024))),
     }
 }
 
-/// What Transformer Engine takes when it is left to it
+/// What Transformer Engine chooses by itself
 /// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
 fn engines_choice(table: &Table) -> (&'static str, &'static str) {
     let may = |field| table.switch(field).unwrap_or(true);
-    // An accelerator that the catalog has not is taken to be before Hopper.
+    // An accelerator that is not in the catalog is assumed to be older than Hopper.
     let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
-    // Deterministic cuDNN attention is refused by Transformer Engine from Blackwell on.
+    // Transformer Engine rejects deterministic cuDNN attention from Blackwell on.
     let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
     match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
         (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
@@ -104,9 +105,13 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
     if !table.says(Field::PositionEmbeddingType, "rope") {
         table.overrule(Field::ApplyRopeFusion, Bool(false), "off for position embeddings other than rope");
     }
+    if model.vision.is_some_and(|tower| tower.modules == TowerModules::Core) {
+        let rule = "off where positions in images have three dimensions, which Megatron-Bridge and mbridge rotate without a kernel";
+        table.overrule(Field::ApplyRopeFusion, Bool(false), rule);
+    }
     let bias_activation = match model.activation {
         Activation::Swiglu => table.on(Field::BiasSwigluFusion),
-        // validate_args turns it off without biases.
+        // validate_args turns it off if there are no biases.
         Activation::Gelu => table.on(Field::BiasGeluFusion) && table.on(Field::AddBiasLinear),
         // The legacy models have no fused GEGLU.
         Activation::Geglu => table.on(Field::BiasGeluFusion) && software != Software::MegatronLegacy,
@@ -125,7 +130,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
     }
 }
 
-/// Tokens of a tile of prime-rl's loss, unless said (`fused_lm_head_token_chunk_size`). Unit: token.
+/// Tokens per tile of prime-rl's loss by default (`fused_lm_head_token_chunk_size`). Unit: token.
 const TILED_TOKENS: u64 = 8192;
 
 pub(super) fn loss(table: &Table, software: Software) -> LossKind {
@@ -149,14 +154,14 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "distributed_wide_chunks" => {
             return LossKind::DistributedWideChunks(table.degree(Field::LogProbChunk));
         }
-        // Patched models fuse the loss where they are given labels: preferences and policies take their logits.
+        // Patched models fuse the loss if they are given labels: preferences and policies use their logits.
         "liger" | "cce" if !matches!(table.word(Field::TrainingObjective), "" | "sft") => {
             return LossKind::Torch;
         }
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
         _ => {}
     }
-    // Software with a loss of its own never reads Megatron's switches below.
+    // Software with its own loss never reads Megatron's switches below.
     if let Some(loss) = software.semantics().loss {
         return loss;
     }

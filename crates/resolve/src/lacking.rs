@@ -1,12 +1,12 @@
-//! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
-//! goes on without them.
+//! Which values of settings are read but not modelled, and their effect: they stop the verdict, unless the user
+//! continues without them.
 
 use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mixers, over_expert_tensor};
-use super::lacking_modules::{cut, has_liger, one_by_one, own_rollouts};
+use super::lacking_modules::{cut, has_liger, liger_experts, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, offload, tuning, vision, vision_lacking};
-use crate::{Effect, NotModelled, NotRead, Origin, Reading};
+use crate::{Effect, NotModelled, NotRead, Origin, Reading, Subject};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_name};
 use shardscope_source::{Code, Diagnostic};
@@ -14,10 +14,10 @@ use std::collections::HashSet;
 
 const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
 
-/// Words of a setting that no estimator knows, and what they would change.
+/// Words of a setting that no estimator supports, and what they would change.
 struct Lacking {
     field: Field,
-    /// The words, joined by blanks.
+    /// The words, separated by spaces.
     words: &'static str,
     effect: Effect,
     message: &'static str,
@@ -29,12 +29,12 @@ const fn lacking(field: Field, words: &'static str, effect: Effect, message: &'s
 
 const LACKING: &[Lacking] = &[lacking(
     Field::Optimizer,
-    "galore apollo lomo grokadamw stable_adamw came other",
+    "lomo grokadamw stable_adamw came other",
     Effect::Memory,
     "this optimizer's states; Adam's would be counted",
 )];
 
-/// Words that estimators know of Hugging Face's modules alone.
+/// Words that estimators only support for Hugging Face's modules.
 const LACKING_ELSEWHERE: &[Lacking] = &[
     lacking(
         Field::TrainType,
@@ -50,7 +50,7 @@ const LACKING_ELSEWHERE: &[Lacking] = &[
     ),
 ];
 
-/// Words that estimators do not know of modules whose quantized layers were not recorded.
+/// Words that estimators do not support for modules whose quantized layers were not recorded.
 const QUANTIZED: &[Lacking] = &[lacking(
     Field::BaseQuantization,
     "nf4 fp4 int8 fp8",
@@ -58,10 +58,10 @@ const QUANTIZED: &[Lacking] = &[lacking(
     "what layers save for backward over frozen quantized weights in this software",
 )];
 
-/// Switches that no estimator knows when they are on.
+/// Switches that no estimator supports if they are on.
 const SWITCHES: &[(Field, Effect, &str)] = &[];
 
-/// Switches that estimators know of Hugging Face's modules alone.
+/// Switches that estimators only support for Hugging Face's modules.
 const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[
     (
         Field::LigerKernel,
@@ -71,7 +71,7 @@ const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[
     (Field::UseDora, Effect::Memory, "adapters that decompose weights (DoRA); LoRA's would be counted"),
 ];
 
-/// Adds what settings say and no estimator knows.
+/// Adds everything in the settings that no estimator supports.
 pub(super) fn find(table: &mut Table, software: Software) {
     if table.has(Field::LoraRank) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
@@ -93,9 +93,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     cut(table, software);
     one_by_one(table, software);
+    liger_experts(table, software);
     own_rollouts(table);
     super::beside::lacking(table, software);
-    // Whose adapters are known for Megatron core's layers.
+    // Their adapters are supported for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
     for Lacking { field, words, effect, message } in LACKING.iter().chain(words) {
@@ -128,6 +129,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     arrangement(table, software);
     evaluation::find(table, software);
+    super::sharding::compensated(table);
     if table.says(Field::TrainingObjective, "kto")
         && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
             && software == Software::HfTransformers)
@@ -147,6 +149,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     beside_adapters(table, software, adapters);
     fused(table, software);
     super::whole::lacking(table);
+    super::low_rank::lacking(table, software);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
     super::lacking_modules::scored_states(table, software);
@@ -156,7 +159,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     of_linear_mixers(table, software);
     let mut unknown = table.words(Field::LoraTargetModules);
-    let mixer = table.has(Field::LinearMixer);
+    // It is not known yet whether a model that is being asked for has one.
+    let mixer = table.has(Field::LinearMixer) || super::named::is_open(table);
     unknown.retain(|name| LoraModules::default().named(name).is_none() || (!mixer && is_of_mixer(name)));
     if !unknown.is_empty() {
         let value = unknown.join(" ");
@@ -189,7 +193,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
 }
 
-/// Norms that were recorded in transformers' own modules alone.
+/// Norms that were only recorded in transformers' own modules.
 fn arrangement(table: &mut Table, software: Software) {
     let recorded = matches!(software, Software::HfTransformers | Software::Olmo | Software::OlmoCore);
     let own = recorded && !has_liger(table);
@@ -245,13 +249,17 @@ fn arrangement(table: &mut Table, software: Software) {
     }
 }
 
-/// Saved tensors that wait on the host: known where layers of transformers are recomputed whole, so that of them only the inputs
+/// Saved tensors offloaded to the host: known if layers of transformers are fully recomputed, so that only their inputs
 /// are saved, and nothing is frozen or fused.
 fn on_the_host(table: &mut Table, software: Software) {
     let layers = table.number(Field::CpuOffloadingNumLayers);
     if layers > 0 {
         let message = "layer activations offloaded to the host (--cpu-offloading-num-layers)";
         table.lack(Field::CpuOffloadingNumLayers, &layers.to_string(), Effect::Memory, message);
+    }
+    if table.on(Field::OffloadEveryInput) && software != Software::HfTransformers {
+        let message = "every layer's input offloaded to the host, in layers other than transformers' own";
+        table.lack(Field::OffloadEveryInput, "", Effect::Memory, message);
     }
     if !table.on(Field::OffloadSavedTensors) {
         return;
@@ -268,7 +276,7 @@ fn on_the_host(table: &mut Table, software: Software) {
     }
 }
 
-/// Settings that fall with another when the plan goes on without it.
+/// Settings that are removed together when the plan continues without one of them.
 const TOGETHER: [Field; 5] = [
     Field::TrainType,
     Field::LoraRank,
@@ -277,7 +285,8 @@ const TOGETHER: [Field; 5] = [
     Field::FrozenModules,
 ];
 
-/// Takes the settings that are not modelled out of the table, so that the plan is made without them; what was there.
+/// Removes settings that are not modelled from the table, so that the plan is made without them; returns what was
+/// removed.
 pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field, Setting)> {
     let mut fields: Vec<Field> = items.iter().filter_map(|item| Field::named(&item.name)).collect();
     if fields.iter().any(|field| TOGETHER.contains(field)) {
@@ -305,21 +314,18 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
     held
 }
 
-/// Says each setting that is not modelled, once; whether the reader goes on without all of them, and with which marks.
+/// Reports each setting that is not modelled once; returns them and, if the user continues without all of them, the
+/// marks.
 pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
     let mut items: Vec<NotModelled> = Vec::new();
-    // With a pattern of layers, the switch and the program for hybrid layers say nothing more.
+    // With a layer pattern, the switch and the program for hybrid layers add nothing.
     let told = table.has(Field::HybridOverridePattern);
-    // `pretrain_mamba.py`, which Megatron-LM calls `pretrain_hybrid.py` since 2026.
-    let program = |item: &NotModelled| {
-        item.is_called("program") && ["mamba", "hybrid"].iter().any(|name| item.value.contains(name))
-    };
     let mut said: HashSet<String> = HashSet::new();
     for item in std::mem::take(&mut table.not_modelled) {
-        if told && (item.is_called("is-hybrid-model") || program(&item)) {
+        if told && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
             continue;
         }
-        // A text may have as many as it has words.
+        // A text may have one for each of its words.
         if said.insert(bare_name(&item.name)) {
             items.push(item);
         }
@@ -345,7 +351,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
             marks.without.push(item.name.clone());
         }
     }
-    // A link carries the marks of a text that it does not bring.
+    // A link carries the marks of a text that is not part of it.
     let alone = readings.iter().all(|reading| reading.found.is_empty());
     for name in &asked {
         if said.contains(&bare_name(name)) {
@@ -367,9 +373,9 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
 
 const WAY_ON: &str = "continue without it (the verdict will say so), or remove it from the text";
 
-/// The options and keys that no reader knows, each once, with those that a link brings.
+/// The options and keys that no reader knows, each once, including those from a link.
 fn not_read(table: &Table, readings: &[Reading]) -> Vec<String> {
-    /// Names carried along at most: a text with more unknown ones is for another program.
+    /// Maximum number of names carried along: a text with more unknown ones is for another program.
     const MOST: usize = 64;
     let mut names: Vec<String> = table.words(Field::NotRead).into_iter().map(str::to_owned).collect();
     for NotRead { name, .. } in readings.iter().flat_map(|reading| &reading.not_read) {
@@ -380,7 +386,7 @@ fn not_read(table: &Table, readings: &[Reading]) -> Vec<String> {
     names
 }
 
-/// Puts the names into their setting, which carries them into links and documents.
+/// Stores the names in their setting, which carries them into links and documents.
 fn state(table: &mut Table, field: Field, names: &[String]) {
     if names.is_empty() {
         table.clear(field);

@@ -1,17 +1,19 @@
-//! Adapters beside layers where they are not known, and messages of theirs that are not.
+//! Adapters on layers where they are not supported, and their communication that is not.
 
 use super::table::Table;
 use crate::{Effect, NotModelled};
-use shardscope_plan::{AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, Software};
+use shardscope_plan::{
+    AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, SettingValue, Software,
+};
 
-/// Layers beside which no adapters are known.
+/// Layers on which no adapters are supported.
 const BESIDE: &[(Field, &str)] = &[
     (Field::MultiLatentAttention, "adapters on the projections of multi-latent attention"),
     (Field::MtpNumLayers, "adapters in multi-token-prediction layers"),
     (Field::MoeLatentSize, "adapters on the experts' latent projections"),
 ];
 
-/// Adapters beside layers that have none here.
+/// Adapters on layers that have none here.
 pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: bool) {
     if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
         return;
@@ -20,7 +22,7 @@ pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: b
     let mixers = megatron.then_some(&mixer);
     for (field, message) in BESIDE.iter().chain(mixers) {
         let said = match field {
-            // PEFT's beside modules of transformers are.
+            // PEFT's adapters on modules of transformers are supported.
             Field::MultiLatentAttention => {
                 table.on(*field) && (megatron || software != Software::HfTransformers)
             }
@@ -33,18 +35,49 @@ pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: b
     }
 }
 
-/// Functions in the place of PEFT's modules where what they keep is not known.
+/// On one GPU weights are materialized when adapters are added, and the MLPs of Automodel's own Llama, Qwen2 and Qwen3
+/// become one function with their adapters (`components/_peft/lora_mlp.py:install_fused_lora_mlp`), except for
+/// quantized weights and adapters with dropout.
+fn joined(table: &mut Table, software: Software) {
+    let plain = matches!(table.word(Field::BaseQuantization), "" | "none")
+        && table.real(Field::LoraDropout).unwrap_or(0.0) == 0.0;
+    let one = software == Software::Automodel && table.number(Field::WorldSize) == 1;
+    if one && plain && table.words(Field::LoraKernels) == ["each"] {
+        let rule = "on one GPU Automodel joins MLPs with their adapters";
+        let both =
+            SettingValue::List(["each", "mlp"].map(|word| SettingValue::Text(word.to_owned())).to_vec());
+        table.overrule(Field::LoraKernels, both, rule);
+    }
+}
+
+/// Dropout on adapters' outputs, which is supported on linear layers of decoders of transformers and of Automodel's
+/// own.
+fn dropped_results(table: &mut Table, software: Software) {
+    let drops = table.real(Field::LoraDropout).is_some_and(|share| share > 0.0);
+    let known = matches!(software, Software::HfTransformers | Software::Automodel)
+        && ![Field::VisionTower, Field::LinearMixer].into_iter().any(|field| table.has(field))
+        && table.number(Field::NumExperts) == 0;
+    if drops && table.on(Field::LoraDropoutAfter) && !known {
+        let message = "dropout of adapters' results in this software, or beside these layers";
+        table.lack(Field::LoraDropout, "", Effect::Memory, message);
+    }
+}
+
+/// Functions that replace PEFT's modules and whose saved tensors are not known.
 pub(super) fn fused(table: &mut Table, software: Software) {
+    joined(table, software);
+    dropped_results(table, software);
     let words = table.words(Field::LoraKernels);
     if words.is_empty() || !matches!(table.word(Field::TrainType), "lora" | "qlora") {
         return;
     }
     let value = words.join(" ");
-    let each = words == ["each"];
-    let known = software == Software::HfTransformers || each && software == Software::Automodel;
-    let message = if !known || AdapterKernels::named(&words).is_none() {
+    let kernels = AdapterKernels::named(&words);
+    let each = kernels.is_some_and(|kernels| kernels.each);
+    let own = each && software == Software::Automodel;
+    let message = if kernels.is_none() || !(software == Software::HfTransformers || own) {
         "these fused LoRA kernels in this software"
-    } else if each && (table.number(Field::WorldSize) == 1 || table.word(Field::Autocast) != "none") {
+    } else if each && (table.number(Field::WorldSize) == 1 && !own || table.word(Field::Autocast) != "none") {
         "MLPs fused with their adapters into one autograd function, as in Automodel on one GPU"
     } else if each && table.number(Field::NumExperts) > 0 {
         "Automodel adapters on experts"
@@ -62,7 +95,8 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     table.lack(Field::LoraKernels, &value, Effect::Memory, message);
 }
 
-/// Layers of Megatron's hybrid patterns that no estimator has (`megatron/core/models/hybrid/hybrid_layer_allocation.py:Symbols`).
+/// Layers of Megatron's hybrid patterns that no estimator supports
+/// (`megatron/core/models/hybrid/hybrid_layer_allocation.py:Symbols`).
 const OTHER_SIGNS: &[(char, &str)] = &[
     ('G', "layers with only a gated delta rule (G) in a hybrid pattern"),
     ('D', "layers with only DeepSeek sparse attention (D) in a hybrid pattern"),
@@ -74,11 +108,11 @@ pub(super) fn is_of_mixer(name: &str) -> bool {
     name.rsplit(['.', '/']).next() == Some("in_proj")
 }
 
-/// Linear mixers that are known in some software alone, and adapters beside projections of theirs that are named: `out_proj` is the
-/// attention's too in some types, and in others the mixer's alone.
+/// Linear mixers that are only supported in some software, and adapters on their projections by name: in some model
+/// types `out_proj` also belongs to attention, in others only to the mixer.
 pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
-    // Megatron's hybrid models build each depth of a pattern of its own (`multi_token_prediction.py:mtp_layer_pattern`), and none
-    // without one.
+    // Megatron's hybrid models build each depth from its own pattern (`multi_token_prediction.py:mtp_layer_pattern`),
+    // and none without one.
     let depths = table.number(Field::MtpNumLayers);
     if table.has(Field::HybridOverridePattern) && depths > 0 {
         let message = "multi-token prediction in a hybrid model, which has its own layer pattern";
@@ -91,7 +125,8 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
         }
     }
     let short = table.says(Field::LinearMixer, LinearKind::ShortConvolution.name());
-    if short && software != Software::HfTransformers {
+    let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
+    if short && software != Software::HfTransformers && !compiled {
         let message = "short convolutions in place of attention, in this software";
         table.lack(Field::LinearMixer, LinearKind::ShortConvolution.name(), Effect::Model, message);
     }
@@ -107,12 +142,13 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
     }
 }
 
-/// The name under which a reader goes on without the messages of adapters beside cut experts. No setting has it: nothing
-/// of the plan is taken away, only the mark is set.
+/// The name under which a user continues without the communication of adapters on sharded experts. No setting has it:
+/// nothing is removed from the plan, only the mark is set.
 pub(super) const CUT_EXPERT_ADAPTERS: &str = "adapters_over_expert_tensor_parallel";
 
-/// Megatron-Bridge's adapters beside experts are cut over the expert tensor ranks
-/// (`megatron/bridge/peft/utils.py:ParallelLinearAdapter` with `is_expert`), and what these ranks exchange is not known here.
+/// Megatron-Bridge shards adapters on experts over the expert tensor ranks
+/// (`megatron/bridge/peft/utils.py:ParallelLinearAdapter` with `is_expert`), and the communication between these ranks
+/// is not known here.
 pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
     let semantics = library.semantics();
     if !semantics.shares_experts
@@ -121,7 +157,7 @@ pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
     {
         return;
     }
-    // Not given, it follows the tensor size (`arguments.py:validate_args`).
+    // If not given, it follows the tensor size (`arguments.py:validate_args`).
     let given = Field::ExpertTensorParallelSize;
     let field = if table.has(given) { given } else { Field::TensorModelParallelSize };
     let size = table.number(field);

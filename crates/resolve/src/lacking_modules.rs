@@ -1,12 +1,14 @@
-//! What is not modelled of modules of plain PyTorch that ranks share, or that are computed again one by one.
+//! Unsupported cases of plain PyTorch modules that are sharded over ranks, or that are recomputed one by one.
 
-use super::precision::lacks_bf16;
+use super::precision::{lacks_bf16, overflows_fp16};
 use super::table::Table;
+use super::vision;
 use crate::{Effect, Origin};
 use shardscope_catalog as catalog;
-use shardscope_plan::{Field, Software};
+use shardscope_plan::{Field, LinearKind, Software, TowerGradients};
 
-/// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
+/// A model of plain PyTorch modules that is sharded over ranks. Without it the ranks hold copies, which continue with
+/// only data parallelism.
 pub(super) fn cut(table: &mut Table, software: Software) {
     if software == Software::Scaletorch {
         let message = "what ScaleTorch's modules save, which was not recorded; only its step times are known";
@@ -15,9 +17,17 @@ pub(super) fn cut(table: &mut Table, software: Software) {
     if software.semantics().cuts_models {
         return;
     }
-    let adapted = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
     let by_modules = table.word(Field::RecomputeGranularity) == "selective";
-    let planned = table.on(Field::DtensorPlan) && !adapted && !by_modules;
+    let cut = table.on(Field::SequenceParallel);
+    // A sharded sequence reaches Automodel's own compiled norms as a DTensor, and is gathered for each projection under
+    // NeMo-RL's plan.
+    let recorded = match table.word(Field::TrainType) {
+        "lora" => adapted_by_dtensor(table) && !by_modules && !cut,
+        "qlora" | "freeze" => false,
+        _ if software == Software::Automodel => !cut,
+        _ => !by_modules,
+    };
+    let planned = table.on(Field::DtensorPlan) && recorded;
     for (field, what) in [
         (Field::TensorModelParallelSize, "tensor parallelism with plain PyTorch modules (DTensor)"),
         (Field::PipelineModelParallelSize, "pipelines of plain PyTorch modules"),
@@ -30,7 +40,19 @@ pub(super) fn cut(table: &mut Table, software: Software) {
     }
 }
 
-/// Modules of plain PyTorch that are computed again one by one: known where attention, MLP and norms are, of dense layers that train.
+/// Whether adapters are those that were recorded with layers sharded by DTensor: with a rank divisible by the number of
+/// tensor ranks, without dropout, only on projections of decoder layers, in bf16.
+fn adapted_by_dtensor(table: &Table) -> bool {
+    const PROJECTIONS: &[&str] =
+        &["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+    let known = table.words(Field::LoraTargetModules).iter().all(|name| PROJECTIONS.contains(name));
+    let divided = table.number(Field::LoraRank).is_multiple_of(table.degree(Field::TensorModelParallelSize));
+    let drops = table.real(Field::LoraDropout).is_some_and(|share| share > 0.0);
+    known && divided && !drops && !table.on(Field::UseDora) && !table.has(Field::LoraKernels)
+}
+
+/// Plain PyTorch modules that are recomputed one by one: supported for attention, MLP and norms of dense layers that
+/// train.
 pub(super) fn one_by_one(table: &mut Table, software: Software) {
     if !software.semantics().eager_modules || table.word(Field::RecomputeGranularity) != "selective" {
         return;
@@ -46,7 +68,8 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
     let llama = table.words(Field::ModuleVariants).is_empty() && !table.on(Field::PostNorms);
     let known = match software {
         Software::HfTransformers | Software::Automodel => all && llama,
-        // Of OLMo-core's own blocks, whose norms stand where they stand, the MLP alone is recorded, within compiled layers.
+        // For OLMo-core's own blocks, which have a different norm placement, only the MLP was recorded, within compiled
+        // layers.
         Software::OlmoCore => modules == ["mlp"] && table.on(Field::CompiledLayers),
         _ => false,
     };
@@ -57,13 +80,30 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
     }
 }
 
-/// Whether some of Liger's kernels stand in the place of transformers'.
+/// Stops experts under Liger, which replaces those of most families: with one fused function (`liger_kernel/ops/fused_moe.py`,
+/// 0.8), or before that with modules that use its gate. The function saves the outputs of gate_proj and up_proj for each
+/// routed token, but none of the other tensors that transformers' experts save. A text does not state the release.
+pub(super) fn liger_experts(table: &mut Table, software: Software) {
+    if software.semantics().eager_modules && has_liger_gates(table) && table.number(Field::NumExperts) > 0 {
+        let message =
+            "Liger's experts in place of transformers', which save different tensors for the backward pass";
+        let field = if table.on(Field::LigerKernel) { Field::LigerKernel } else { Field::LigerParts };
+        table.lack(field, "", Effect::Memory, message);
+    }
+}
+
+/// Whether Liger's kernels multiply gate and up in place of transformers' modules.
+pub(super) fn has_liger_gates(table: &Table) -> bool {
+    table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates")
+}
+
+/// Whether some of Liger's kernels replace those of transformers.
 pub(super) fn has_liger(table: &Table) -> bool {
     table.on(Field::LigerKernel) || table.has(Field::LigerParts)
 }
 
-/// Rollouts by the model that trains: known of dense layers of transformers with a gated MLP and rotated heads, whole on each
-/// accelerator or gathered by ZeRO-3 (`tests/data/activations/generation_peak.tsv`).
+/// Rollouts by the model in training: supported for dense transformers layers with a gated MLP and rotary heads,
+/// unsharded on each accelerator or gathered by ZeRO-3 (`tests/data/activations/generation_peak.tsv`).
 pub(super) fn own_rollouts(table: &mut Table) {
     if table.word(Field::RolloutEngine) != "transformers" {
         return;
@@ -82,7 +122,8 @@ pub(super) fn own_rollouts(table: &mut Table) {
     if !table.has(Field::HiddenSize) {
         return;
     }
-    // `trl/trainer/grpo_config.py:__post_init__` refuses it; until 0.15 a batch was one of prompts, each with so many rollouts.
+    // `trl/trainer/grpo_config.py:__post_init__` rejects it; until 0.15 the batch counted prompts, each with this many
+    // rollouts.
     let own =
         [Field::MicroBatchSize, Field::NumMicroBatches].map(|field| table.degree(field)).iter().product();
     let rows: u64 = table.count(Field::RolloutSequences).unwrap_or(own);
@@ -110,14 +151,14 @@ pub(super) fn own_rollouts(table: &mut Table) {
     table.lack(Field::RolloutEngine, "transformers", Effect::Memory, message);
 }
 
-/// Under prime-rl Llama's and Qwen3's modules are those of transformers once more, and what backward holds of them where they are
-/// compiled with their checkpoint was recorded. Of its experts, states and others, and of what it takes from transformers itself, nothing
-/// was.
+/// prime-rl reimplements the modules of Llama and Qwen3 as in transformers, and what backward holds of them if they are
+/// compiled with their checkpoint was recorded. Its experts, states and other losses, and the models that it takes from
+/// transformers itself, were not.
 pub(super) fn compiled(table: &mut Table, software: Software) {
     // `unsloth/models/rl.py`: "Model is in float16 precision but you want to use bfloat16".
     let stated = |origin| !matches!(origin, Origin::Default | Origin::Derived);
     let bf16 = table.get(Field::Bf16).is_some_and(|setting| stated(setting.origin)) && table.on(Field::Bf16);
-    if software == Software::Unsloth && bf16 && lacks_bf16(table) {
+    if software == Software::Unsloth && bf16 && lacks_bf16(table) && !overflows_fp16(table) {
         let message = "bf16 on an accelerator without it, which unsloth rejects";
         table.lack(Field::Bf16, "true", Effect::Memory, message);
     }
@@ -156,7 +197,7 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
     }
 }
 
-/// Preferences whose log-probabilities come of last hidden states are those of unsloth, which has them in no other way.
+/// Preferences whose log-probabilities are computed from last hidden states are unsloth's, which has no other way.
 pub(super) fn scored_states(table: &mut Table, software: Software) {
     let states = ["states", "all_states", "labelled_states", "states_orpo"];
     let of_states = states.contains(&table.word(Field::PreferenceLogits));
@@ -168,14 +209,50 @@ pub(super) fn scored_states(table: &mut Table, software: Software) {
     }
 }
 
-/// Layers that unsloth compiles were recorded beside adapters without dropout, in bf16 and, of Qwen's models, in fp16, which it computes in
-/// on Turing. There a model on its list runs in fp32, and no layer of it is compiled as a whole (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`,
-/// `unsloth/models/_block_compile.py:patch_block_compile`); of those recorded these are Gemma's, which attend by flex attention.
+/// Layers compiled by unsloth were recorded with adapters without dropout, in bf16 and, except for Gemma's, in fp16,
+/// which it uses on Turing. Gemma 3 runs in fp32 between its modules there (`precision.rs`).
 fn by_unsloth(table: &mut Table) {
-    let in_fp32 = table.says(Field::AttnImplementation, "flex_attention");
-    if lacks_bf16(table) && (in_fp32 || !catalog::is_turing(table.word(Field::Accelerator))) {
+    let in_fp32 = overflows_fp16(table);
+    let gemma = in_fp32 || table.says(Field::AttnImplementation, "flex_attention");
+    if lacks_bf16(table) && !catalog::is_turing(table.word(Field::Accelerator)) {
         let message = "layers that unsloth compiles, on an accelerator without bf16";
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
+    }
+    if in_fp32 && (vision::adapted(table) || vision::gradients(table) != TowerGradients::None) {
+        let message = "a vision tower that saves tensors for backward, with the decoder's stream in fp32";
+        table.lack(Field::VisionTower, "", Effect::Memory, message);
+    }
+    if table.says(Field::TrainType, "full") && (in_fp32 || table.on(Field::VisionTower)) {
+        let message = "full fine-tuning of a vision tower, or in fp32 between modules, under unsloth";
+        table.lack(Field::TrainType, "full", Effect::Memory, message);
+    }
+    // For a model that is only known here; one known to a reader is reported there by its name.
+    let of_others = [
+        Field::MultiLatentAttention,
+        Field::AttentionOutputGate,
+        Field::FusedQkv,
+        Field::FusedGateUp,
+        Field::NormsOverHeads,
+        Field::AttentionSoftcap,
+    ];
+    let layers = of_others.iter().any(|field| table.on(*field))
+            || table.number(Field::NumExperts) > 0
+            || table.has(Field::LinearMixer)
+                && !table.says(Field::LinearMixer, LinearKind::ShortConvolution.name())
+            || !table.word(Field::UnrecordedModules).is_empty()
+            || (table.on(Field::PostNorms) || table.has(Field::AttentionWindow)) && !gemma
+            || table.has(Field::Normalization) && !table.says(Field::Normalization, "RMSNorm")
+            || table.has(Field::HiddenSize) && !table.on(Field::Swiglu) && !gemma
+        // Of models with a tower only those with three-dimensional positions were recorded, which keep their masks.
+        || table.on(Field::VisionTower) && !table.on(Field::PaddingMask) && !gemma;
+    if layers {
+        let message = "modules compiled by unsloth, which save less than transformers' own";
+        table.lack(Field::CompiledLayers, "", Effect::Memory, message);
+    }
+    // A mask of each sample's own keys, whose size depends on the samples.
+    if table.on(Field::Packing) && !gemma {
+        let message = "packed samples in layers that unsloth compiles";
+        table.lack(Field::Packing, "true", Effect::Memory, message);
     }
     if table.real(Field::LoraDropout).is_some_and(|share| share > 0.0) {
         let message = "LoRA dropout in layers that unsloth compiles";

@@ -1,4 +1,4 @@
-//! How the work is cut, from the settings.
+//! How the work is split, from the settings.
 
 use super::table::{Table, listed_names};
 use crate::SettingValue::Int;
@@ -9,9 +9,9 @@ use shardscope_plan::{
 };
 use shardscope_source::Code;
 
-/// The layout of the settings on `world_size` ranks; none when it cannot be formed.
+/// The layout on `world_size` ranks from the settings; none if it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
-    // Settings that the layout needs are settled first, each by a rule that overrules what the text says.
+    // Settings that the layout needs are settled first, each by a rule that overrides the text.
     replicas(table, world_size);
     experts_over_data(table);
     copies_of_nodes(table);
@@ -31,8 +31,8 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             state(table, &layout);
             Some(layout)
         }
-        // Where the world is too small for the layout, asking for more machines may solve it; other contradictions it
-        // cannot.
+        // If the world is too small for the layout, asking for more machines may help; other contradictions it cannot
+        // solve.
         Err(refused) => {
             let small = [Code::WorldSize, Code::ExpertWorldSize];
             // By code, since the message is for people.
@@ -45,9 +45,9 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
     }
 }
 
-/// The replicas, which follow from the ranks whether or not the rest can be laid out.
+/// The number of replicas, which follows from the ranks whether or not the rest can be laid out.
 fn replicas(table: &mut Table, world_size: u64) {
-    // A world that the degrees do not divide is refused below with what would work; no DP is stated for it.
+    // A world that the degrees do not divide is rejected below with a value that would work; no DP is stated for it.
     let of_one = table.ranks_of_one();
     if world_size.is_multiple_of(of_one) && world_size > 0 {
         let rule = "world size / (TP x PP x CP)";
@@ -55,19 +55,19 @@ fn replicas(table: &mut Table, world_size: u64) {
     }
 }
 
-/// megablocks shards its experts over the data-parallel ranks, as many of them as there are experts
+/// megablocks shards its experts over the data-parallel ranks, over as many as there are experts
 /// (`megablocks/layers/mpu.py`, expert_sharding_degree).
 fn experts_over_data(table: &mut Table) {
     let experts = table.number(Field::NumExperts);
     if table.on(Field::ExpertsOverData) && experts > 0 {
-        // More ranks than experts hold copies of them.
+        // If there are more ranks than experts, they hold copies.
         let degree = table.degree(Field::DataParallelSize).min(experts);
         let rule = "the data-parallel size, at most the number of experts (megablocks)";
         table.overrule(Field::ExpertModelParallelSize, Int(degree), rule);
     }
 }
 
-/// FSDP1's hybrid strategies share within a node unless they are given groups
+/// FSDP1's hybrid strategies shard within a node unless they are given groups
 /// (`torch/distributed/fsdp/_init_utils.py:_init_process_group_state_for_hybrid_shard`).
 fn copies_of_nodes(table: &mut Table) {
     if table.on(Field::ShardWithinNodes) {
@@ -90,12 +90,12 @@ fn copies_of_nodes(table: &mut Table) {
 }
 
 fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
-    // Before anything is derived: both ask what was stated.
+    // Before anything is derived: both check what was stated.
     let split = split(table);
     let virtual_pipeline = virtual_pipeline(table)?;
     let tensor = table.degree(Field::TensorModelParallelSize);
     if tensor == 1 && table.on(Field::SequenceParallel) {
-        // Stays as stated; the layout has it off.
+        // It stays as stated; the layout turns it off.
         table.warn(
             Code::NoEffect,
             Field::SequenceParallel,
@@ -103,7 +103,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         );
         table.remark(Field::SequenceParallel, "off with tensor parallel size 1");
     }
-    // Read before it is derived: whether it was stated decides what Layout::new may choose.
+    // Read before it is derived: Layout::new may choose it unless it was stated.
     let expert_tensor = table.count(Field::ExpertTensorParallelSize);
     table.derive(Field::ExpertTensorParallelSize, Int(tensor), "the tensor parallel size, unless given");
     Some(Degrees {
@@ -120,7 +120,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
         } else {
             RankOrder::TpCpEpDpPp
         },
-        // --cp-comm-type may name one kind per layer; the first one is taken for all.
+        // --cp-comm-type may name one kind per layer; the first one is used for all.
         context_kind: match table.words(Field::CpCommType).first().copied() {
             Some("all_gather" | "allgather") => ContextKind::AllGather,
             Some("a2a") => ContextKind::AllToAll,
@@ -136,7 +136,7 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
     })
 }
 
-/// The stages of the split asked for written out, no-op layers left out.
+/// The stages of the requested split in written-out form, without no-op layers.
 fn without_noops(
     table: &Table,
     degrees: &Degrees,
@@ -144,7 +144,7 @@ fn without_noops(
 ) -> Result<Option<String>, Contradiction> {
     let Some(num_layers) = table.count(Field::NumLayers) else { return Ok(None) };
     let noops = super::model::noops(table, num_layers);
-    // A written-out layout leaves out by itself what it wants left out; sizes past their limits are `Layout::new`'s to refuse.
+    // A written-out layout already omits the layers it wants to omit; `Layout::new` rejects sizes beyond their limits.
     if noops.is_empty()
         || matches!(degrees.split, StageSplit::Layout(_))
         || degrees.pipeline.saturating_mul(degrees.virtual_pipeline) > num_layers
@@ -152,7 +152,7 @@ fn without_noops(
         return Ok(None);
     }
     let (pipeline, virtual_pipeline) = (degrees.pipeline, degrees.virtual_pipeline);
-    // No-ops are layers where stages are cut.
+    // When stages are split, no-ops count as layers.
     let map =
         StageMap::new(StageSizes { num_layers, pipeline, virtual_pipeline, mtp_num_layers }, &degrees.split)?;
     let mut stages = Vec::new();
@@ -170,7 +170,7 @@ fn without_noops(
         if stage > 0 {
             text.push('|');
         }
-        // A no-op holds its place in a stage, but no weights: its stage is shorter, and no layer moves.
+        // A no-op occupies a position in a stage but has no weights: its stage is shorter, and no layer moves.
         let kept = layers.filter(|layer| !noops.contains(layer));
         kept.for_each(|_| text.push('t'));
     }
@@ -187,7 +187,7 @@ fn split(table: &Table) -> StageSplit {
     let layout = table.word(Field::PipelineModelParallelLayout);
     let first = table.count(Field::DecoderFirstPipelineNumLayers);
     let last = table.count(Field::DecoderLastPipelineNumLayers);
-    // Megatron's order: a layout excludes all other ways, the ends exclude an even split.
+    // Megatron's order: a layout excludes all other ways, stage ends exclude an even split.
     match () {
         () if !layout.is_empty() => StageSplit::Layout(layout.to_owned()),
         () if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
@@ -198,7 +198,7 @@ fn split(table: &Table) -> StageSplit {
     }
 }
 
-/// Chunks per rank: given, or by layers per virtual stage (`arguments.py:validate_args`).
+/// Chunks per rank: stated, or derived from layers per virtual stage (`arguments.py:validate_args`).
 fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     let ways = [
         Field::NumLayersPerVirtualPipelineStage,
@@ -211,7 +211,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             given.push(*field);
         }
     }
-    // Each implies the others, and Megatron refuses two of them even where they agree.
+    // Each implies the others, and Megatron rejects two of them even if they agree.
     if given.len() > 1 {
         let message = listed_names(&given, " and ") + " exclude each other";
         table.refuse(Code::VppGivenTwice, &given, message, "");
@@ -224,7 +224,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             "num_virtual_stages_per_pipeline_rank",
         );
     }
-    // Without this flag chunks are stated as such, or there is one.
+    // Without this flag the number of chunks is stated directly, or is one.
     let Some(per_stage) = table.count(Field::NumLayersPerVirtualPipelineStage) else {
         return Some(table.degree(Field::VirtualPipelineModelParallelSize));
     };
@@ -239,11 +239,11 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     }
     let layers = table.count(Field::NumLayers)?;
     let ends = [Field::AccountForEmbeddingInPipelineSplit, Field::AccountForLossInPipelineSplit];
-    // Where the split accounts for them, embedding and loss count as a layer each.
+    // If the split accounts for them, embedding and loss count as one layer each.
     let total = layers + ends.into_iter().map(|field| u64::from(table.on(field))).sum::<u64>();
     let pipeline = table.degree(Field::PipelineModelParallelSize);
     if !total.is_multiple_of(pipeline) {
-        // Layout::new says so, with what would work.
+        // Layout::new reports it, with a value that would work.
         return Some(1);
     }
     let of_rank = total / pipeline;
@@ -267,13 +267,13 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
     Some(chunks)
 }
 
-/// What follows from the layout, among the settings.
+/// Records what follows from the layout among the settings.
 fn state(table: &mut Table, layout: &Layout) {
     if table.number(Field::NumExperts) > 0 {
         let rule = "world size / (expert TP x EP x PP)";
         table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);
     }
-    // Known only now: a written-out layout brings its chunks along.
+    // Only known now: a written-out layout determines its chunks.
     if layout.virtual_pipeline > 1 {
         let rule = "stages of the written-out layout / PP";
         table.derive(Field::VirtualPipelineModelParallelSize, Int(layout.virtual_pipeline), rule);

@@ -1,7 +1,8 @@
-//! From what readers found to a plan: spelling, the software, defaults, rules, then [`Plan::new`](shardscope_plan::Plan::new).
+//! From readers' findings to a plan: spelling, the software, defaults, rules, then
+//! [`Plan::new`](shardscope_plan::Plan::new).
 //!
-//! A reader says what a text states ([`Reading`]) and never fails; [`resolve`] fills what is missing, asks for what has no
-//! default, and names what is not modelled. The readers themselves are the crate `launch`.
+//! A reader reports what a text states ([`Reading`]) and never fails; [`resolve`] fills in missing values, asks for
+//! those without a default, and names what is not modelled. The readers themselves are in the crate `launch`.
 
 mod arrangement;
 mod batch;
@@ -16,6 +17,7 @@ mod lacking;
 mod lacking_adapters;
 mod lacking_modules;
 mod layout;
+mod low_rank;
 mod mixers;
 mod model;
 mod named;
@@ -23,7 +25,6 @@ mod offload;
 mod packs;
 mod parse;
 mod precision;
-mod questions;
 mod reading;
 mod recipe;
 mod recompute;
@@ -43,11 +44,10 @@ mod whole;
 mod world;
 
 pub use parse::{BadValue, fitting};
-pub use questions::{ARGUMENTS, AnswerKind, COMMAND_LINE, RECIPE, VARIABLES};
 pub use reading::{Found, Machines, Reading};
 pub use resolve::{MAX_DIAGNOSTICS, resolve};
 #[doc(no_inline)]
 pub use shardscope_plan::{
-    Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue,
+    Asked, Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue, Subject,
 };
 pub use vision::{DECODER, DEEP, PROJECTOR, TOWER};

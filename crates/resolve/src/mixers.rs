@@ -1,4 +1,4 @@
-//! What mixes tokens in each layer, from the settings.
+//! The token mixer of each layer, from the settings.
 
 use super::frequency::pattern;
 use super::table::Table;
@@ -6,12 +6,12 @@ use crate::SettingValue::{Bool, Int};
 use shardscope_plan::{Field, LinearKind, LinearMixer, Mixer, Mixers, Window};
 use shardscope_source::Code;
 
-/// Signs of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
+/// Symbols of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
 const SIGNS: &str = "M*-E";
-/// Alphabet of the patterns, for messages.
+/// The symbols of the patterns, for messages.
 const HINT: &str = "a sign for each layer: M for Mamba-2, * for attention, - for an MLP, E for experts";
 
-/// The mixers; none where the settings contradict each other.
+/// The mixers; none if the settings contradict each other.
 pub(super) fn mixers(table: &mut Table) -> Option<Mixers> {
     let stated = table.count(Field::NumLayers)?;
     // Outer none: the pattern is refused; inner none: there is no such pattern.
@@ -24,7 +24,7 @@ pub(super) fn mixers(table: &mut Table) -> Option<Mixers> {
     let windowed = pattern.contains(&Mixer::Windowed);
     let linear = pattern.iter().any(|mixer| mixer.is_linear());
     Some(Mixers {
-        // Asked for only where a layer has it: a window without windowed layers changes nothing.
+        // Only asked for if a layer has it: a window without windowed layers changes nothing.
         window: if windowed { Some(window(table)?) } else { None },
         linear: if linear { Some(linear_mixer(table)?) } else { None },
         pattern,
@@ -33,14 +33,14 @@ pub(super) fn mixers(table: &mut Table) -> Option<Mixers> {
     })
 }
 
-/// The layers of a hybrid pattern that have experts, where there is one.
+/// The layers of a hybrid pattern that have experts, if there is such a pattern.
 pub(super) fn experts(table: &Table) -> Option<Vec<bool>> {
     table
         .has(Field::HybridOverridePattern)
         .then(|| table.word(Field::HybridOverridePattern).chars().map(|sign| sign == 'E').collect())
 }
 
-/// Of a pattern of layers of one block each.
+/// The mixers of a hybrid pattern, whose layers have one block each.
 fn of_hybrid(table: &mut Table, stated: u64) -> Option<Option<Vec<Mixer>>> {
     if !table.has(Field::HybridOverridePattern) {
         return Some(None);
@@ -58,14 +58,14 @@ fn of_hybrid(table: &mut Table, stated: u64) -> Option<Option<Vec<Mixer>>> {
         table.refuse(Code::LayerPattern, &fields, message, HINT);
         return None;
     }
-    // E is a layer of experts without a mixer; the dash of a dense MLP is a sign that `Mixer` knows.
+    // E is a layer of experts without a mixer; the dash of a dense MLP is a sign that `Mixer` supports.
     let mixer = |sign| if sign == 'E' { Mixer::None } else { Mixer::of_sign(sign).unwrap_or(Mixer::None) };
     Some(Some(signs.chars().map(mixer).collect()))
 }
 
-/// Of a pattern of signs, of Megatron's frequencies, or of a window over all layers.
+/// The mixers of a pattern of signs, of Megatron's frequencies, or of a window over all layers.
 fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
-    // Readers of config.json write the pattern out; Megatron's frequencies count only without it.
+    // Readers of config.json write out the pattern; Megatron's frequencies are only used without it.
     if table.has(Field::MixerPattern) {
         let read = Mixers::read(table.word(Field::MixerPattern));
         if read.is_none() {
@@ -81,17 +81,17 @@ fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
     if table.has(Field::LinearAttentionFreq) {
         mark(table, Field::LinearAttentionFreq, Mixer::Linear, &mut layers, stated)?;
     }
-    // No pattern at all means attention in every layer, so that equal models compare equal.
+    // No pattern means attention in every layer, so that equal models compare equal.
     Some(if layers.iter().all(|mixer| *mixer == Mixer::Attention) { Vec::new() } else { layers })
 }
 
-/// Puts `mixer` in the layers that a frequency names: all but every N-th, or those that a list marks
+/// Sets `mixer` in the layers selected by a frequency: all but every N-th, or those marked by a list
 /// (`megatron/core/transformer/utils.py:is_layer_window_attention`,
 /// `megatron/core/models/gpt/experimental_attention_variant_module_specs.py:is_linear_attention_variant`).
 fn mark(table: &mut Table, field: Field, mixer: Mixer, layers: &mut [Mixer], stated: u64) -> Option<()> {
     let asked = table.word(field).trim().to_owned();
     if let Ok(every) = asked.parse::<usize>() {
-        // From 1, as Megatron numbers layers: with 4, layers 4, 8, 12 keep full attention.
+        // Counted from 1, as Megatron numbers layers: with 4, layers 4, 8, 12 keep full attention.
         for (index, layer) in (1..).zip(layers.iter_mut()) {
             if every == 0 || index % every != 0 {
                 *layer = mixer;
@@ -121,7 +121,7 @@ fn mark(table: &mut Table, field: Field, mixer: Mixer, layers: &mut [Mixer], sta
     }
 }
 
-/// Megatron's window is a pair: tokens before a query that it sees, and tokens behind it.
+/// Megatron's window is a pair: the number of visible tokens before and after a query.
 fn window(table: &mut Table) -> Option<Window> {
     if !table.has(Field::AttentionWindow) && table.has(Field::WindowSize) {
         let text = table.word(Field::WindowSize);
@@ -145,9 +145,9 @@ fn window(table: &mut Table) -> Option<Window> {
     Some(Window { tokens, chunked: table.on(Field::ChunkedAttention) })
 }
 
-/// The linear mixer, with Megatron's defaults for what is left out (`transformer_config.py`, core 0.16).
+/// The linear mixer, with Megatron's defaults for missing values (`transformer_config.py`, core 0.16).
 fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
-    // Megatron has its two linear mixers by the way they are asked for; other kinds are stated by readers.
+    // Megatron has two linear mixers, chosen by how they are requested; readers state any other kind.
     let delta = !table.has(Field::HybridOverridePattern);
     table.derive_word(
         Field::LinearMixer,
@@ -164,7 +164,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     table.default(Field::LinearNumKeyHeads, Int(key_heads), why);
     table.default(Field::LinearConvKernelDim, Int(4), why);
     if state_space {
-        // Not from the default of heads: Mamba's inner width is twice the hidden size.
+        // Not derived from the default number of heads: Mamba's inner width is twice the hidden size.
         let width = table.degree(Field::LinearValueHeadDim).max(1);
         let rule = "twice the hidden size / the head dimension";
         table.derive(Field::LinearNumValueHeads, Int((2 * hidden / width).max(1)), rule);
@@ -173,9 +173,9 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     table.default(Field::LinearNumValueHeads, Int(32), why);
     let biases = table.words(Field::LinearBiases);
     let has = |name: &str| biases.contains(&name);
-    // MambaMixer has a bias in its convolution alone.
+    // MambaMixer only has a bias in its convolution.
     let stated = table.has(Field::LinearBiases);
-    // A list that is stated is complete; without one MambaMixer's own holds.
+    // A stated list is complete; without one MambaMixer's own biases apply.
     let biases = [has("in_proj"), if stated { has("conv1d") } else { state_space }, has("out_proj")];
     let mixer = LinearMixer {
         kind,

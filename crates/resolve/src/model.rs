@@ -1,8 +1,8 @@
-//! The transformer's shape from the settings.
+//! The transformer's shape, from the settings.
 
 use super::frequency::pattern;
 use super::table::Table;
-use crate::RECIPE;
+use crate::Asked;
 use crate::SettingValue::{Bool, Int};
 use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
@@ -10,16 +10,15 @@ use shardscope_plan::{
     Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention, LinearBias,
     Model, Normalization, PositionEmbedding,
 };
-use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
 
-/// The model; none when a size is missing or contradicts another.
+/// The model; none if a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
-    // First, so that everything lacking is asked for at once, before rules refuse what is only incomplete.
+    // First, so that everything missing is asked for at once, before rules reject a value that is only incomplete.
     let missing = missing(table);
     shape(table);
     let vocabulary = super::vocabulary::padded(table);
-    // Evaluated before the check of `missing`: its refusals are worth seeing beside what is missing.
+    // Evaluated before the check of `missing`: its errors are worth showing together with what is missing.
     let experts = experts(table);
     let mixers = if missing { None } else { super::mixers::mixers(table) };
     if missing {
@@ -45,7 +44,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         position_embedding: position(table),
         linear_bias: linear_bias(table),
         qk_layernorm: table.on(Field::QkLayernorm),
-        // A head for rewards or classes is a layer of its own.
+        // A head for rewards or classes is a separate layer.
         embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights)
             || matches!(table.word(Field::TrainingObjective), "reward" | "classify")
         {
@@ -67,10 +66,10 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
     })
 }
 
-/// Sizes that a model's `config.json` gives.
+/// Sizes that a model's `config.json` contains.
 const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
 
-/// Says which sizes are missing that nothing else gives.
+/// Reports which sizes are missing and not given by anything else.
 fn missing(table: &mut Table) -> bool {
     let mut needed = vec![
         Field::NumLayers,
@@ -82,30 +81,30 @@ fn missing(table: &mut Table) -> bool {
     if super::packs::capacity(table).is_some() {
         needed.push(Field::RolloutLength);
     }
-    // Whose shape is not known is asked for whole; what it lacks in single sizes follows from that.
-    let unknown = table.questions.iter().any(|asked| asked.name == Field::Model.name());
+    // An unknown shape is asked for as a whole; missing sizes follow from it.
+    let unknown = table.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::Model));
     let (mut absent, mut told, mut unsaid) = (false, Vec::new(), String::new());
     for field in &needed {
-        // A trainer that states the number of micro-batches leaves their size to follow.
+        // If a trainer states the number of micro-batches, their size follows.
         if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
             continue;
         }
         absent = true;
-        // An open or unreadable value has its own message; a second one would blame the text for leaving it out.
+        // An open or unreadable value has its own message; a second one would say that the text leaves it out.
         let follows = unknown && SHAPE.contains(field);
         if !follows && !table.is_open(*field) && !table.is_unreadable(*field) {
             unsaid.push_str(if unsaid.is_empty() { "not stated: " } else { ", " });
-            // The unit is said where the value is asked for.
+            // The unit is shown where the value is asked for.
             let about = field.about().split(", in ").next().unwrap_or_default();
             unsaid.push_str(&format!("{about} ({})", field.name()));
             told.push(*field);
         }
     }
-    // Which recipe is meant decides all of it.
-    let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
+    // The recipe, once it is known, decides all of this.
+    let asked = table.questions.iter().any(|asked| asked.asks == Asked::Recipe);
     if (unknown || !unsaid.is_empty()) && !asked {
         let hint = table.way_to_state(&told);
-        // Nothing is underlined for what stands nowhere.
+        // Nothing is underlined for a value that is not in the text.
         if !unsaid.is_empty() {
             table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);
         }
@@ -115,16 +114,16 @@ fn missing(table: &mut Table) -> bool {
     absent
 }
 
-/// Sample and micro-batch: a fine-tuning script may leave them to its data. The sizes of a model of which others are given:
-/// nothing is proposed for them, as nothing of the text speaks for a value.
+/// Sample and micro-batch: a fine-tuning script may leave them to its data. Sizes of a model of which others are given:
+/// no value is proposed for them, because nothing in the text suggests one.
 fn ask_for_sizes(table: &mut Table) {
     const USUAL_SEQUENCE: u64 = 4096;
-    // Only beside others: of a text without any size the model is asked for by name (`named::ask`).
+    // Only if others are given: for a text without any size the model is asked for by name (`named::ask`).
     if SHAPE.into_iter().any(|field| table.has(field)) {
         for field in SHAPE {
             if !table.has(field) && !table.is_open(field) && !table.is_unreadable(field) {
                 table.ask(Question {
-                    name: field.name().to_owned(),
+                    asks: Asked::Setting(field),
                     prompt: format!("{}?", field.about()),
                     choices: Vec::new(),
                     proposal: None,
@@ -134,14 +133,14 @@ fn ask_for_sizes(table: &mut Table) {
     }
     let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
     let mut proposals = vec![(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
-    // No sample is longer than a full pack, in most frameworks.
+    // In most frameworks no sample is longer than a full pack.
     proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
     for (field, proposal) in proposals {
         let follows = field == Field::MicroBatchSize && super::batch::follows(table);
-        // The field of a variable that is asked for already gets its proposal there.
+        // If the field depends on a variable that is asked for, it already gets its proposal there.
         if !follows && !table.has(field) && !table.is_open(field) {
             table.ask(Question {
-                name: field.name().to_owned(),
+                asks: Asked::Setting(field),
                 prompt: format!("{}?", field.about()),
                 choices: Vec::new(),
                 proposal: Some(proposal.to_string()),
@@ -154,7 +153,7 @@ fn ask_for_sizes(table: &mut Table) {
 fn shape(table: &mut Table) {
     if let Some(hidden) = table.count(Field::HiddenSize) {
         if table.on(Field::Swiglu) {
-            // In whole numbers and in Megatron's order: `int(4 * hidden * 2 / 3 / 64) * 64`.
+            // In integers and in Megatron's order: `int(4 * hidden * 2 / 3 / 64) * 64`.
             let width = hidden * 8 / 3 / 64 * 64;
             table.derive(
                 Field::FfnHiddenSize,
@@ -164,7 +163,7 @@ fn shape(table: &mut Table) {
         }
         table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
         if let Some(heads) = table.count(Field::NumAttentionHeads) {
-            // With a width of heads of its own, hidden size need not divide.
+            // With a stated head width, the hidden size need not divide.
             if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
                 refuse_heads(table, hidden, heads);
             }
@@ -177,12 +176,12 @@ fn shape(table: &mut Table) {
     }
     groups(table);
     let longest = table.get(Field::MaxPositionEmbeddings);
-    // Only of the catalog: whoever states a limit means it.
+    // Only for values of the catalog: a stated limit is intentional.
     let of_catalog = longest.is_some_and(|setting| setting.origin == Origin::Catalog);
     if let Some(sequence) = table.count(Field::SeqLength) {
         if of_catalog
             && table.number(Field::MaxPositionEmbeddings) < sequence
-            // A learned table ends where it ends, and a longer sequence is an error there.
+            // A learned table has a fixed length, and a longer sequence is an error there.
             && position(table) != PositionEmbedding::LearnedAbsolute
         {
             let rule = "the sequence length: RoPE has no position table to run out of";
@@ -193,7 +192,7 @@ fn shape(table: &mut Table) {
     }
     let bias = table.on(Field::AddBiasLinear);
     if bias {
-        // Megatron adds QKV biases with all others; the flag alone matters without them.
+        // Megatron adds QKV biases together with all others; the flag only matters without them.
         table.overrule(
             Field::AddQkvBias,
             Bool(true),
@@ -203,7 +202,7 @@ fn shape(table: &mut Table) {
     table.derive(Field::AddQkvBias, Bool(false), "off with --disable-bias-linear unless asked for");
 }
 
-/// Layers that hold something: MindSpeed's no-op layers do not.
+/// Layers that have weights: MindSpeed's no-op layers do not.
 pub(super) fn layers(table: &Table) -> Option<u64> {
     let stated = table.count(Field::NumLayers)?;
     Some(stated.saturating_sub(noops(table, stated).len() as u64))
@@ -213,7 +212,7 @@ pub(super) fn layers(table: &Table) -> Option<u64> {
 pub(super) fn noops(table: &Table, stated: u64) -> Vec<u64> {
     let mut noops = table.counts(Field::NoopLayers);
     noops.retain(|layer| *layer < stated);
-    sort(&mut noops);
+    noops.sort();
     noops.dedup();
     noops
 }
@@ -234,14 +233,13 @@ fn groups(table: &mut Table) {
     }
     let Some(heads) = table.count(Field::NumAttentionHeads) else { return };
     if table.on(Field::GroupQueryAttention) {
-        // Megatron-LM's default up to core 0.15; refused without a number since.
+        // Megatron-LM's default up to core 0.15; later releases require a number.
         table.default(Field::NumQueryGroups, Int(1), "default of Megatron-LM up to core 0.15");
         return;
     }
     if let Some(groups) = table.count(Field::NumQueryGroups)
         && groups != heads
-        // Only what the text states: a model of the catalog may bring groups along that say the same by another
-        // setting.
+        // Only if stated in the text: a catalog model may include groups that mean the same under another setting.
         && table.span(Field::NumQueryGroups).is_some()
     {
         let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
@@ -266,7 +264,7 @@ fn activation(table: &Table) -> Activation {
 fn position(table: &Table) -> PositionEmbedding {
     match table.word(Field::PositionEmbeddingType) {
         "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
-        // None of these has parameters or a table, and ALiBi is a bias made anew each time.
+        // None of these has parameters or a table, and ALiBi is a bias that is recomputed each time.
         "none" | "alibi" | "relative" => PositionEmbedding::None,
         _ => PositionEmbedding::LearnedAbsolute,
     }
@@ -282,7 +280,7 @@ fn linear_bias(table: &Table) -> LinearBias {
 
 fn latent(table: &Table) -> Option<LatentAttention> {
     table.on(Field::MultiLatentAttention).then(|| LatentAttention {
-        // 0 and absent both mean that queries are projected directly.
+        // 0 and a missing value both mean that queries are projected directly.
         q_lora_rank: table.count(Field::QLoraRank).filter(|rank| *rank > 0),
         kv_lora_rank: table.degree(Field::KvLoraRank),
         qk_head_dim: table.degree(Field::QkHeadDim),
@@ -291,12 +289,12 @@ fn latent(table: &Table) -> Option<LatentAttention> {
     })
 }
 
-/// The routed part; the outer none says that it contradicts itself.
+/// The routed experts; the outer none means that the settings contradict each other.
 fn experts(table: &mut Table) -> Option<Option<Experts>> {
     let Some(num_experts) = table.count(Field::NumExperts).filter(|experts| *experts > 0) else {
         return Some(None);
     };
-    // Megatron-DeepSpeed says a dense model so.
+    // In Megatron-DeepSpeed this means a dense model.
     if num_experts == 1 && table.says(Field::Software, "megatron_deepspeed") {
         return Some(None);
     }
@@ -315,7 +313,7 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         ffn_hidden_size: width,
         pattern,
         shared_expert_intermediate_size: table
-            // 0 is how a text says that there is none.
+            // 0 means that there is none.
             .count(Field::MoeSharedExpertIntermediateSize)
             .filter(|width| *width > 0),
         shared_expert_gate: table.on(Field::MoeSharedExpertGate),
@@ -324,11 +322,11 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
     }))
 }
 
-/// Groups that a token's experts are limited to, where that limits anything.
+/// Groups to which a token's experts are limited, if this limits anything.
 fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
     let count = table.count(Field::MoeRouterNumGroups)?;
     let chosen = table.count(Field::MoeRouterGroupTopk)?;
-    // `transformer_config.py:__post_init__`; only where a token is limited to some groups is either asked.
+    // `transformer_config.py:__post_init__`; both only matter if a token is limited to some of the groups.
     let experts = table.count(Field::NumExperts)?;
     let fields = [Field::MoeRouterNumGroups, Field::MoeRouterGroupTopk, Field::NumExperts];
     if !experts.is_multiple_of(count.max(1)) {
@@ -340,20 +338,20 @@ fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
             format!("a token cannot be routed to {chosen} of {count} expert groups (moe_router_group_topk)");
         table.refuse(Code::Topk, &fields, message, "at most as many as there are");
     }
-    // All groups chosen limits nothing.
+    // Choosing all groups limits nothing.
     (chosen < count).then_some(ExpertGroups { count, chosen })
 }
 
-/// Which layers are MoE layers; none when the settings contradict each other.
+/// Which layers are MoE layers; none if the settings contradict each other.
 fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
-    // A hybrid pattern says itself which layers have experts.
+    // A hybrid pattern states which layers have experts.
     if let Some(pattern) = super::mixers::experts(table) {
         return Some(pattern);
     }
     let stated = table.count(Field::NumLayers)?;
     let asked = table.word(Field::MoeLayerFreq).to_owned();
     let dense: u64 = table.word(Field::FirstKDenseReplace).parse().unwrap_or(0);
-    // MindSpeed writes -1 where it leaves the choice to first_k_dense_replace.
+    // MindSpeed writes -1 to leave the choice to first_k_dense_replace.
     let asked = if asked == "-1" { "1" } else { asked.as_str() };
     let pattern = match pattern(asked, stated) {
         Ok(pattern) => pattern,

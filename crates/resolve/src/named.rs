@@ -1,13 +1,13 @@
-//! A model that the reader names in place of a shape.
+//! A model that the user names instead of a shape.
 
 use super::parse::parse;
 use super::table::Table;
-use crate::{Origin, Question};
+use crate::{Asked, Origin, Question};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Severity};
 
-/// Takes the shape of the model named by `model` for all that is not stated.
+/// Takes everything that is not stated from the shape of the model named by `model`.
 pub(super) fn fill(table: &mut Table) {
     let name = table.word(Field::Model).to_owned();
     if name.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn fill(table: &mut Table) {
         return;
     };
     for (field, value) in model.settings() {
-        // What the text leaves to a variable stays open: the catalog's value is not what the script will run with.
+        // Values that the text takes from a variable stay open: the script will not run with the catalog's value.
         if !table.has(field)
             && !table.is_open(field)
             && let Ok(value) = parse(field, &value)
@@ -34,13 +34,14 @@ pub(super) fn fill(table: &mut Table) {
             table.fill(field, value, Origin::Catalog, model.name());
         }
     }
-    // The reader has named a model since: what was said of an unknown one is settled.
+    // The user has now named a model: diagnostics about an unknown one no longer apply.
     table.diagnostics.retain(|said| said.code != Code::UnknownModel);
-    table.questions.retain(|question| question.name != Field::Model.name());
+    table.questions.retain(|question| question.asks != Asked::Setting(Field::Model));
 }
 
 impl Table {
-    /// A text of which nothing is understood asks for the model; with one that the reader names it stops nothing.
+    /// If nothing in a text is understood, the model is asked for; once the user names one, the text's errors become
+    /// warnings.
     pub(super) fn go_on_from_nothing(&mut self, is_empty: bool) {
         let lost = |said: &&mut Diagnostic| {
             said.severity == Severity::Error
@@ -48,11 +49,11 @@ impl Table {
         };
         let named = self.has(Field::Model);
         let mut all = self.diagnostics.iter_mut().filter(lost);
-        // With anything found the text is understood in part, and its own errors stand.
+        // If anything was found, the text is partly understood, and its own errors remain.
         if is_empty && all.next().is_some() {
             ask(self);
         } else if named {
-            // The model that the reader names is enough for a plan; the text's silence is then only worth a warning.
+            // The named model is enough for a plan; the text's silence is then only worth a warning.
             for said in all {
                 said.severity = Severity::Warning;
             }
@@ -60,25 +61,25 @@ impl Table {
     }
 }
 
-/// Whether neither text nor catalog gives a size of the model, so that the model is asked for. Any size in the text speaks for a
-/// shape of its own, of which the rest is asked for.
+/// Whether neither text nor catalog gives a size of the model, so that the model is asked for. Any size in the text
+/// suggests a custom shape, of which the rest is asked for.
 pub(super) fn is_open(table: &Table) -> bool {
     [Field::NumLayers, Field::HiddenSize].iter().all(|field| !table.has(*field) && !table.is_open(*field))
 }
 
-/// Asks which model it is, where neither text nor catalog gives its shape.
+/// Asks for the model if neither text nor catalog gives its shape.
 pub(super) fn ask(table: &mut Table) {
     if !is_open(table) {
         return;
     }
     table.ask(Question {
-        name: Field::Model.name().to_owned(),
+        asks: Asked::Setting(Field::Model),
         prompt: "Which model is trained? Its name on the Hub, or paste its config.json as well".to_owned(),
         choices: Vec::new(),
         proposal: None,
     });
     let tower = table.on(Field::VisionTower) && !table.has(Field::VisionParameters);
-    let asked = table.questions.iter_mut().find(|question| question.name == Field::Model.name());
+    let asked = table.questions.iter_mut().find(|question| question.asks == Asked::Setting(Field::Model));
     if let Some(question) = asked.filter(|_| tower) {
         question.prompt.push_str(". The sizes of its vision tower are in the same file");
     }

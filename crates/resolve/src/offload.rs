@@ -1,20 +1,20 @@
-//! What goes to the host while it waits for backward.
+//! Offloading to the host, of tensors that wait for backward.
 
 use super::table::Table;
 use crate::{Effect, SettingValue};
 use shardscope_plan::{Field, LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules, Software};
 use shardscope_source::Code;
 
-/// Modules that Megatron offloads and whose tensors are not known here.
+/// Modules that Megatron offloads but whose tensors are not known here.
 const UNKNOWN: [(&str, &str); 2] = [
     ("fused_group_mlp", "experts as one operation of Transformer Engine's operation fuser, offloaded whole"),
     ("gdp_qkv", "gated delta-rule kernels, offloaded"),
 ];
 
-/// What is offloaded; the names of modules are Megatron's.
+/// What is offloaded; modules have Megatron's names.
 pub(super) fn offload(table: &mut Table) -> Offload {
     let modules = if table.on(Field::FineGrainedActivationOffloading) { modules(table) } else { None };
-    // Refused names have been said; the plan then goes on without offloading and is stopped by the error.
+    // Rejected names have been reported; the plan then continues without offloading and is stopped by the error.
     let modules = modules.unwrap_or_default();
     if !modules.is_empty() {
         table.default(
@@ -32,6 +32,7 @@ pub(super) fn offload(table: &mut Table) -> Offload {
             LEAST_OFFLOADED
         },
         layer_inputs: table.on(Field::OffloadLayerInputs),
+        every_input: table.on(Field::OffloadEveryInput),
         saved_tensors: table.on(Field::OffloadSavedTensors),
         optimizer: table.on(Field::OffloadOptimizer),
         states_for_step: table.on(Field::StatesForStep),
@@ -39,8 +40,8 @@ pub(super) fn offload(table: &mut Table) -> Offload {
     }
 }
 
-/// Whether weights are on the host while they train. DeepSpeed moves those that it shards alone, whatever its file says below ZeRO
-/// stage 3 (`runtime/zero/config.py`; DeepSpeed-Chat's `--offload` sets both at every stage).
+/// Whether weights are on the host during training. DeepSpeed only moves weights that it shards, whatever its file says
+/// below ZeRO stage 3 (`runtime/zero/config.py`; DeepSpeed-Chat's `--offload` sets both at every stage).
 fn parameters(table: &mut Table) -> bool {
     let offloads = table.on(Field::OffloadParam);
     let shards = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
@@ -53,10 +54,10 @@ fn parameters(table: &mut Table) -> bool {
     offloads && shards
 }
 
-/// The modules; none where their names are refused (`transformer_config.py:__post_init__`).
+/// The modules; none if their names are rejected (`transformer_config.py:__post_init__`).
 fn modules(table: &mut Table) -> Option<OffloadModules> {
     let names: Vec<String> = table.words(Field::OffloadModules).into_iter().map(str::to_owned).collect();
-    // One unknown name refuses all, as Megatron's assertion does.
+    // One unknown name rejects all, as in Megatron's assertion.
     let known: Option<OffloadModules> = names.iter().map(|name| OffloadModule::named(name)).collect();
     if names.is_empty() || known.is_none() {
         let all = OffloadModule::BEGUN.map(OffloadModule::name).join(", ");
@@ -73,7 +74,7 @@ fn modules(table: &mut Table) -> Option<OffloadModules> {
     known
 }
 
-/// What of offloading by modules is not modelled.
+/// Module offloading that is not modelled.
 pub(super) fn lacking(table: &mut Table, software: Software) {
     if !table.on(Field::FineGrainedActivationOffloading) {
         return;
@@ -89,8 +90,8 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     let part = table.real(Field::ActivationOffloadFraction).is_some_and(|part| part < 1.0);
     let shifted = table.number(Field::DeltaOffloadBytesAcrossPpRanks) > 0
         && table.degree(Field::PipelineModelParallelSize) > 1;
-    // Megatron starts such a run (`transformer_config.py` refuses nothing of it); what its groups send while backward runs a layer again
-    // was not recorded.
+    // Megatron starts such a run (`transformer_config.py` rejects none of it); the transfers of its groups while
+    // backward recomputes a layer were not recorded.
     let selected = table.word(Field::RecomputeGranularity) == "selective";
     let again = selected && table.words(Field::RecomputeModules).contains(&"moe");
     let within = again && named.iter().any(|name| matches!(name.as_str(), "expert_fc1" | "moe_act"));

@@ -1,4 +1,4 @@
-//! Micro-batches of so many tokens: samples of any length are packed into them.
+//! Micro-batches with a number of tokens: samples of any length are packed into them.
 
 use super::table::Table;
 use crate::SettingValue::Int;
@@ -14,16 +14,16 @@ pub(super) struct Pack {
     pub(super) sample: u64,
 }
 
-/// Writes down what a full pack is, before anybody asks for the length of a sequence.
+/// Records the length of a full pack, before the sequence length is needed.
 pub(super) fn fill(table: &mut Table) {
     lengths(table);
     let Some(capacity) = capacity(table) else { return };
-    // slime leaves `--seq-length` unread (`slime/backends/megatron_utils/arguments.py`: `variable_seq_lengths`).
+    // slime does not read `--seq-length` (`slime/backends/megatron_utils/arguments.py`: `variable_seq_lengths`).
     let rule = "a full pack of samples";
-    // Overruled: `--seq-length` of such a script is for other code paths.
+    // Overruled: `--seq-length` in such a script is for other code paths.
     table.overrule(Field::SeqLength, Int(capacity), rule);
     table.overrule(Field::MicroBatchSize, Int(1), "one pack of samples");
-    // The flag that the text has is what the warning must point at.
+    // The warning must point at the flag that the text has.
     let field = if table.has(Field::MaxTokensPerMicroBatch) {
         Field::MaxTokensPerMicroBatch
     } else {
@@ -36,17 +36,17 @@ pub(super) fn fill(table: &mut Table) {
     );
 }
 
-/// Tokens of a full pack; none where micro-batches count samples.
+/// Tokens of a full pack; none if micro-batches count samples.
 pub(super) fn capacity(table: &Table) -> Option<u64> {
     let stated = table.count(Field::MaxTokensPerMicroBatch).or_else(|| {
-        // slime reads the number only under the switch (`slime/utils/dp_schedule.py`).
+        // slime only reads the number if the switch is on (`slime/utils/dp_schedule.py`).
         let reads = !is_slime(table) || table.on(Field::UseDynamicBatchSize);
         let tokens = table.count(Field::MaxTokensPerGpu).filter(|_| reads)?;
         // Per GPU: context ranks share a pack.
         Some(tokens.saturating_mul(table.degree(Field::ContextParallelSize)))
     })?;
-    // The length that the reader sets on the page is that of a pack. With the micro-batch set too, it is a batch of sequences.
-    // Numbers chosen by hand outrank the text here, or the form's two fields would have no effect.
+    // The length that the user sets on the page is that of a pack. If the micro-batch is set too, it is a batch of
+    // sequences. Numbers chosen by hand override the text here, or the form's two fields would have no effect.
     let chosen = |field| table.get(field).is_some_and(|setting: &Setting| setting.origin == Origin::User);
     match (chosen(Field::SeqLength), chosen(Field::MicroBatchSize)) {
         (true, true) => None,
@@ -57,11 +57,11 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
 
 /// Whether slime or its fork miles trains.
 pub(super) fn is_slime(table: &Table) -> bool {
-    // miles is a fork of slime and goes by its name.
+    // miles is a fork of slime and uses its name.
     RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)
 }
 
-/// The longest sample of slime's rollouts. Samples of a micro-batch are joined, not padded, and never cut.
+/// The longest sample of slime's rollouts. Samples of a micro-batch are packed, not padded, and never truncated.
 fn lengths(table: &mut Table) {
     let [prompt, response, context] =
         [Field::MaxPromptLength, Field::MaxResponseLength, Field::MaxContextLength]
@@ -74,14 +74,14 @@ fn lengths(table: &mut Table) {
         (_, None) => (None, ""),
     };
     let longest = match (longest, context) {
-        // Megatron would cut at the context; a sum that exceeds it is never reached.
+        // Megatron would truncate at the context; a sum that exceeds it is never reached.
         (Some(longest), Some(context)) if longest <= context => Some((longest, rule)),
         (_, Some(context)) => Some((context, "the longest context of a rollout")),
         (longest, None) => longest.map(|longest| (longest, rule)),
     };
     let Some((longest, rule)) = longest else { return };
     table.derive(Field::RolloutLength, Int(longest), rule);
-    // Without dynamic batches the longest sample is a micro-batch of its own.
+    // Without dynamic batches the longest sample forms a micro-batch of its own.
     if is_slime(table) && !table.on(Field::UseDynamicBatchSize) {
         let rule = "slime trains on samples of any length: the longest";
         table.overrule(Field::SeqLength, Int(longest), rule);
@@ -89,24 +89,24 @@ fn lengths(table: &mut Table) {
     }
 }
 
-/// Packs of a rank of `data` in one step, of at most `capacity` tokens, and what a pack is; none where a sample's length is
-/// not known.
+/// Packs per rank of `data` in one step, of at most `capacity` tokens, and the description of a pack; none if the
+/// sample length is not known.
 ///
-/// All samples are taken as long as they may get. The packs of a rank hold their tokens, ceil(samples x longest / capacity)
-/// of them: verl's number (`verl/utils/seqlen_balancing.py:rearrange_micro_batches`), and what first fit comes to where
-/// lengths vary (slime, OpenRLHF, NeMo-RL).
+/// All samples are assumed to have their maximum length. A rank then has ceil(samples x longest / capacity) packs: the
+/// number in verl (`verl/utils/seqlen_balancing.py:rearrange_micro_batches`), and the result of first fit if lengths
+/// vary (slime, OpenRLHF, NeMo-RL).
 pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64, Pack)> {
     let sample = table.count(Field::RolloutLength)?;
     table.derive(Field::GlobalBatchSize, Int(data), "one sample of each rank, unless given");
     let samples = table.count(Field::GlobalBatchSize)?;
     let of_rank = samples.div_ceil(data);
     let all = of_rank.saturating_mul(sample);
-    // A sample longer than a pack is one by itself (`slime/utils/dp_schedule.py`), and few samples fill none.
-    // Padded after the bounds: padding may exceed the capacity, as verl's does.
+    // A sample longer than a pack forms one by itself (`slime/utils/dp_schedule.py`), and few samples may not fill one.
+    // Padded after the bounds: padding may exceed the capacity, as in verl.
     let tokens = padded(table, capacity.max(sample).min(all));
-    // At least one pack, and no more than samples: a pack holds one at least.
+    // At least one pack, and no more than there are samples: a pack holds at least one.
     let packs = all.div_ceil(tokens).clamp(1, of_rank);
-    // Interleaving takes micro-batches in groups (`dp_schedule.py`, `num_batches_divided_by` of verl).
+    // Interleaving needs micro-batches in groups (`dp_schedule.py`, `num_batches_divided_by` of verl).
     let count = if table.degree(Field::VirtualPipelineModelParallelSize) > 1 {
         let group = table
             .count(Field::MicrobatchGroupSizePerVpStage)
@@ -128,13 +128,13 @@ pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64,
     Some((count, Pack { tokens, sample }))
 }
 
-/// Packs are padded to what tensor and context parallelism cut them by
-/// (`verl/models/mcore/util.py:preprocess_packed_seqs`: TP, and 2 x TP x CP where CP cuts the sequence in halves).
+/// Packs are padded to a multiple of the tensor and context parallel split
+/// (`verl/models/mcore/util.py:preprocess_packed_seqs`: TP, or 2 x TP x CP if CP splits the sequence in halves).
 fn padded(table: &Table, tokens: u64) -> u64 {
     let [tensor, context] =
         [Field::TensorModelParallelSize, Field::ContextParallelSize].map(|field| table.degree(field).max(1));
-    // Ring attention gives each context rank one piece from the front and one from the back, for balance.
+    // For balance, ring attention gives each context rank one piece from the front and one from the back.
     let multiple = if context > 1 { tensor.saturating_mul(context).saturating_mul(2) } else { tensor };
-    // A length at the edge of 64 bits stays unpadded and is refused by its limit.
+    // A length near the limit of 64 bits is not padded and is rejected by its limit.
     tokens.checked_next_multiple_of(multiple).unwrap_or(tokens)
 }

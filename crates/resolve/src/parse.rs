@@ -1,10 +1,10 @@
-//! Values as texts write them.
+//! Values as written in texts.
 
 use shardscope_plan::{Field, SettingValue, ValueKind};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// A value that its setting does not take.
+/// A value that its setting does not accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadValue {
     field: Field,
@@ -49,7 +49,7 @@ impl Display for BadValue {
 impl Error for BadValue {}
 
 impl BadValue {
-    /// The words that the setting takes, where it takes words alone.
+    /// The words that the setting accepts, if it only accepts words.
     pub(super) fn choices(&self) -> &'static [&'static str] {
         match self.fault {
             Fault::NoSuchWord { words, .. } => words,
@@ -58,20 +58,20 @@ impl BadValue {
     }
 }
 
-/// Reads a value as its setting wants it.
+/// Parses a value for its setting.
 ///
 /// # Errors
-/// What the setting takes, and what the text says instead.
+/// What the setting accepts, and what the text has instead.
 pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, BadValue> {
     value(field, text).map_err(|fault| BadValue { field, fault })
 }
 
-/// Whether a setting takes what a text says of it.
+/// Whether a setting accepts a text as its value.
 ///
 /// # Errors
-/// What the setting takes, and what the text says instead.
+/// What the setting accepts, and what the text has instead.
 pub fn fitting(field: Field, text: &str) -> Result<(), BadValue> {
-    // Empty and null take a statement back, which suits every setting.
+    // Empty and null cancel a statement, which is valid for every setting.
     if says_nothing(field, text) { Ok(()) } else { parse(field, text).map(drop) }
 }
 
@@ -85,11 +85,11 @@ fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {
         ValueKind::Text => Ok(SettingValue::Text(text.to_owned())),
         ValueKind::Counts | ValueKind::Words => {
             let mut values = Vec::new();
-            // Lists come from command lines, YAML, JSON and Python's repr; all of these only separate.
+            // Lists come from command lines, YAML, JSON and Python's repr, in which all of these are separators.
             for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
-                        // Far below overflow even when a few are multiplied.
+                        // Far from overflow even if a few are multiplied.
                         ValueKind::Counts => SettingValue::Int(count(one, 0, u64::MAX >> 16)?),
                         _ => SettingValue::Text(one.to_owned()),
                     });
@@ -100,30 +100,30 @@ fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {
     }
 }
 
-/// Whether a text says that there is no value, in any of the formats read. `none` is a value where it is one of the
+/// Whether a text means that there is no value, in any of the supported formats. `none` is a value if it is one of the
 /// setting's words.
 pub(super) fn says_nothing(field: Field, text: &str) -> bool {
     let text = text.trim();
     let is_none = text.eq_ignore_ascii_case("none");
     let a_word = match field.kind() {
-        // Where `none` is a choice (recompute, CUDA graphs) it states something.
+        // If `none` is a choice (recompute, CUDA graphs) it states something.
         ValueKind::Word(words) => words.contains(&"none"),
-        // No layer of a mixer with a bias is not a mixer of which nothing is said.
+        // For these, `none` differs from no statement, for example no bias in the linear mixer.
         _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases | Field::WholeLinears),
     };
     is_none && !a_word || ["", "null", "~"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }
 
 fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
-    // Underscores as Python and YAML allow them in numbers.
+    // Underscores are allowed in numbers in Python and YAML.
     let digits: String = text.strip_prefix('+').unwrap_or(text).chars().filter(|c| *c != '_').collect();
-    // A whole number with an empty fraction (4096.0), as YAML and JSON may bring it.
+    // A whole number with an empty fraction (4096.0), which may occur in YAML and JSON.
     let whole = match digits.split_once('.') {
         Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
         _ => digits.as_str(),
     };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // A negative number is a number out of range, which helps more than "not a number".
+    // A negative number is out of range, which is a more helpful message than "not a number".
     if whole.strip_prefix('-').is_some_and(is_number) {
         return Err(Fault::TooSmall { value: text.to_owned(), least });
     }
@@ -133,14 +133,14 @@ fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
     match whole.parse::<u64>() {
         Ok(value) if value < least => Err(Fault::TooSmall { value: value.to_string(), least }),
         Ok(value) if value <= most => Ok(value),
-        // Digits too long for u64 are too large for any setting.
+        // A number with too many digits for u64 is too large for any setting.
         _ => Err(Fault::TooLarge { value: whole.to_owned(), most }),
     }
 }
 
 fn real(text: &str, least: f64, most: f64) -> Result<f64, Fault> {
     match text.parse::<f64>() {
-        // NaN lies in no range, so it is refused here and never reaches an estimate.
+        // NaN is in no range, so it is rejected here and never reaches an estimate.
         Ok(value) if (least..=most).contains(&value) => Ok(value),
         Ok(_) => Err(Fault::OutOfRange { value: text.to_owned(), least, most }),
         Err(_) => Err(Fault::NoNumber(text.to_owned())),
@@ -158,16 +158,16 @@ fn truth(text: &str) -> Result<bool, Fault> {
 
 fn word(field: Field, text: &str, words: &'static [&'static str]) -> Result<String, Fault> {
     let meant = super::synonyms::word(field, text);
-    // Without case, since enums of Python are written either way; stored as the setting has it.
+    // Ignoring case, since Python enums are written either way; stored in the setting's spelling.
     match words.iter().find(|word| word.eq_ignore_ascii_case(&meant)) {
         Some(word) => Ok((*word).to_owned()),
         None => Err(Fault::NoSuchWord { word: meant, words }),
     }
 }
 
-/// A text cut to what a sentence can hold.
+/// A text truncated to fit into a sentence.
 fn shown(text: &str) -> String {
-    /// Characters shown.
+    /// Maximum number of characters shown.
     const LONGEST: usize = 32;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("\"{}…\"", text.get(..end).unwrap_or(text)),

@@ -1,6 +1,7 @@
 //! Number formats of weights, activations and gradients.
 
 use super::table::Table;
+use crate::Origin;
 use crate::SettingValue::{Bool, Text};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Fp8, Fp8Recipe, NumberFormat, Software};
@@ -16,18 +17,26 @@ pub(super) fn number(name: &str) -> Option<NumberFormat> {
     }
 }
 
-/// CUDA's compute capability from which on there is bf16: Ampere's.
+/// CUDA compute capability from which bf16 is available: Ampere's.
 const AMPERE: u64 = 8;
 
-/// Whether the accelerator is an NVIDIA one without bf16.
+/// Whether the accelerator is from NVIDIA and has no bf16.
 pub(super) fn lacks_bf16(table: &Table) -> bool {
     let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
     capability.is_some_and(|capability| capability < AMPERE)
 }
 
-/// unsloth trains in fp16 where the accelerator has no bf16 (`unsloth/models/llama.py:from_pretrained`). What its functions keep has the
-/// same bytes: xFormers runs CUTLASS's attention there, which keeps what flash attention does but for the random numbers' state.
+/// unsloth trains in fp16 if the accelerator has no bf16 (`unsloth/models/llama.py:from_pretrained`). Its functions
+/// save the same number of bytes: xFormers runs CUTLASS's attention there, which saves the same as flash attention
+/// except for the RNG state.
 pub(super) fn of_unsloth(table: &mut Table, software: Software) {
+    masks_of_unsloth(table, software);
+    if software == Software::Unsloth && overflows_fp16(table) {
+        return in_fp32(table);
+    }
+    if software == Software::Unsloth && table.says(Field::TrainType, "full") {
+        return of_all_weights(table);
+    }
     if software != Software::Unsloth || !lacks_bf16(table) || !table.on(Field::Bf16) {
         return;
     }
@@ -42,8 +51,72 @@ pub(super) fn of_unsloth(table: &mut Table, software: Software) {
     }
 }
 
+/// With full training under unsloth, weights are in fp32 if there is no bf16, with products in fp16, unless their
+/// format was requested, which is then used without autocast; on other accelerators they are in bf16 even if fp16 is
+/// requested (`unsloth_zoo/training_utils.py:prepare_model_for_training`, `unsloth/models/rl.py`, `user_float32`).
+fn of_all_weights(table: &mut Table) {
+    let stated = table.get(Field::ParamsDtype).is_some_and(|setting| setting.origin == Origin::Script);
+    let asked = stated && table.says(Field::ParamsDtype, "fp32");
+    let half = table.on(Field::Fp16);
+    let rule =
+        "unsloth holds weights that all train in fp32 on accelerators without bf16, and in bf16 on others";
+    if lacks_bf16(table) {
+        let word = if asked && !half { "none" } else { "fp16" };
+        table.overrule(Field::Bf16, Bool(false), rule);
+        table.overrule(Field::Fp16, Bool(word == "fp16"), rule);
+        table.overrule(Field::ParamsDtype, Text("fp32".to_owned()), rule);
+        table.overrule(Field::Autocast, Text(word.to_owned()), rule);
+    } else if half && !table.says(Field::ParamsDtype, "fp32") {
+        table.overrule(Field::Bf16, Bool(true), rule);
+        table.overrule(Field::Fp16, Bool(false), rule);
+        table.overrule(Field::ParamsDtype, Text("bf16".to_owned()), rule);
+        table.overrule(Field::Autocast, Text("bf16".to_owned()), rule);
+    }
+}
+
+/// Whether the model is on unsloth's list of those whose residual stream overflows fp16, and there is no bf16: of the
+/// supported ones this is Gemma 3 (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`), which uses flex attention elsewhere.
+pub(super) fn overflows_fp16(table: &Table) -> bool {
+    let flex = table.says(Field::AttnImplementation, "flex_attention");
+    table.on(Field::CompiledLayers) && lacks_bf16(table) && (flex || table.on(Field::Fp32ResidualConnection))
+}
+
+/// Its weights are in fp16, its residual stream and attention in fp32, and autocast is off, whatever the trainer is
+/// told (`unsloth/models/rl.py`, "Switching to float32 training"; `unsloth_zoo/temporary_patches/gemma.py`). Flex
+/// attention needs Ampere (`unsloth/models/_utils.py:_FLEX_ATTENTION_MIN_CAPABILITY`).
+fn in_fp32(table: &mut Table) {
+    let rule = "unsloth runs this model's stream and attention in fp32 where there is no bf16";
+    for (field, on) in [(Field::Bf16, false), (Field::Fp16, true), (Field::Fp32ResidualConnection, true)] {
+        table.overrule(field, Bool(on), rule);
+    }
+    for (field, word) in [
+        (Field::ParamsDtype, "fp16"),
+        (Field::Autocast, "none"),
+        (Field::AttnImplementation, "sdpa"),
+        (Field::AttentionKernel, "sdpa"),
+    ] {
+        table.overrule(field, Text(word.to_owned()), rule);
+    }
+}
+
+/// Micro-batches with padding at the end need no mask for a causal flash kernel, which SDPA has from Ampere on
+/// (`unsloth_zoo/temporary_patches/misc.py:_maskless_causal_arguments`, `_flash_sdpa_takes_causal`).
+fn masks_of_unsloth(table: &mut Table, software: Software) {
+    let chosen = table.get(Field::PaddingMask).is_some_and(|setting| setting.origin == Origin::Derived);
+    let left_out = software == Software::Unsloth
+        && table.on(Field::CompiledLayers)
+        && table.says(Field::AttnImplementation, "sdpa")
+        && !table.on(Field::VisionTower)
+        && !table.on(Field::PaddingMask);
+    if chosen && left_out && lacks_bf16(table) {
+        let rule =
+            "SDPA has a causal flash kernel from Ampere on; without it padded micro-batches keep their mask";
+        table.overrule(Field::PaddingMask, Bool(true), rule);
+    }
+}
+
 pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
-    // A stated dtype outranks the two flags, which then contradict nothing.
+    // A stated dtype overrides the two flags, which then do not contradict each other.
     let first = !table.has(Field::ParamsDtype);
     if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
         let message = "bf16 and fp16 exclude each other".to_owned();
@@ -54,7 +127,7 @@ pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
         (false, true) => ("fp16", "--fp16"),
         (false, false) => ("fp32", "the default: neither --bf16 nor --fp16"),
     };
-    // A default and not a rule where neither flag is given, so that the table shows that nobody asked for it.
+    // A default and not a rule if neither flag is given, so that the table shows that nobody requested it.
     if name == "fp32" {
         table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
     }
@@ -64,14 +137,14 @@ pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
 
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
 pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberFormat) -> NumberFormat {
-    // Megatron turns fp32 accumulation on by itself under --bf16: a bf16 sum over many micro-batches loses its small
+    // Megatron turns on fp32 accumulation by itself under --bf16: a bf16 sum over many micro-batches loses small
     // summands.
     let wide = params == NumberFormat::Bf16
         && !software.semantics().eager_modules
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
     if table.on(Field::GradReduceInBf16) && params == NumberFormat::Bf16 {
-        // Overruled: the flag turns accumulation in fp32 off even where the text states it.
+        // Overruled: the flag turns off fp32 accumulation even if the text states it.
         let rule = "off with --grad-reduce-in-bf16";
         table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
     }
@@ -96,7 +169,7 @@ pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
     if format.is_empty() && !four {
         return None;
     }
-    // NVFP4 is a recipe of its own, which `--fp8-recipe` cannot name.
+    // NVFP4 is a separate recipe, which `--fp8-recipe` cannot name.
     let recipe = if four { Some(Fp8Recipe::Nvfp4) } else { Fp8Recipe::named(table.word(Field::Fp8Recipe)) };
     Some(Fp8 {
         format: if four { "e2m1".to_owned() } else { format.to_owned() },

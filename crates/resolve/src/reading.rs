@@ -1,4 +1,4 @@
-//! What a reader found, before any default or rule.
+//! A reader's findings, before any default or rule.
 
 use serde::{Deserialize, Serialize};
 use shardscope_plan::{Field, NotModelled, NotRead, Origin, Question, Software};
@@ -7,30 +7,30 @@ use shardscope_source::{Diagnostic, Span};
 /// One value that the text states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Which setting.
+    /// The setting.
     pub field: Field,
-    /// Its value as written; when `hole` is there, the text with that variable by name.
+    /// Its value as written; if there is a `hole`, the text with that variable by name.
     pub value: String,
-    /// The variable that the value lacks, when it is not known.
+    /// The variable on which an unknown value depends.
     pub hole: Option<String>,
     /// Origin of the value.
     pub origin: Origin,
     /// The flag or key as written.
     pub flag: Option<String>,
-    /// Where the value stands (the flag, when it takes none).
+    /// Where the value is written (or the flag, if it takes none).
     pub span: Option<Span>,
-    /// How it came to be, when it is not simply as written.
+    /// How the value was obtained, if it is not simply as written.
     pub note: Option<String>,
 }
 
 impl Found {
-    /// A value without a place.
+    /// A value without a position.
     #[must_use]
     pub fn new(field: Field, value: impl Into<String>, origin: Origin) -> Self {
         Self { field, value: value.into(), hole: None, origin, flag: None, span: None, note: None }
     }
 
-    /// The same, said by a flag or key at a place.
+    /// The same value, stated by a flag or key at a position.
     #[must_use]
     pub fn by(self, flag: impl Into<String>, span: Option<Span>) -> Self {
         self.said(flag.into(), span)
@@ -42,7 +42,7 @@ impl Found {
         self
     }
 
-    /// The same with a remark on how it came to be.
+    /// The same value, with a note on how it was obtained.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
@@ -50,12 +50,12 @@ impl Found {
     }
 }
 
-/// Everything one text says.
+/// Everything found in one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The values, at most one for each setting.
     pub found: Vec<Found>,
-    /// What there is to say about the text.
+    /// Diagnostics about the text.
     pub diagnostics: Vec<Diagnostic>,
     /// Questions that it leaves open.
     pub questions: Vec<Question>,
@@ -63,33 +63,33 @@ pub struct Reading {
     pub not_modelled: Vec<NotModelled>,
     /// Options and keys that are not known.
     pub not_read: Vec<NotRead>,
-    /// Which software it is written for, and how that was told.
+    /// The software it is written for, and how this was recognised.
     pub software: Option<(Software, String)>,
-    /// On how many accelerators it was run, as it says beside its settings; what says more comes first.
+    /// Hints outside the settings about the number of accelerators, with the strongest evidence first.
     pub machines: Vec<Machines>,
-    /// What to add where the number of accelerators is open, as its framework states it; empty where the text's framework has no way of
-    /// its own.
+    /// What to add if the number of accelerators is open, in the syntax of its framework; empty if the framework has
+    /// none of its own.
     pub states_machines: String,
 }
 
-/// A number of accelerators that nothing states for the run and something of the text speaks for: what is proposed where the number is
-/// asked for.
+/// A number of accelerators that is not stated for the run but suggested by something in the text: it is proposed if
+/// the number is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machines {
-    /// All of them, or those of a node.
+    /// The total, or those of one node.
     pub count: u64,
-    /// Whether they are those of one node.
+    /// Whether it is the number per node.
     pub per_node: bool,
-    /// How many such nodes, where that is said too.
+    /// The number of such nodes, if known.
     pub nodes: Option<u64>,
-    /// What the text says.
+    /// The text's wording.
     pub said: String,
 }
 
 impl Reading {
-    /// Takes a value; the last one of a setting wins. Returns the one that it replaces.
+    /// Adds a value; the last one for a setting wins. Returns the one that it replaces.
     pub fn take(&mut self, found: Found) -> Option<Found> {
-        // In place: order is that of the text, by which later messages point.
+        // In place: the order is that of the text, to which later messages refer.
         match self.found.iter_mut().find(|earlier| earlier.field == found.field) {
             Some(earlier) => Some(std::mem::replace(earlier, found)),
             None => {
@@ -99,13 +99,13 @@ impl Reading {
         }
     }
 
-    /// The whole number stated for a setting.
+    /// The integer stated for a setting.
     #[must_use]
     pub fn count(&self, field: Field) -> Option<u64> {
         self.value(field)?.parse().ok()
     }
 
-    /// Keeps the values that `keep` wants.
+    /// Keeps only the values that `keep` accepts.
     pub fn keep(&mut self, keep: &dyn Fn(&Found) -> bool) {
         self.found.retain(|found| keep(found));
     }
@@ -115,7 +115,7 @@ impl Reading {
     pub fn value(&self, field: Field) -> Option<&str> {
         self.found
             .iter()
-            // An open value is none: its text still has the variable in it.
+            // An open value does not count: its text still contains the variable.
             .find(|found| found.field == field && found.hole.is_none())
             .map(|found| found.value.as_str())
     }

@@ -1,7 +1,8 @@
-//! How it is trained, from the settings.
+//! The training recipe, from the settings.
 
 use super::batch::Batch;
 use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
+use super::low_rank::low_rank;
 use super::offload::offload;
 use super::precision::{fp8, grads_dtype, of_unsloth, params_dtype};
 use super::recompute::recompute;
@@ -11,11 +12,13 @@ use super::table::Table;
 use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
-    AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, LeftOut, LoadBalancing,
-    Marks, Model, MoeRecipe, NumberFormat, Overlap, Recipe, Software,
+    AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, GraphModules, LeftOut,
+    LoadBalancing, Marks, Model, MoeRecipe, NumberFormat, Optimizer, Overlap, Recipe, Software,
 };
+use shardscope_source::Code;
 
-/// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
+/// The part of the recipe that does not depend on model or machines: stated even if these are missing, so that the user
+/// sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Basis {
     software: Software,
@@ -25,7 +28,7 @@ pub(super) struct Basis {
     attention_kernel: AttentionKernel,
 }
 
-/// The basis of the settings, each resolved once.
+/// The basis from the settings, each resolved once.
 pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
     of_unsloth(table, software);
     let params_dtype = params_dtype(table);
@@ -38,13 +41,13 @@ pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
     }
 }
 
-/// The recipe of the settings.
+/// The recipe from the settings.
 pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batch) -> Option<Recipe> {
     let Basis { software, params_dtype, grads_dtype, dp_sharding, attention_kernel } = basis;
     let recompute = recompute(table, software);
     torch_fsdp2(table);
     let tuning = tuning(table, software, params_dtype);
-    let optimizer = optimizer(table);
+    let optimizer = Optimizer { low_rank: low_rank(table), ..optimizer(table) };
     Some(Recipe {
         micro_batch_size: batch.micro,
         global_batch_size: batch.global,
@@ -56,7 +59,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         fp32_residual: table.on(Field::Fp32ResidualConnection),
         optimizer,
         dp_sharding,
-        // `?` last: everything else is resolved and stated even where recomputation is refused.
+        // `?` comes last: everything else is resolved and stated even if recomputation is rejected.
         recompute: recompute?,
         attention_kernel,
         flash_release: match table.word(Field::AttentionKernel) {
@@ -80,11 +83,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
             .word(Field::PytorchCudaAllocConf)
             .to_ascii_lowercase()
             .contains("expandable_segments:true"),
-        cuda_graphs: match table.word(Field::CudaGraphImpl) {
-            "" | "none" => CudaGraphs::None,
-            "full_iteration" => CudaGraphs::Iteration,
-            _ => CudaGraphs::Layers,
-        },
+        cuda_graphs: cuda_graphs(table),
         budget: budget(table, batch),
         left_out: LeftOut::from_names(&table.words(Field::MemoryLeftOut)),
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
@@ -96,12 +95,33 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
     })
 }
 
-/// How long the run is: the tokens asked for, or else the steps or samples of the script.
+fn cuda_graphs(table: &mut Table) -> CudaGraphs {
+    let modules = table.words(Field::CudaGraphModules);
+    // Spellings from before 2026, of which the second concerns generation (`transformer_config.py:__post_init__`).
+    let whole = modules.contains(&"full_iteration");
+    let (of_layers, others): (Vec<&str>, Vec<&str>) = modules
+        .into_iter()
+        .filter(|name| *name != "full_iteration" && *name != "full_iteration_inference")
+        .partition(|name| *name == "full" || GraphModules::NAMES.contains(name));
+    let graphs = match table.word(Field::CudaGraphImpl) {
+        "" | "none" => CudaGraphs::None,
+        "full_iteration" => CudaGraphs::Iteration,
+        _ if whole => CudaGraphs::Iteration,
+        _ => CudaGraphs::Layers(GraphModules::from_names(&of_layers)),
+    };
+    if !others.is_empty() {
+        let message = "no modules that a graph can capture: ".to_owned() + &others.join(", ");
+        table.warn(Code::NoEffect, Field::CudaGraphModules, &message);
+    }
+    graphs
+}
+
+/// The length of the run: the requested tokens, or else the steps or samples of the script.
 fn budget(table: &Table, batch: Batch) -> Budget {
     let samples = table.count(Field::TrainSamples).map(|samples| samples.div_ceil(batch.global.max(1)));
     Budget {
         tokens: table.count(Field::TokenBudget),
-        // 0 is how scripts leave the number to epochs, whose length is not known.
+        // With 0, scripts leave the number to epochs, whose length is not known.
         steps: table.count(Field::TrainIters).or(samples).filter(|steps| *steps > 0),
         price_per_gpu_hour: table.real(Field::PricePerGpuHour),
         watts_per_gpu: table.real(Field::WattsPerGpu),
@@ -111,7 +131,7 @@ fn budget(table: &Table, batch: Batch) -> Budget {
 fn overlap(table: &mut Table) -> Overlap {
     let interleaved = table.degree(Field::VirtualPipelineModelParallelSize) > 1;
     if !interleaved {
-        // Megatron asserts as much: 1F1B without interleaving has no other chunk to compute meanwhile.
+        // Megatron also asserts this: 1F1B without interleaving has no other chunk to compute in the meantime.
         table.overrule(Field::OverlapP2pComm, Bool(false), "off without interleaving");
     }
     Overlap {

@@ -1,12 +1,12 @@
 //! What is recomputed in the backward pass.
 
 use super::table::Table;
-use crate::Question;
 use crate::SettingValue::{Int, List, Text};
+use crate::{Asked, Question};
 use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
 use shardscope_source::Code;
 
-/// What is recomputed; none when the settings contradict each other (`transformer_config.py:__post_init__`).
+/// What is recomputed; none if the settings contradict each other (`transformer_config.py:__post_init__`).
 pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompute> {
     let refuse = |table: &mut Table, message: &str, hint: &str| {
         let fields = [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers];
@@ -14,7 +14,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
         None
     };
     let method = table.word(Field::RecomputeMethod).to_owned();
-    // Partitioned over tensor ranks only where layer inputs are all that is kept.
+    // Partitioned over tensor ranks only if nothing but layer inputs is kept.
     if table.on(Field::DistributeSavedActivations) && table.word(Field::RecomputeGranularity) != "full" {
         let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
         return refuse(table, "distributing saved activations needs full recomputation", hint);
@@ -33,17 +33,17 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
             "add --recompute-method uniform (or block) and --recompute-num-layers",
         ),
         _ => {
-            // The parser of Megatron-LM of 2023 and its forks of that time has 1; today's has none, and asks for it.
+            // The parser of Megatron-LM of 2023 and of forks from that time defaults to 1; the current one has no
+            // default and requires a value.
             if table.is_old() && !table.is_open(Field::RecomputeNumLayers) {
                 table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM until 2023");
             }
             let Some(num_layers) = table.count(Field::RecomputeNumLayers) else {
-                // An open value has its own question.
+                // An open value already has its own question.
                 if !table.is_open(Field::RecomputeNumLayers) {
                     table.ask(Question {
-                        name: Field::RecomputeNumLayers.name().to_owned(),
-                        prompt: "Layers recomputed as one (releases that do not ask for it take 1)?"
-                            .to_owned(),
+                        asks: Asked::Setting(Field::RecomputeNumLayers),
+                        prompt: "Layers per recomputed group (releases without the flag take 1)?".to_owned(),
                         choices: Vec::new(),
                         proposal: Some("1".to_owned()),
                     });
@@ -55,7 +55,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
                 );
             };
             let distribute = table.on(Field::DistributeSavedActivations);
-            // A block may recompute no layer at all (0); a unit of no layers has no meaning.
+            // A block may recompute zero layers; a unit of zero layers has no meaning.
             if method != "block" && num_layers == 0 {
                 return refuse(
                     table,
@@ -73,7 +73,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
     }
 }
 
-/// None where a module is unknown, with which Megatron does not start either (`transformer_config.py:__post_init__`).
+/// None if a module is unknown, in which case Megatron does not start either (`transformer_config.py:__post_init__`).
 fn selective(table: &mut Table, software: Software) -> Option<Recompute> {
     // Default of `--recompute-modules`.
     let core = List(vec![Text("core_attn".to_owned())]);
@@ -93,7 +93,7 @@ fn selective(table: &mut Table, software: Software) -> Option<Recompute> {
         table.refuse(Code::Recompute, &fields, message, &("any of ".to_owned() + &known));
         return None;
     }
-    // The legacy models recompute the core of their own attention, never the flash kernel's.
+    // The legacy models recompute the core of their own attention, never that of the flash kernel.
     if software == Software::MegatronLegacy
         && table.on(Field::UseFlashAttn)
         && modules.contains(&RecomputeModule::CoreAttention)
@@ -108,7 +108,7 @@ fn selective(table: &mut Table, software: Software) -> Option<Recompute> {
     Some(Recompute::Selective(modules))
 }
 
-/// Modules by Megatron's names, and by transformers' where they are of plain PyTorch.
+/// Modules by Megatron's names, and by those of transformers for plain PyTorch modules.
 const MODULES: [(&str, RecomputeModule); 8] = [
     ("self_attn", RecomputeModule::Attention),
     ("core_attn", RecomputeModule::CoreAttention),

@@ -6,32 +6,31 @@ use super::{
     batch, beside, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
     variables, world,
 };
-use crate::{COMMAND_LINE, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
+use crate::{Asked, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
 use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software};
-use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
 
-/// Resolves what the texts state (later readings win) and what the user sets on top, by setting name.
-/// An override with an empty value takes a statement back.
+/// Resolves what the texts state (later readings win) and what the user sets on top, by setting name. An override with
+/// an empty value cancels a statement.
 ///
-/// The stages run in this order because each reads what the ones before it settled, and the types hold it: none can be
+/// The stages run in this order because each reads what earlier ones settled, and the types enforce it: none can be
 /// left out or called twice.
 #[must_use]
 pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
     Stated::new(readings, overrides).filled().checked().planned().concluded()
 }
 
-/// What is stated, before any default or rule.
+/// The stated values, before any default or rule.
 struct Stated<'a> {
     readings: &'a [Reading],
     table: Table,
-    /// Nothing is said at all: the readings tell why, and nothing is missing yet.
+    /// Nothing is stated at all: the readings say why, and nothing is missing yet.
     is_empty: bool,
 }
 
 impl<'a> Stated<'a> {
     fn new(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
-        // Overrides come from links, so their number is anybody's.
+        // Overrides come from links, so there may be any number of them.
         let (overrides, more) = bounded(overrides);
         let mut table = Table::stated(readings, &overrides);
         variables::ask(&mut table);
@@ -41,7 +40,7 @@ impl<'a> Stated<'a> {
         }
         let is_empty = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
         let silent = table.diagnostics.iter().all(|said| said.severity != Severity::Error);
-        // A reader that understood nothing has mostly said why; only silence needs this error.
+        // A reader that understood nothing has usually said why; only silence needs this error.
         if is_empty && silent && !readings.is_empty() && table.questions.is_empty() {
             let message = "nothing here says what is trained; no setting of a model or its layout is stated";
             table.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message));
@@ -50,20 +49,22 @@ impl<'a> Stated<'a> {
         Self { readings, table, is_empty }
     }
 
-    /// A model by its name, the software, words that stand for several settings, the software's defaults, the machine.
+    /// Fills in a model by its name, the software, words that stand for several settings, the software's defaults, the
+    /// machine.
     fn filled(self) -> Filled<'a> {
         let Self { readings, mut table, is_empty } = self;
-        // Sizes of a model by its name come first: everything below asks whether a size is there.
+        // The sizes of a named model come first: everything below checks whether a size is present.
         named::fill(&mut table);
         let software = software(&mut table, readings);
-        // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill it
+        // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill the
+        // word first.
         // first.
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
         packs::fill(&mut table);
         rollout::batch(&mut table);
-        // Last of the fillers: whatever still has no value gets its software's.
+        // Defaults come last: whatever still has no value gets that of its software.
         defaults::fill(&mut table, software);
         let accelerator = world::machine(&mut table, software);
         table.others = beside::names(&table)
@@ -74,7 +75,7 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// Every setting that is stated or has a default of its software.
+/// Every setting that is stated or has a default from its software.
 struct Filled<'a> {
     readings: &'a [Reading],
     table: Table,
@@ -84,41 +85,42 @@ struct Filled<'a> {
 }
 
 impl Filled<'_> {
-    /// What is missing becomes a question, and what is not modelled is set aside where the reader goes on without it.
+    /// Missing settings become questions, and settings that are not modelled are set aside if the user continues
+    /// without them.
     fn checked(self) -> Checked {
         let Self { readings, mut table, is_empty, software, accelerator } = self;
         lacking::find(&mut table, software);
         let (not_modelled, marks) = lacking::marks(&mut table, readings);
-        // Only now may settings be taken away: a setting that is set aside must still have been seen by the checks above.
+        // Settings may only be removed now: the checks above must still see one that is set aside.
         let set_aside = lacking::set_aside(&mut table, &not_modelled);
         Checked { table, is_empty, software, accelerator, not_modelled, marks, set_aside }
     }
 }
 
-/// The settings that the plan is made of.
+/// The settings from which the plan is made.
 struct Checked {
     table: Table,
     is_empty: bool,
     software: Software,
     accelerator: Accelerator,
     not_modelled: Vec<NotModelled>,
-    /// What the reader goes on without; none while the verdict is stopped.
+    /// What the user continues without; none while the verdict is stopped.
     marks: Option<Marks>,
     set_aside: Vec<(Field, Setting)>,
 }
 
 impl Checked {
-    /// What follows from the settings, and the plan of it all.
+    /// Derived settings, and the plan made from everything.
     fn planned(self) -> Planned {
         let Self { mut table, is_empty, software, accelerator, not_modelled, marks, set_aside } = self;
-        // Even without a plan: what follows from the settings alone is shown beside the questions.
+        // Even without a plan: what follows from the settings alone is shown next to the questions.
         let basis = recipe::basis(&mut table, software);
         let plan = if is_empty { None } else { plan(&mut table, basis, accelerator) };
-        // The reader sees these as stated, though the plan goes on without them.
+        // The user sees these as stated, although the plan does not include them.
         for (field, setting) in set_aside {
             table.put(field, setting);
         }
-        // Without marks the verdict is stopped by something not modelled.
+        // Without marks something that is not modelled stops the verdict.
         let plan = plan.zip(marks).map(|(plan, marks)| {
             let images_untimed = plan.model().vision.is_some_and(|tower| !tower.in_engine_alone);
             plan.marked(Marks { images_untimed, ..marks })
@@ -127,7 +129,7 @@ impl Checked {
     }
 }
 
-/// Every setting with its value, and the plan where there can be one.
+/// Every setting with its value, and the plan if there can be one.
 struct Planned {
     table: Table,
     not_modelled: Vec<NotModelled>,
@@ -135,12 +137,13 @@ struct Planned {
 }
 
 impl Planned {
-    /// What the reader is told of it: no defaults of a model that is not stated, the gravest remarks, no plan beside an error.
+    /// What the user sees: no defaults of an unknown model, the most severe diagnostics, and no plan if there is an
+    /// error.
     fn concluded(self) -> Resolution {
         let Self { table, not_modelled, plan } = self;
         let mut settings = table.settings();
         if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
-            // Whatever states the model is not at hand, and may state these too.
+            // The text that states the model is missing, and may state these too.
             let unknown = |setting: &Setting| {
                 setting.origin == Origin::Default
                     && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
@@ -150,17 +153,27 @@ impl Planned {
                 setting.note = None;
             }
         }
+        // The default checkpoint implementation is irrelevant if no layer is recomputed. The plan keeps it, for layouts
+        // that recompute.
+        if !table.on(Field::GradientCheckpointing) && !table.has(Field::RecomputeGranularity) {
+            let name = Field::ReentrantCheckpoints.name();
+            let by_default =
+                |setting: &&mut Setting| setting.name == name && setting.origin == Origin::Default;
+            if let Some(setting) = settings.iter_mut().find(by_default) {
+                (setting.value, setting.note) = (SettingValue::Null, None);
+            }
+        }
         let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
-        // The line that starts a program says all of it, so that nothing else is asked before.
-        if questions.iter().any(|asked| asked.name == COMMAND_LINE) {
-            questions.retain(|asked| asked.name == COMMAND_LINE);
+        // The command line that starts a program states everything, so nothing else is asked for before it.
+        if questions.iter().any(|asked| asked.asks == Asked::CommandLine) {
+            questions.retain(|asked| asked.asks == Asked::CommandLine);
             let follows = [Code::MissingSetting, Code::NoWorldSize, Code::OpenValue, Code::UnknownModel];
             diagnostics.retain(|said| !follows.contains(&said.code));
         }
         // Stable, so equal severities keep the order in which stages found them.
-        sort_by_key(&mut diagnostics, |said| std::cmp::Reverse(said.severity));
-        // A verdict beside an error would answer another question than the text asks.
-        // Before truncation, which keeps the gravest, though not their number.
+        diagnostics.sort_by_key(|said| std::cmp::Reverse(said.severity));
+        // A verdict next to an error would answer a different question. Checked before truncation, which keeps the most
+        // severe diagnostics, but not their number.
         let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
         let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
@@ -173,13 +186,13 @@ impl Planned {
     }
 }
 
-/// Remarks that are told at most, the gravest; also questions.
+/// Maximum number of reported diagnostics (the most severe ones), and of questions.
 pub const MAX_DIAGNOSTICS: usize = 200;
-/// Settings of the user's own that do not exist and are told by name at most.
+/// Maximum number of the user's unknown settings that are reported by name.
 const MAX_UNKNOWN: usize = 20;
 
-/// What the user sets, of each setting the last, and of names that there are not the first few; how many more of these
-/// there are.
+/// The user's settings, with the last value of each and the first few unknown names; returns how many more unknown
+/// names there are.
 fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
     let mut last = [None; Field::ALL.len()];
     for (index, (name, _)) in overrides.iter().enumerate() {
@@ -190,7 +203,7 @@ fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
     let (mut kept, mut unknown) = (Vec::new(), 0_usize);
     for (index, pair) in overrides.iter().enumerate() {
         match Field::named(&pair.0) {
-            // The same setting twice: the last wins, as on a command line, and the earlier one is not even parsed.
+            // The same setting twice: the last one wins, as on a command line, and the earlier one is not even parsed.
             Some(field) if last.get(field.index()) != Some(&Some(index)) => continue,
             Some(_) => {}
             None => {
@@ -205,20 +218,20 @@ fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
     (kept, unknown.saturating_sub(MAX_UNKNOWN))
 }
 
-/// The plan of its four parts, each saying what is wrong with it before the next is tried.
+/// The plan from its four parts, each reporting its errors before the next is tried.
 fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Plan> {
     // The layout needs the number of ranks, and the batch needs the replicas of the layout.
     let model = model::model(table);
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
-    // All four are tried before any is missed, so that one pass says everything that is lacking.
+    // All four are tried before any is required, so that one pass reports everything that is missing.
     let (Some(mut model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
         return None;
     };
     if let Some(pack) = batch.pack {
         model.seq_length = pack.tokens;
-        // Positions start again with every sample.
+        // Positions restart with every sample.
         model.max_position_embeddings = model.max_position_embeddings.max(pack.tokens);
     }
     let recipe = recipe::recipe(table, basis, &model, batch)?;
@@ -231,9 +244,10 @@ fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Pla
     }
 }
 
-/// The shape of a model of this name as `software` builds it; none where the catalog does not have it, or it has parts beside a decoder.
+/// The shape of the model with this name as `software` builds it; none if it is not in the catalog, or has parts other
+/// than a decoder.
 fn shape(name: &str, software: Software) -> Option<Model> {
-    // Batch and machine are those of the model that trains; these only let the plan be made.
+    // The batch and machine of the trained model do not matter here; these only allow a plan to be made.
     let alone = [
         ("model", name),
         ("software", software.name()),
@@ -246,7 +260,8 @@ fn shape(name: &str, software: Software) -> Option<Model> {
     resolution.plan.filter(|_| resolution.not_modelled.is_empty()).map(|plan| plan.model().clone())
 }
 
-/// The software: set, told by a reader, or Megatron core with Transformer Engine, its default since core 0.6.
+/// The software: set by the user, recognised by a reader, or Megatron core with Transformer Engine, Megatron-LM's
+/// default since core 0.6.
 fn software(table: &mut Table, readings: &[Reading]) -> Software {
     let set = table.word(Field::Software);
     for software in &Software::ALL {

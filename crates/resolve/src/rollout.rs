@@ -1,4 +1,4 @@
-//! Rollouts of reinforcement learning, from the settings.
+//! Reinforcement-learning rollouts, from the settings.
 
 use super::precision::number;
 use super::table::Table;
@@ -9,15 +9,16 @@ use shardscope_plan::{
 };
 use shardscope_units::Bytes;
 
-/// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`
-/// (`vllm/config/cache.py`), and what SGLang's sizes come to on accelerators of 80 GB (`sglang/srt/server_args.py`).
+/// Fraction of memory that an engine uses by default: vLLM's `gpu_memory_utilization` (`vllm/config/cache.py`), and the
+/// result of SGLang's sizes on accelerators with 80 GB (`sglang/srt/server_args.py`).
 const FRACTIONS: [(RolloutEngine, f64); 2] = [(RolloutEngine::Vllm, 0.9), (RolloutEngine::Sglang, 0.88)];
-/// Sequences that vLLM and SGLang decode at once from CUDA graphs on accelerators of 80 GB, where nothing is said
+/// Sequences that vLLM and SGLang decode at once from CUDA graphs on accelerators with 80 GB by default
 /// (`vllm/config/scheduler.py`, `sglang/srt/server_args.py:cuda_graph_max_bs`).
 const SEQUENCES: u64 = 256;
 
-/// Shares of the memory that unsloth gives vLLM where its cache is freed while the model trains, from so many bytes on; less below
-/// (`unsloth_zoo/vllm_utils.py:load_vllm`, `standby_target_gpu_util`, for vLLM 0.11 and later, where each is taken 0.95 times).
+/// Fractions of memory that unsloth gives vLLM if its cache is freed while the model trains, by minimum device memory
+/// (`unsloth_zoo/vllm_utils.py:load_vllm`, `standby_target_gpu_util`, for vLLM 0.11 and later, where each is multiplied
+/// by 0.95).
 const STANDBY: [(Bytes, f64); 5] = [
     (Bytes::gib(40), 0.925),
     (Bytes::gib(25), 0.9),
@@ -28,8 +29,9 @@ const STANDBY: [(Bytes, f64); 5] = [
 const STANDBY_BELOW: f64 = 0.75;
 const STANDBY_OF_NEW: f64 = 0.95;
 
-/// The share of a device whose driver shows `memory`. What PyTorch sees of it is less by what the driver keeps, at most half a GiB on the
-/// accelerators of the catalog (an A100 of 40 GB has 39.5 GiB), so that a device is told by the tier below its label.
+/// The fraction for a device whose driver reports `memory`. PyTorch sees less, because the driver keeps at most half a
+/// GiB on the accelerators of the catalog (an A100 of 40 GB has 39.5 GiB), so a device falls into the tier below its
+/// label.
 fn standby_share(memory: Bytes) -> f64 {
     const DRIVER: Bytes = Bytes::mib(512);
     let seen = memory.less(DRIVER);
@@ -37,19 +39,19 @@ fn standby_share(memory: Bytes) -> f64 {
     tier.map_or(STANDBY_BELOW, |(_, share)| *share) * STANDBY_OF_NEW
 }
 
-/// A step takes a part of the round's rollouts where the batch itself is not stated (slime, `--num-steps-per-rollout`).
+/// If the batch itself is not stated, a step takes a part of the round's rollouts (slime, `--num-steps-per-rollout`).
 pub(super) fn batch(table: &mut Table) {
     let (Some(prompts), Some(steps)) = (table.count(Field::RolloutPrompts), table.count(Field::RolloutSteps))
     else {
         return;
     };
-    // Of one step: rollouts of a round are shared by its optimizer steps.
+    // Per step: the rollouts of a round are divided among its optimizer steps.
     let sequences = prompts.saturating_mul(table.degree(Field::RolloutsPerPrompt)) / steps.max(1);
     let rule = "prompts x rollouts per prompt / optimizer steps per round";
     table.derive(Field::GlobalBatchSize, Int(sequences.max(1)), rule);
 }
 
-/// The rollouts of the settings; none where no framework of reinforcement learning is named.
+/// The rollouts described by the settings; none if no reinforcement-learning framework is named.
 pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     let framework = RlFramework::named(table.word(Field::RlFramework))?;
     let engine = RolloutEngine::named(table.word(Field::RolloutEngine)).unwrap_or(RolloutEngine::Vllm);
@@ -78,7 +80,8 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     table.derive(Field::RolloutLength, Int(sequence), "as long as the training sequences");
     table.default(Field::RolloutSleep, Bool(false), "unless given");
     let sleeps = table.on(Field::RolloutSleep);
-    // slime counts the engine's accelerators with --colocate too, and gives it some of its own without; 0 where it starts none.
+    // slime counts the engine's accelerators even with --colocate, and without it gives the engine some of its own; 0
+    // if it starts none.
     let own = match (framework, table.count(Field::RolloutGpus)) {
         (RlFramework::Slime, Some(0)) => Some(0),
         // Colocated (`sleeps`): the engine shares the trainer's accelerators, whatever number is stated for it.

@@ -1,14 +1,14 @@
-//! The optimizer, and what data-parallel ranks share.
+//! The optimizer, and what data-parallel ranks shard.
 
 use super::precision::number;
 use super::table::Table;
-use crate::Question;
 use crate::SettingValue::Int;
+use crate::{Asked, Effect, Question};
 use shardscope_plan::{DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, StateFormat};
 use shardscope_source::Code;
 
-/// Optimizers by the names of the setting, with their kind and the format of their states. Paged ones keep theirs in
-/// memory that CUDA may move to the host.
+/// Optimizers by the setting's names, with their kind and state format. Paged ones keep their states in memory that
+/// CUDA may move to the host.
 const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("adam", OptimizerKind::Adam, StateFormat::Plain),
     ("paged_adamw", OptimizerKind::Adam, StateFormat::Single),
@@ -25,40 +25,58 @@ const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("muon", OptimizerKind::Muon, StateFormat::Plain),
     ("dist_muon", OptimizerKind::Muon, StateFormat::Plain),
     ("adaptive_muon", OptimizerKind::Muon, StateFormat::Plain),
-    ("adagrad", OptimizerKind::SumOfSquares, StateFormat::Plain),
+    ("adagrad", OptimizerKind::Adagrad, StateFormat::Plain),
     ("rmsprop", OptimizerKind::SumOfSquares, StateFormat::Plain),
     ("rmsprop_8bit", OptimizerKind::SumOfSquares, StateFormat::EightBit),
     ("rmsprop_32bit", OptimizerKind::SumOfSquares, StateFormat::Single),
-    // All of bitsandbytes (`transformers/trainer_optimizer.py:_get_bitsandbytes_optimizer`).
+    // All from bitsandbytes (`transformers/trainer_optimizer.py:_get_bitsandbytes_optimizer`).
     ("ademamix", OptimizerKind::AdEmaMix, StateFormat::Single),
     ("ademamix_8bit", OptimizerKind::AdEmaMix, StateFormat::EightBit),
     ("paged_ademamix", OptimizerKind::AdEmaMix, StateFormat::Single),
     ("paged_ademamix_8bit", OptimizerKind::AdEmaMix, StateFormat::EightBit),
     ("schedule_free", OptimizerKind::Adam, StateFormat::Plain),
-    // The second sequence of weights, z, and nothing else (`schedulefree/sgd_schedulefree.py`).
+    // Only the second sequence of weights, z (`schedulefree/sgd_schedulefree.py`).
     ("schedule_free_sgd", OptimizerKind::SgdMomentum, StateFormat::Plain),
     ("adafactor", OptimizerKind::Adafactor, StateFormat::Plain),
     ("adam_mini", OptimizerKind::AdamMini, StateFormat::Plain),
+    ("adamw_kahan", OptimizerKind::AdamKahan, StateFormat::Plain),
+    ("galore", OptimizerKind::Adam, StateFormat::Plain),
+    ("galore_8bit", OptimizerKind::Adam, StateFormat::EightBit),
+    ("apollo", OptimizerKind::Adam, StateFormat::Plain),
+    ("apollo_svd", OptimizerKind::Adam, StateFormat::Plain),
     ("soap", OptimizerKind::Soap, StateFormat::Plain),
     ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
 ];
 
-/// Asks for the nearest one to an optimizer whose states are not known.
+/// Asks for the closest known optimizer to one whose states are not known.
 pub(super) fn ask_for_optimizer(table: &mut Table) {
     let name = table.word(Field::Optimizer).to_owned();
     table.ask(Question {
-        name: Field::Optimizer.name().to_owned(),
+        asks: Asked::Setting(Field::Optimizer),
         prompt: format!("What {name} holds for each parameter is not modelled. Which optimizer is closest?"),
         choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         proposal: None,
     });
 }
 
-/// The optimizer; Adam's states are taken where the reader goes on without those of one that is not known.
+/// Adam with Kahan compensation is supported for bf16 weights in flat shards, as EasyR1 trains (FSDP1).
+pub(super) fn compensated(table: &mut Table) {
+    let flat = table.says(Field::DataParallelEngine, "fsdp1") && table.number(Field::ZeroStage) == 3;
+    let whole = matches!(table.word(Field::TrainType), "" | "full") && !table.has(Field::NumExperts);
+    if table.says(Field::Optimizer, "adamw_kahan")
+        && !(flat && whole && table.says(Field::ParamsDtype, "bf16") && !table.says(Field::Autocast, "bf16"))
+    {
+        let what =
+            "an optimizer that compensates rounding, beside other weights than bf16 in flat shards (FSDP1)";
+        table.lack(Field::Optimizer, "adamw_kahan", Effect::Memory, what);
+    }
+}
+
+/// The optimizer; if the user continues without an unknown one, Adam's states are assumed.
 pub(super) fn optimizer(table: &Table) -> Optimizer {
     let (kind, states) = kind(table);
     let format = |field| number(table.word(field)).unwrap_or(NumberFormat::Fp32);
-    // A fraction is read only under its switch.
+    // A fraction is only read if its switch is on.
     let offloaded = table.on(Field::OptimizerCpuOffload);
     Optimizer {
         kind,
@@ -73,22 +91,24 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
             0.0
         },
         states,
-        // DeepSpeed's engine hands flat partitions to the optimizer, in which it does not find the embedding (`check_overrides`).
+        // DeepSpeed's engine passes flat partitions to the optimizer, in which it cannot find the embedding
+        // (`check_overrides`).
         whole_embedding: states == StateFormat::EightBit
             && table.on(Field::WholeEmbeddingStates)
             && table.word(Field::DataParallelEngine) != "deepspeed",
+        low_rank: None,
     }
 }
 
 fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
     let name = table.word(Field::Optimizer).to_owned();
     if name == "sgd" {
-        // Without momentum SGD has no state at all; what the software takes where nothing is said is among the defaults.
+        // Without momentum SGD has no state; the software's default momentum is among the defaults.
         let momentum = table.real(Field::SgdMomentum).unwrap_or(0.0) > 0.0;
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
         return (kind, StateFormat::Plain);
     }
-    // No name at all is Adam, Megatron's default.
+    // No name means Adam, Megatron's default.
     let known = KNOWN.iter().find(|(known, _, _)| *known == name || (name.is_empty() && *known == "adam"));
     if let Some((_, kind, states)) = known {
         return (*kind, *states);
@@ -97,7 +117,8 @@ fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
 }
 
 pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
-    // In Megatron's order of precedence: an FSDP of either kind makes the distributed optimizer's own sharding moot.
+    // In Megatron's order of precedence: with either kind of FSDP the distributed optimizer's own sharding does not
+    // apply.
     let (stage, rule) = match () {
         () if table.on(Field::UseTorchFsdp2) => (3, "PyTorch FSDP2 shards weights, gradients and states"),
         () if table.on(Field::UseMegatronFsdp) => match table.word(Field::DataParallelShardingStrategy) {
@@ -111,11 +132,11 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
         }
         () => (0, "without the distributed optimizer every replica holds all states"),
     };
-    // Stage 0 is what a run has unless something is asked for, so that it shows as a default and not as a consequence.
+    // Stage 0 applies unless something is requested, so it is shown as a default and not as derived.
     if stage == 0 {
         table.default(Field::ZeroStage, Int(stage), rule);
     }
-    // Where a stage is stated (DeepSpeed, a reader's rule) it stays.
+    // A stated stage (DeepSpeed, a reader's rule) is kept.
     table.derive(Field::ZeroStage, Int(stage), rule);
     let deepspeed = matches!(table.word(Field::Software), "megatron_deepspeed" | "gpt_neox");
     match table.number(Field::ZeroStage) {
@@ -132,7 +153,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
 
 /// What PyTorch's FSDP2 excludes (`arguments.py:validate_args`).
 pub(super) fn torch_fsdp2(table: &mut Table) {
-    // Megatron's wrapper of FSDP2, with these limits; trainers that call FSDP2 themselves do not set the flag.
+    // Megatron's FSDP2 wrapper has these limits; trainers that call FSDP2 themselves do not set the flag.
     if !table.on(Field::UseTorchFsdp2) {
         return;
     }

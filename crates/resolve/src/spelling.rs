@@ -1,4 +1,4 @@
-//! Settings that other settings spell out: older and shorter ways to say the same.
+//! Settings that other settings spell out: older and shorter forms of the same.
 
 use super::packs::is_slime;
 use super::switches::{MOE_LAYERS, SWITCHES};
@@ -6,17 +6,18 @@ use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Text};
 use shardscope_plan::Field;
 
-/// Writes older and shorter spellings out (`arguments.py:validate_args`).
+/// Replaces older and shorter spellings by the full ones (`arguments.py:validate_args`).
 pub(super) fn spell_out(table: &mut Table) {
     for (switch, field, word, rule) in &SWITCHES {
-        // Derived: what the text states in the newer spelling wins.
+        // Derived: a value stated in the newer spelling wins.
         if table.on(*switch) {
             table.derive_word(*field, word, rule);
         }
     }
     position(table);
     recomputation(table);
-    // By its own flag too, as slime's scripts are Megatron's but for that; others that pack by tokens say who they are.
+    // Also recognised by its own flag, since slime's scripts are otherwise Megatron's; other frameworks that pack by
+    // tokens name themselves.
     let by_flag = table.has(Field::MaxTokensPerGpu) && !table.has(Field::RlFramework);
     if by_flag || is_slime(table) {
         slime(table);
@@ -35,8 +36,8 @@ pub(super) fn spell_out(table: &mut Table) {
     }
 }
 
-/// What slime and miles set whatever is said (`slime/backends/megatron_utils/arguments.py:_set_default_megatron_args`),
-/// told by the flag of their packed samples where rollouts do not tell them.
+/// What slime and miles always set (`slime/backends/megatron_utils/arguments.py:_set_default_megatron_args`),
+/// recognised by the flag for packed samples if not by rollouts.
 fn slime(table: &mut Table) {
     if !table.on(Field::Fp16) {
         table.derive(Field::Bf16, Bool(true), "slime trains in bf16 unless --fp16 is given");
@@ -49,14 +50,14 @@ fn slime(table: &mut Table) {
     }
 }
 
-/// miles builds adapters by Megatron-Bridge (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`), and keeps
-/// their buffers of gradients while rollouts are made (`patch_param_grad_buffer_for_colocate_mode_lora`).
+/// miles builds adapters with Megatron-Bridge (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`), and
+/// keeps their gradient buffers during rollouts (`patch_param_grad_buffer_for_colocate_mode_lora`).
 fn adapters_of_miles(table: &mut Table) {
     let rule = "miles builds adapters by Megatron-Bridge";
     table.derive_word(Field::AdapterLibrary, "megatron-bridge", rule);
     let moved = table.words(Field::OffloadBetweenPhases);
     if moved.contains(&"gradients") {
-        // Frozen weights have no gradient buffers; those of adapters are small and stay.
+        // Frozen weights have no gradient buffers; those of adapters are small and stay in place.
         let left: Vec<_> =
             moved.into_iter().filter(|word| *word != "gradients").map(|word| Text(word.to_owned())).collect();
         let rule = "miles keeps the buffers of adapters' gradients in place";
@@ -66,7 +67,7 @@ fn adapters_of_miles(table: &mut Table) {
 
 fn position(table: &mut Table) {
     let table_off = table.switch(Field::AddPositionEmbedding) == Some(false);
-    // With rotary positions there is no table that the flag could leave out.
+    // With rotary positions there is no table that the flag could omit.
     if table_off && matches!(table.word(Field::PositionEmbeddingType), "" | "learned_absolute") {
         let rule = "--no-position-embedding leaves the table out";
         table.overrule(Field::PositionEmbeddingType, Text("none".to_owned()), rule);
@@ -86,7 +87,7 @@ fn recomputation(table: &mut Table) {
             table.overrule(Field::RecomputeModules, List(modules), MOE_LAYERS);
         }
     }
-    // The flag's name tells the release: parsers with this spelling had a default of one layer.
+    // The flag's name indicates the release: parsers with this spelling default to one layer.
     let older_flag = table
         .get(Field::RecomputeMethod)
         .and_then(|setting| setting.flag.as_deref())

@@ -2,7 +2,7 @@
 
 use shardscope_plan::Field;
 
-/// Switches that stand for a word of another setting, and why.
+/// Switches that stand for a word of another setting, and the reason.
 pub(super) const SWITCHES: [(Field, Field, &str, &str); 7] = [
     (
         Field::EnableCudaGraph,
@@ -33,28 +33,29 @@ pub(super) const SWITCHES: [(Field, Field, &str, &str); 7] = [
     ),
 ];
 
-/// Whether what the user sets says something else than this switch of the text stands for, which is then left out.
+/// Whether the user's settings contradict the word for which this switch of the text stands; the switch is then left
+/// out.
 pub(super) fn is_overruled(switch: Field, overrides: &[(String, String)]) -> bool {
     // Only a switch of the table stands for a word.
     let Some((_, field, word, _)) = SWITCHES.iter().find(|(known, ..)| *known == switch) else {
         return false;
     };
-    // An override with the same word contradicts nothing, so that the switch stays and is shown as stated.
+    // An override with the same word contradicts nothing, so the switch stays and is shown as stated.
     overrides.iter().any(|(name, value)| Field::named(name) == Some(*field) && value != word)
 }
 
-/// Ways to say how many chunks a rank has, which exclude each other (`arguments.py:validate_args`).
+/// Mutually exclusive ways to give the number of chunks per rank (`arguments.py:validate_args`).
 const CHUNKS: [Field; 3] = [
     Field::VirtualPipelineModelParallelSize,
     Field::NumVirtualStagesPerPipelineRank,
     Field::NumLayersPerVirtualPipelineStage,
 ];
 
-/// Whether the user says in another way what this setting of the text says: chunks per rank, which stages written out bring
-/// along.
+/// Whether the user states this setting of the text in another way: chunks per rank, which written-out stages
+/// determine.
 pub(super) fn is_displaced(stated: Field, set: &[Field]) -> bool {
     CHUNKS.contains(&stated)
-        // Chunks stated in one way and set by hand in another would be refused as given twice.
+        // Chunks stated in one way and set by hand in another would be rejected as given twice.
         && set.iter().any(|other| {
             *other != stated && (CHUNKS.contains(other) || *other == Field::PipelineModelParallelLayout)
         })

@@ -1,17 +1,17 @@
-//! Words of other frameworks for the values that settings have here.
+//! Other frameworks' words for values of settings.
 
 use shardscope_plan::{Field, ValueKind};
 
-/// Adam with fp32 moments, however its step is run: none of these changes what it keeps, sends or how long it takes by
-/// more than the kernel of the step. Sources: `transformers/training_args.py` (`OptimizerNames`), torchtitan's and NeMo's
-/// optimizers, DeepSpeed's `config.py`.
+/// Adam with fp32 moments, however its step is run: apart from the kernel of the step, none of these changes what it
+/// keeps, sends or how long it takes. Sources: `transformers/training_args.py` (`OptimizerNames`), torchtitan's and
+/// NeMo's optimizers, DeepSpeed's `config.py`.
 const ADAM: &str = "adamw fusedadam fusedadamw fused_adam fused_adamw adamw_torch adamw_torch_fused adamw_torch_xla adamw_torch_npu_fused \
     adamw_apex_fused adamw_hf torch_adam torch_adamw distributed_fused_adam mcore_distributed_optim megatron_fused_adam \
     deepspeedcpuadam hybridadam cpuadam cpu_adam lamb fusedlamb torch.optim.adamw torch.optim.adam \
     megatron.core.optimizer.distrib_optimizer";
 
-/// Other optimizers by their names elsewhere.
-const OPTIMIZERS: [(&str, &str); 47] = [
+/// Other optimizers by their names in other frameworks.
+const OPTIMIZERS: [(&str, &str); 51] = [
     ("adamw_bnb_8bit", "adamw_8bit"),
     ("adam8bit", "adamw_8bit"),
     ("adamw8bit", "adamw_8bit"),
@@ -42,18 +42,24 @@ const OPTIMIZERS: [(&str, &str); 47] = [
     ("paged_lion_32bit", "paged_lion"),
     ("adamw_torch_fp8", "adamw_fp8"),
     ("galore_adamw", "galore"),
-    ("galore_adamw_8bit", "galore"),
-    ("galore_adafactor", "galore"),
+    ("galore_adamw_8bit", "galore_8bit"),
+    ("galore_adafactor", "other"),
+    ("galore_adafactor_layerwise", "other"),
+    // Those that step within backward, which a reader states in addition to the name.
     ("galore_adamw_layerwise", "galore"),
-    // GaLore's own program (`torchrun_main.py`), whose last ones step within the backward pass.
-    ("galore_adamw8bit", "galore"),
-    ("galore_adamw8bit_per_layer", "galore"),
+    ("galore_adamw_8bit_layerwise", "galore_8bit"),
+    // GaLore's own program (`torchrun_main.py`).
+    ("galore_adamw8bit", "galore_8bit"),
+    ("galore_adamw8bit_per_layer", "galore_8bit"),
     ("adam8bit_per_layer", "other"),
     ("apollo_adamw", "apollo"),
     ("apollo_adamw_layerwise", "apollo"),
     ("adalomo", "lomo"),
     ("schedule_free_adamw", "schedule_free"),
-    // bitsandbytes' with 32 bits, which are the default of its name alone.
+    ("schedule_free_radam", "schedule_free"),
+    // From torchdistx; its moments are fp32 unless requested otherwise, which the Trainer does not do.
+    ("adamw_anyprecision", "adamw_32bit"),
+    // From bitsandbytes with 32 bits, the default for a name without a suffix.
     ("rmsprop_bnb", "rmsprop_32bit"),
     ("rmsprop_bnb_32bit", "rmsprop_32bit"),
     ("rmsprop_bnb_8bit", "rmsprop_8bit"),
@@ -76,19 +82,19 @@ const FORMATS: [(&str, &str); 9] = [
     ("float8", "fp8"),
 ];
 
-/// The word that a setting has for a value written as elsewhere; the value itself when nothing else is known.
+/// The setting's word for a value in another spelling; the value itself if no other word is known.
 pub(super) fn word(field: Field, written: &str) -> String {
     let lower = written.to_ascii_lowercase();
-    // Case is free in YAML and in enums, and no two values here differ by it.
+    // Case is ignored in YAML and in enums, and no two values here differ only by case.
     let found = match field {
         Field::Optimizer if ADAM.split_ascii_whitespace().any(|name| name == lower) => Some("adam"),
         Field::Optimizer => OPTIMIZERS.iter().find(|(name, _)| *name == lower).map(|(_, word)| *word),
-        // Words of bigscience and of MindSpeed for rope.
+        // The words of bigscience and MindSpeed for rope.
         Field::PositionEmbeddingType if matches!(written, "rotary" | "deepseek4") => Some("rope"),
         _ if is_format(field) => {
             let name = lower.strip_prefix("torch.").unwrap_or(&lower);
-            // Formats fall through under their own name, stripped of torch's prefix, for the setting to refuse or
-            // take.
+            // Formats without an entry keep their own name, without torch's prefix, for the setting to accept or
+            // reject.
             FORMATS.iter().find(|(known, _)| *known == name).map(|(_, word)| *word).or(Some(name))
         }
         _ => None,

@@ -1,4 +1,4 @@
-//! What trains and what is frozen, and what transformers and its trainers choose.
+//! What trains, what is frozen, and what transformers and its trainers choose.
 
 use super::precision::number;
 use super::table::Table;
@@ -9,10 +9,10 @@ use shardscope_plan::{
     TowerGradients, Transformers, Tuning,
 };
 
-/// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
+/// Number of trained layers if the text gives none (LLaMA-Factory `freeze_trainable_layers`).
 const USUAL_TRAINED_LAYERS: u64 = 2;
 
-/// What the settings of transformers mean in the words of the others; before defaults are filled in.
+/// Translates transformers' settings into those of the other frameworks, before defaults are filled in.
 pub(super) fn spell_out(table: &mut Table, software: Software) {
     let semantics = software.semantics();
     // Megatron's own layers keep the defaults of its parser.
@@ -28,7 +28,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         (Field::AttentionDropout, "0"),
         (Field::MakeVocabSizeDivisibleBy, "1"),
         (Field::GradientAccumulationFusion, "false"),
-        // Before `defaults::fill`, which would put Megatron's fusions on.
+        // Before `defaults::fill`, which would turn Megatron's fusions on.
         (Field::BiasSwigluFusion, "false"),
         (Field::BiasGeluFusion, "false"),
         (Field::BiasDropoutFusion, "false"),
@@ -42,7 +42,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
             table.default(field, value, whose);
         }
     }
-    // The same to transformers: every layer is a unit of its own.
+    // For transformers this is the same: every layer is its own unit.
     if table.on(Field::GradientCheckpointing) {
         let rule = "gradient_checkpointing keeps the input of every layer";
         table.derive_word(Field::RecomputeGranularity, "full", rule);
@@ -60,7 +60,8 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         };
         table.derive_word(Field::Autocast, word, rule);
     }
-    // Without labels the model of Liger's makes logits like any other, which preferences and policies are computed from.
+    // Without labels Liger's model computes logits like any other, from which preference and policy losses are
+    // computed.
     if table.on(Field::LigerKernel) && matches!(table.word(Field::TrainingObjective), "" | "sft") {
         table.derive_word(Field::LossKind, "liger", "liger_kernel");
     }
@@ -72,11 +73,11 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     }
 }
 
-/// Whose adapters can stand beside the layers of `software`; none where no library's are known.
+/// The library whose adapters are supported for the layers of `software`; none if there is no known one.
 pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrary> {
     let semantics = software.semantics();
     if semantics.eager_modules {
-        // Under Hugging Face's modules the trainer decides the library.
+        // With Hugging Face's modules the trainer decides the library.
         return Some(semantics.modules.adapters);
     }
     let core = matches!(software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
@@ -84,11 +85,12 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
         .filter(|library| core && library.is_of_megatron())
 }
 
-/// What trains, with weights of `params`. Where the software has no adapters here, everything: `lacking` has stopped the
-/// verdict, or the reader has gone on without them.
+/// What trains, with weights of `params`. If the software has no adapters here, everything: `lacking` has stopped the
+/// verdict, or the user continues without them.
 pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat) -> Tuning {
     let Some(library) = library(table, software) else { return Tuning::default() };
-    // The way decides what else counts: modules to save are copies under LoRA and the originals where layers are frozen.
+    // The method decides what else applies: modules to save are copies under LoRA, and the originals if layers are
+    // frozen.
     let way = way(table, software.semantics().eager_modules);
     let saved = |table: &Table, name: &str| table.words(Field::ModulesToSave).contains(&name);
     let any = |table: &Table, names: &[&str]| names.iter().any(|name| saved(table, name));
@@ -98,7 +100,7 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     tuning.projector = super::vision::projects(table);
     tuning.images = super::vision::gradients(table) != TowerGradients::None;
     match way {
-        // Only the projector trains: LLaVA's first stage, told as full training with a frozen decoder.
+        // Only the projector trains: LLaVA's first stage, described as full training with a frozen decoder.
         Way::Full
             if super::vision::has_projector(table)
                 && table.words(Field::FrozenModules).contains(&super::DECODER) =>
@@ -116,14 +118,14 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
         Way::Lora => {
             tuning.base = BaseTraining::None;
             tuning.lora = Some(lora(table, library, params));
-            // PEFT trains a copy of such a head by itself (`peft/peft_model.py:PeftModelForSequenceClassification`).
+            // PEFT itself trains a copy of such a head (`peft/peft_model.py:PeftModelForSequenceClassification`).
             let head = head || tuning.objective.labels().is_some();
             let beside = !software.semantics().modules.originals_away;
             (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, beside && (embedding || head));
         }
     }
     if library.is_of_megatron() {
-        // Recomputed layers would have no backward pass where nothing before them requires a gradient.
+        // Recomputed layers would have no backward pass if nothing before them requires a gradient.
         let whole = table.says(Field::RecomputeGranularity, "full");
         tuning.input_gradients = library.semantics().input_gradients || whole;
         return tuning;
@@ -151,7 +153,7 @@ enum Way {
 }
 
 fn way(table: &mut Table, eager: bool) -> Way {
-    // Stated ranks or targets mean LoRA even where no type is stated; a stated type stays.
+    // A stated rank or target means LoRA even if no type is stated; a stated type is kept.
     if table.has(Field::LoraRank) || table.has(Field::LoraTargetModules) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
@@ -167,7 +169,7 @@ fn way(table: &mut Table, eager: bool) -> Way {
         }
         "freeze" => Way::Freeze,
         _ => {
-            // Only where adapters were possible is it worth showing that there are none.
+            // It is only worth showing that there are no adapters if they were possible.
             if eager {
                 table.default(
                     Field::TrainType,
@@ -191,7 +193,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
         _ => rule,
     };
     table.default(Field::LoraTargetModules, usual, &rule);
-    // In this order: Megatron casts whatever is stated, other libraries follow the weights unless told otherwise.
+    // In this order: Megatron always casts, other libraries follow the weights unless told otherwise.
     if library.is_of_megatron() {
         let rule = "Float16Module casts adapters with the model";
         table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
@@ -202,24 +204,27 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
         let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
         table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
     }
-    // Names that are not known have stopped the verdict.
+    // Unknown names have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
     let mut modules = table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known);
     let all = table.words(Field::LoraTargetModules).iter().any(|name| name.starts_with("all"));
     if library == AdapterLibrary::Peft && table.on(Field::LoraByNames) && all {
         modules = by_names(table, modules);
     }
-    // Where PEFT knows a type's experts as the linear layers that they were, their names mean the experts alone; where it does
-    // not, it leaves experts and router as they are (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
+    // If PEFT knows the experts of a model type as their former linear layers, their names only mean the experts; if it
+    // does not, it leaves experts and router unchanged
+    // (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
     let converted = table.on(Field::ConvertedExperts);
     if converted && modules.cover_experts() {
         modules = modules.without_mlp().with(LinearModule::Experts);
     } else if !converted && table.says(Field::Software, "hf_transformers") {
         modules = modules.without(LinearModule::Experts).without(LinearModule::Router);
     }
+    let drops = table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0;
     Lora {
         rank: table.number(Field::LoraRank),
-        dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
+        dropout: drops && !table.on(Field::LoraDropoutAfter),
+        drops_result: drops && table.on(Field::LoraDropoutAfter),
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(NumberFormat::Fp32),
         modules,
         dora: table.on(Field::UseDora),
@@ -228,10 +233,11 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
     }
 }
 
-/// All linear layers where a trainer hands PEFT the names that they have: experts and routers are parameters in transformers 5 and
-/// have none, so that experts get adapters only where a linear layer beside them, of shared experts or of dense layers, has the
-/// projections' names (`llamafactory/model/model_utils/misc.py:find_all_linear_modules`, `axolotl/loaders/adapter.py:find_all_linear_names`,
-/// `swift/utils/transformers_utils.py:find_all_linears`, `xtuner/model/utils.py:find_all_linear_names`).
+/// All linear layers, if a trainer passes their names to PEFT: experts and routers are parameters in transformers 5 and
+/// have none, so experts only get adapters if a linear layer elsewhere, in shared experts or dense layers, has the
+/// names of the projections (`llamafactory/model/model_utils/misc.py:find_all_linear_modules`,
+/// `axolotl/loaders/adapter.py:find_all_linear_names`, `swift/utils/transformers_utils.py:find_all_linears`,
+/// `xtuner/model/utils.py:find_all_linear_names`).
 fn by_names(table: &Table, modules: LoraModules) -> LoraModules {
     let modules = modules.without(LinearModule::Router);
     let dense = |pattern: &str| {
@@ -249,7 +255,7 @@ fn by_names(table: &Table, modules: LoraModules) -> LoraModules {
 
 fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
     match table.word(Field::BaseQuantization) {
-        // torchao's NF4 has scales of blocks that are quantized in blocks again.
+        // torchao's NF4 has block scales that are themselves quantized in blocks.
         "nf4" if library == AdapterLibrary::Torchtune => Quantization::BlocksOfBlocks,
         "nf4" | "fp4" => {
             table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
@@ -280,19 +286,19 @@ fn objective(table: &Table) -> Objective {
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
     let reference = match table.word(Field::ReferenceModel) {
         "adapters" => Reference::Adapters,
-        // Nothing is held either where there is none (SimPO).
+        // Nothing is held if there is none, either (SimPO).
         "precomputed" | "none" => Reference::Precomputed,
         "loaded" => Reference::Loaded,
         _ if adapters => Reference::Adapters,
-        // TRL loads a second model where none is given.
+        // TRL loads a second model if none is given.
         _ => Reference::Loaded,
     };
     if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
 }
 
-/// Elements of all of DeepSpeed's buffers of gradients to be reduced. Of a configuration that was not seen, ZeRO-3's is taken as
-/// transformers' documents, LLaMA-Factory, axolotl and ms-swift write it; the others, and what accelerate makes of its own file, as
-/// DeepSpeed's default.
+/// Elements of all of DeepSpeed's gradient reduction buffers. For a configuration that was not given, ZeRO-3 is assumed
+/// to be as written in the documentation of transformers, LLaMA-Factory, axolotl and ms-swift; the other stages, and
+/// configurations that accelerate generates from its own file, have DeepSpeed's default.
 fn reduce_buckets(table: &mut Table) -> Option<u64> {
     /// `deepspeed/runtime/zero/config.py:reduce_bucket_size`, elements.
     const ELEMENTS: u64 = 500_000_000;
@@ -300,7 +306,7 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
     if table.word(Field::DataParallelEngine) != "deepspeed" || stage == 0 {
         return None;
     }
-    // Where a framework of reinforcement learning makes the configuration, its own semantics say the size.
+    // If a reinforcement-learning framework creates the configuration, its own semantics give the size.
     if table.word(Field::RlFramework).is_empty() {
         if stage == 3 && !table.has(Field::ReduceBuckets) {
             let rule = "\"auto\" in public configurations of ZeRO-3: the square of the width";
@@ -336,7 +342,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
             _ => ExpertKernel::Grouped,
         },
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
-        liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
+        liger_gates: super::lacking_modules::has_liger_gates(table),
         fp32_accumulation: false,
         foreach_step: table.on(Field::OptimizerForeach),
         reduce_buckets,

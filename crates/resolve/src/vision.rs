@@ -1,27 +1,30 @@
-//! A vision tower beside the decoder: whether its figures are known in this run, and what it is made of.
+//! A vision tower next to the decoder: whether its figures are known in this run, and its parts.
 
+use super::packs;
 use super::precision::number;
 use super::table::Table;
-use crate::Question;
-use shardscope_plan::{Field, NumberFormat, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};
+use crate::{Asked, Question};
+use shardscope_plan::{
+    Field, NumberFormat, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower,
+};
 use shardscope_source::{Code, Diagnostic};
 
-/// Name under which trainers freeze the vision tower, and adapters find it.
+/// The name under which trainers freeze the vision tower, and by which adapters select it.
 pub const TOWER: &str = "vision_tower";
-/// Name under which they freeze what projects its output onto the decoder.
+/// The name under which they freeze the projector onto the decoder.
 pub const PROJECTOR: &str = "multi_modal_projector";
 
-/// Name under which trainers freeze the decoder, where something before it trains.
+/// The name under which trainers freeze the decoder, if something before it trains.
 pub const DECODER: &str = "language_model";
 
-/// Mergers of deep layers (Qwen3-VL), which some programs count to the tower and some to what projects its output. Where nothing
-/// is said of them, they are frozen with both.
+/// Mergers of deep layers (Qwen3-VL), which some programs count as part of the tower and others as part of the
+/// projector. If nothing is said about them, they are frozen together with both.
 pub const DEEP: &str = "deepstack_merger_list";
 
-/// What is said where no part is frozen.
+/// The value if no part is frozen.
 const NONE: &str = "none";
 
-/// Settings of a vision tower; they fall together.
+/// The settings of a vision tower, which are removed together.
 pub(super) const FIELDS: [Field; 22] = [
     Field::VisionTower,
     Field::VisionParameters,
@@ -38,7 +41,7 @@ pub(super) const FIELDS: [Field; 22] = [
     Field::VisionInputGrads,
     Field::VisionLiger,
     Field::VisionUnits,
-    Field::VisionWhole,
+    Field::VisionModules,
     Field::VisionInEngine,
     Field::VisionAdapters,
     Field::ProjectorLayers,
@@ -47,26 +50,26 @@ pub(super) const FIELDS: [Field; 22] = [
     Field::FrozenModules,
 ];
 
-/// Frozen parts that are no part of a vision tower.
+/// Frozen parts that do not belong to a vision tower.
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
-    // Behind a frozen decoder a projector can still train, so that the decoder is then no part left out.
+    // A projector can still train through a frozen decoder, so the decoder then does not count.
     let through = has_projector(table);
     frozen.retain(|name| !([TOWER, PROJECTOR, DEEP, NONE].contains(name) || through && *name == DECODER));
     frozen
 }
 
-/// Whether a projector trains behind a frozen tower.
+/// Whether a projector trains after a frozen tower.
 pub(super) fn has_projector(table: &Table) -> bool {
     table.on(Field::VisionTower) && table.number(Field::ProjectorLayers) > 0
 }
 
-/// Takes back what trainers say of the towers of models that have one, where this has none.
+/// If the model has no tower, removes the settings that trainers make for towers.
 pub(super) fn only_with_tower(table: &mut Table) {
     if table.on(Field::VisionTower) {
         return;
     }
-    // Scripts freeze the tower of any model by habit; without one such a statement changes nothing.
+    // Scripts freeze the tower of any model by habit; without a tower this changes nothing.
     if others_frozen(table).is_empty() {
         table.clear(Field::FrozenModules);
     }
@@ -76,14 +79,15 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionHooked);
     table.clear(Field::VisionLiger);
     table.clear(Field::VisionUnits);
-    table.clear(Field::VisionWhole);
+    table.clear(Field::VisionModules);
     table.clear(Field::VisionInEngine);
     table.clear(Field::VisionAdapters);
     table.clear(Field::ImagePixels);
     table.clear(Field::VisionRecompute);
 }
 
-/// Whether weights of the tower, of its projector and of mergers of deep layers train. The projector that stands apart is left out.
+/// Whether weights of the tower, of its projector and of mergers of deep layers train. A separate projector is not
+/// included.
 pub(super) fn parts(table: &Table) -> [bool; 3] {
     let here = table.on(Field::VisionTower) && !table.on(Field::VisionInEngine);
     if !here || has_projector(table) || adapted(table) || !trains(table) {
@@ -94,12 +98,12 @@ pub(super) fn parts(table: &Table) -> [bool; 3] {
     [tower, projector, !frozen.contains(&DEEP)]
 }
 
-/// Whether a projector that does not stand apart trains behind a frozen tower.
+/// Whether a projector that is not separate trains after a frozen tower.
 pub(super) fn projects(table: &Table) -> bool {
     has_projector(table) || gradients(table) == TowerGradients::None && parts(table) != [false; 3]
 }
 
-/// What of the tower has gradients: all, where it trains; its tensors alone, where a hook reaches it.
+/// Which parts of the tower have gradients: all, if it trains; only its activations, if a hook reaches it.
 pub(super) fn gradients(table: &Table) -> TowerGradients {
     let [tower, ..] = parts(table);
     let here = table.on(Field::VisionTower) && !table.on(Field::VisionInEngine);
@@ -116,8 +120,8 @@ pub(super) fn is_policy(table: &Table) -> bool {
     table.says(Field::TrainingObjective, "policy")
 }
 
-/// Beside which of the tower, its projector and mergers of deep layers adapters stand, as far as that is known: beside every linear
-/// layer of it.
+/// Which of the tower, its projector and mergers of deep layers have adapters, as far as this is known: on each of its
+/// linear layers.
 pub(super) fn adapters(table: &Table) -> [bool; 3] {
     if !(adapted(table) && table.on(Field::VisionAdapters) && kept(table).is_some()) {
         return [false; 3];
@@ -127,7 +131,7 @@ pub(super) fn adapters(table: &Table) -> [bool; 3] {
     if tower { [tower, projector, deep] } else { [false; 3] }
 }
 
-/// Whether adapters reach it, or only some of its layers train. Beside adapters of the decoder alone it may train in full.
+/// Whether adapters reach it, or only some of its layers train. With adapters only on the decoder it may train in full.
 pub(super) fn adapted(table: &Table) -> bool {
     let beside = table.says(Field::TrainType, "lora")
         && table.has(Field::VisionAdapters)
@@ -135,7 +139,7 @@ pub(super) fn adapted(table: &Table) -> bool {
     trains(table) && !beside && !matches!(table.word(Field::TrainType), "" | "full")
 }
 
-/// Which norms of it are Liger's; none where that is not known, or what they keep is not.
+/// Which of its norms are Liger's; none if that is not known, or if what they keep is not.
 pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
     let kept = kept(table)?;
     let [tower, projector, _] = parts(table);
@@ -150,31 +154,41 @@ pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
     }
 }
 
-/// Whether it stands beside a decoder of Megatron core, or beside none where training is.
-fn of_megatron(table: &Table) -> bool {
-    table.on(Field::VisionWhole) || table.on(Field::VisionInEngine)
+/// The origin of its modules.
+pub(super) fn modules(table: &Table) -> TowerModules {
+    match table.word(Field::VisionModules) {
+        "transformers" => TowerModules::Whole,
+        "core" | "provider" => TowerModules::Core,
+        _ => TowerModules::Own,
+    }
 }
 
-/// Whether layers of the decoder are recomputed whole.
+/// Whether it is next to a decoder of Megatron core, or is only held by the rollout engine.
+fn of_megatron(table: &Table) -> bool {
+    modules(table).is_beside_core() || table.on(Field::VisionInEngine)
+}
+
+/// Whether layers of the decoder are fully recomputed.
 pub(super) fn recomputes(table: &Table) -> bool {
     table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity)
 }
 
-/// What it keeps for backward, as far as the rules of its type say.
+/// What it keeps for backward, as far as there are rules for its type.
 pub(super) fn kept(table: &Table) -> Option<VisionKept> {
     VisionKept::named(&table.words(Field::VisionKept)).filter(|_| table.has(Field::VisionKept))
 }
 
-/// Whether something of the tower or its projector is kept.
+/// Whether the tower or its projector keeps anything.
 fn keeps(table: &Table) -> bool {
     gradients(table) != TowerGradients::None || parts(table) != [false; 3]
 }
 
-/// The most pixels of an image that processors of Qwen's models let through, as patches: 12,845,056 over 14² for Qwen2-VL and
-/// Qwen2.5-VL, 16,777,216 over 16² for Qwen3-VL (`max_pixels`, `size.longest_edge` of their preprocessor_config.json).
+/// The maximum number of pixels in an image that processors of Qwen's models accept, in patches: 12,845,056 over 14²
+/// for Qwen2-VL and Qwen2.5-VL, 16,777,216 over 16² for Qwen3-VL (`max_pixels`, `size.longest_edge` of their
+/// preprocessor_config.json).
 const MOST_PATCHES: u64 = 65_536;
 
-/// Asks how many patches a sample's images have, where the tower keeps tensors of each.
+/// Asks for the number of patches in a sample's images, if the tower keeps tensors for each.
 fn ask_for_images(table: &mut Table) {
     let Some(kept) = kept(table).filter(|_| keeps(table)) else { return };
     if table.has(Field::ImagePatches) {
@@ -183,7 +197,7 @@ fn ask_for_images(table: &mut Table) {
     let group = table.degree(Field::VisionPatches);
     let pixels = table.number(Field::ImagePixels);
     let (patches, origin) = if kept.image > 0 {
-        // A fixed size of images (SigLIP, CLIP) is known; towers of any size take what their processor lets through.
+        // A fixed image size (SigLIP, CLIP) is known; for towers of any size the processor sets the limit.
         (kept.image, "one image at the size that the model takes")
     } else if pixels > 0 {
         (
@@ -194,20 +208,24 @@ fn ask_for_images(table: &mut Table) {
         (MOST_PATCHES, "one image at the largest size that the model's processor lets through")
     };
     let fits = table.number(Field::SeqLength).saturating_mul(group);
-    // A sequence holds no more images than their tokens, which bounds what can be proposed.
+    // A sequence cannot hold more images than tokens, which bounds the proposal.
     let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
-    // Whole groups: patches become tokens by groups, and a rest would not be a size that a processor makes.
+    // Full groups: patches are merged into tokens by group, and no processor produces a size with a remainder.
     let patches = patches - patches % group.max(1);
-    let message = "the vision tower saves tensors for every patch of a sample's images, and the text does not say how many there are";
+    // The images of all samples in a pack go through the tower together.
+    let whose = if packs::capacity(table).is_some() { "pack of samples" } else { "sample" };
+    let message = format!(
+        "the vision tower saves tensors for every patch of the images of a {whose}, and the text does not say how many there are"
+    );
     let hint = format!(
-        "set image_patches, of all images of a sample: {patches} are {origin}, as far as the sequence holds their {} tokens",
+        "set image_patches, of all images of a {whose}: {patches} are {origin}, as far as the sequence holds their {} tokens",
         patches / group.max(1)
     );
     table.say(Diagnostic::error(Code::MissingSetting, message), &hint, table.span(Field::VisionTower));
     table.ask(Question {
-        name: Field::ImagePatches.name().to_owned(),
+        asks: Asked::Setting(Field::ImagePatches),
         prompt: format!(
-            "How many patches of {0} x {0} pixels do the images of a sample have, all together? {patches} are {origin}, as far \
+            "How many patches of {0} x {0} pixels do the images of a {whose} have, all together? {patches} are {origin}, as far \
              as the sequence holds them; {group} become one token.",
             kept.patch
         ),
@@ -216,16 +234,16 @@ fn ask_for_images(table: &mut Table) {
     });
 }
 
-/// Linear layers of decoders, beside which adapters stand and nowhere else where a tower has none of the name.
+/// Linear layers of decoders: adapters with these names are only on the decoder if a tower has none of the same name.
 const OF_DECODER: [&str; 9] =
     ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head", "embed_tokens"];
 
-/// Whether something of the tower or its projector trains: what is not said to be frozen, or under adapters what one of
-/// their targets names (PEFT matches the end of a module's path).
+/// Whether something in the tower or its projector trains: everything not stated as frozen, or under adapters the
+/// modules named by one of their targets (PEFT matches the end of a module's path).
 fn trains(table: &Table) -> bool {
     if table.has(Field::FrozenModules) {
         let frozen = table.words(Field::FrozenModules);
-        // What is not said to be frozen trains.
+        // A part that is not stated as frozen trains.
         return [TOWER, PROJECTOR].iter().any(|part| !frozen.contains(part));
     }
     let targets = table.words(Field::LoraTargetModules);
@@ -234,18 +252,18 @@ fn trains(table: &Table) -> bool {
         let name = target.rsplit('.').next().unwrap_or(target);
         !OF_DECODER.contains(&name) || shared.contains(&name)
     };
-    // No targets stated means the library's own, which for some types reach the tower.
+    // No stated targets means the library's own, which for some model types reach the tower.
     !matches!(table.word(Field::TrainType), "lora" | "qlora")
         || targets.is_empty()
         || targets.iter().any(reaches)
 }
 
-/// Asks whether a hook reaches the tower, which versions of libraries decide that no launch file names. transformers 5 hooks the
-/// embeddings of every model within the model (huggingface/transformers#41993, `enable_input_require_grads`), which its own
-/// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
+/// Asks whether a hook reaches the tower, which depends on library versions that no launch file names. transformers 5
+/// hooks the embeddings of every submodel (huggingface/transformers#41993, `enable_input_require_grads`), called by its
+/// own gradient checkpointing and by PEFT; before 5 it only hooked the token embeddings.
 pub(super) fn ask(table: &mut Table) {
     ask_for_images(table);
-    // Only where the answer changes anything: nothing trains, layers are recomputed, and transformers finds the embedding.
+    // Only if the answer changes anything: nothing trains, layers are recomputed, and transformers finds the embedding.
     let [tower, ..] = parts(table);
     let open = !tower
         && !table.on(Field::VisionInEngine)
@@ -262,17 +280,17 @@ pub(super) fn ask(table: &mut Table) {
                 #10214 of September 2026, false since";
     table.say(Diagnostic::error(Code::MissingSetting, message), hint, table.span(Field::VisionTower));
     table.ask(Question {
-        name: Field::VisionInputGrads.name().to_owned(),
+        asks: Asked::Setting(Field::VisionInputGrads),
         prompt: "Does the frozen vision tower keep tensors for backward? Below transformers 5 it does not (false), from 5 on it \
                  does (true); under ms-swift it did (true) before its change #10214 of September 2026 and does not since."
             .to_owned(),
         choices: ["false", "true"].map(str::to_owned).to_vec(),
-        // What transformers does today, and ms-swift did until lately: the side that keeps more.
+        // The current behaviour of transformers, and until recently of ms-swift: the one that keeps more.
         proposal: Some("true".to_owned()),
     });
 }
 
-/// The tower of the plan.
+/// The plan's tower.
 pub(super) fn tower(table: &Table) -> Option<VisionTower> {
     let parameters = table.count(Field::VisionParameters).filter(|_| table.on(Field::VisionTower))?;
     let hidden = table.number(Field::VisionHiddenSize);
@@ -292,16 +310,16 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
         kept: kept(table).filter(|_| keeps(table) || is_policy(table) || of_megatron(table)),
         liger: tower_liger(table).unwrap_or_default(),
-        // Recomputed unless told otherwise, as transformers does with the decoder's layers.
+        // Recomputed unless told otherwise, as transformers does for the decoder's layers.
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),
         layer_parameters: table.number(Field::VisionLayerParameters),
         hidden_size: hidden,
         patches_per_token: table.degree(Field::VisionPatches),
-        whole: table.on(Field::VisionWhole),
+        modules: modules(table),
         in_engine_alone: table.on(Field::VisionInEngine),
-        // No tower runs in fp8; such a type is the decoder's.
+        // No tower runs in fp8; such a type applies to the decoder.
         dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != NumberFormat::Fp8),
     })
 }

@@ -1,21 +1,22 @@
-//! Why a vision tower beside the decoder stops the verdict.
+//! Why a vision tower next to the decoder stops the verdict.
 
 use super::named;
 use super::table::Table;
 use super::vision::{
-    adapted, adapters, gradients, has_projector, is_policy, kept, parts, recomputes, tower_liger,
+    adapted, adapters, gradients, has_projector, is_policy, kept, modules, parts, recomputes, tower_liger,
 };
 use crate::Effect;
-use shardscope_plan::{Field, Software, TowerGradients};
+use shardscope_plan::{Field, Software, TowerGradients, TowerModules};
 use shardscope_units::grouped;
 
-/// Why the tower stops the verdict; none where its figures are known: frozen with its projector, in modules of transformers.
+/// Why the tower stops the verdict; none if its figures are known: frozen with its projector, in modules of
+/// transformers.
 pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, String)> {
     if !table.on(Field::VisionTower) {
         return None;
     }
     if !table.has(Field::VisionParameters) {
-        // Without a size of the decoder there is no plan, and the model is asked for, whose config.json gives those of both.
+        // Without a decoder size there is no plan, and the model is asked for, whose config.json has the sizes of both.
         if named::is_open(table) {
             return None;
         }
@@ -29,15 +30,15 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         let how = "in the engine that makes rollouts";
         return (!in_engine(table)).then(|| (Effect::Memory, format!("{tower} {how}")));
     }
-    // Branches stand from what excludes all others down: the first that holds is the reason that is given.
-    // unsloth leaves every tower in 16 bits (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES`), in transformers' modules where it
-    // compiles the model's.
+    // The branches go from the most to the least exclusive: the first that holds is the reason reported.
+    // unsloth keeps every tower in 16 bits (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES`), in transformers'
+    // modules if it compiles the model's.
     let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
     let (effect, how) = if software != Software::HfTransformers && !compiled {
-        return beside_megatron(table).map(|how| (Effect::Model, format!("{tower} {how}")));
+        return beside_megatron(table, software).map(|how| (Effect::Model, format!("{tower} {how}")));
     } else if has_projector(table)
         && table.has(Field::SeqLength)
-        // Tokens of images cut off at the end of a sequence would have to be counted apart.
+        // Image tokens truncated at the end of a sequence would have to be counted separately.
         && table.number(Field::ImagePatches) >= table.number(Field::SeqLength)
     {
         (Effect::Memory, "with images that fill the sequence, so that tokens are truncated")
@@ -67,34 +68,92 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     Some((effect, format!("{tower} {how}")))
 }
 
-/// Why a tower beside a decoder that is not transformers' is not modelled: none where it is transformers' own modules, frozen, so that
-/// the first stage holds its weights and nothing else of it.
-fn beside_megatron(table: &Table) -> Option<&'static str> {
+/// Why a tower next to a decoder that is not transformers' is not modelled: none if it consists of transformers' own
+/// modules and is frozen, so that the first stage only holds its weights, or of Megatron core layers, all or none of
+/// which train.
+fn beside_megatron(table: &Table, software: Software) -> Option<&'static str> {
+    let of_modules = match modules(table) {
+        TowerModules::Own => Some("in this software"),
+        TowerModules::Whole => of_transformers(table),
+        TowerModules::Core => of_core(table, software),
+    };
+    let by_shape = !matches!(table.word(Field::Optimizer), "" | "adam" | "sgd");
+    of_modules.or(by_shape.then_some("with an optimizer that treats matrices differently from other weights"))
+}
+
+fn of_transformers(table: &Table) -> Option<&'static str> {
     let passes = gradients(table) != TowerGradients::None || parts(table) != [false; 3] || adapted(table);
     let deep = kept(table).is_some_and(|kept| kept.deep_mergers > 0);
     match () {
-        () if !table.on(Field::VisionWhole) => Some("in this software"),
         () if passes => Some("in Megatron, where part of it trains or gradients pass through it"),
-        // What is kept of where their tokens are was not counted.
+        // The saved positions of their tokens were not counted.
         () if deep && table.word(Field::RecomputeGranularity) != "full" => {
             Some("whose deep layers reach layers of the decoder that are not recomputed")
-        }
-        () if !matches!(table.word(Field::Optimizer), "" | "adam" | "sgd") => {
-            Some("with an optimizer that treats matrices differently from other weights")
         }
         () => None,
     }
 }
 
-/// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
+/// The same for a tower of Megatron core's layers (`modelling_qwen3_vl/transformer_config.py:get_vision_model_config`):
+/// its recomputation and number of tensor ranks follow the decoder's configuration.
+fn of_core(table: &Table, software: Software) -> Option<&'static str> {
+    let of_kinds = kept(table).filter(|kept| kept.patch_values > 0 && kept.cut_layer > 0);
+    let [tower, projector, deep] = parts(table);
+    let one_kind = of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == tower) && projector == tower;
+    // A provider for models with experts freezes decoder and tower unless told otherwise
+    // (`qwen3_vl_provider.py:Qwen3VLMoEModelProvider`).
+    let provided = table.says(Field::VisionModules, "provider") && !table.has(Field::FrozenModules);
+    let freezes =
+        provided && table.number(Field::NumExperts) > 0 && of_kinds.is_some_and(|kept| kept.deep_mergers > 0);
+    let granularity = table.word(Field::RecomputeGranularity);
+    let method = table.word(Field::RecomputeMethod);
+    let one_by_one = method == "uniform" && table.number(Field::RecomputeNumLayers) <= 1;
+    match () {
+        () if of_kinds.is_none() => Some("in Megatron, of a type whose layers there are not known"),
+        () if !software.semantics().transformer_engine => Some("in Megatron core without Transformer Engine"),
+        () if adapted(table) || table.has(Field::TrainType) && !table.says(Field::TrainType, "full") => {
+            Some("in Megatron, with adapters")
+        }
+        () if freezes => Some("in Megatron, where the model's provider decides which parts are frozen"),
+        () if !one_kind => Some("in Megatron, where part of it trains and part does not"),
+        () if table.number(Field::ContextParallelSize) > 1 => {
+            Some("in Megatron, with images that context parallelism deals out")
+        }
+        () if table.has(Field::Fp8) => Some("in Megatron, in 16 bits beside a decoder in 8"),
+        () if tower && is_unfused(table) => {
+            Some("in Megatron, with attention whose scores grow with the size of the images")
+        }
+        () if tower && (granularity == "selective" || table.on(Field::RecomputeActivations)) => Some(
+            "in Megatron, with selective recomputation, of which its layers follow the granularity alone",
+        ),
+        () if tower && granularity == "full" && !one_by_one => {
+            Some("in Megatron, with layers recomputed in groups or some of them")
+        }
+        () if table.on(Field::FineGrainedActivationOffloading)
+            || table.number(Field::CpuOffloadingNumLayers) > 0 =>
+        {
+            Some("in Megatron, with activations offloaded to the host")
+        }
+        () => None,
+    }
+}
+
+/// Whether attention has no separate kernel (`NVTE_FLASH_ATTN`, `NVTE_FUSED_ATTN`).
+fn is_unfused(table: &Table) -> bool {
+    let off = |field| table.has(field) && !table.on(field);
+    matches!(table.word(Field::AttentionBackend), "unfused" | "local")
+        || off(Field::NvteFlashAttn) && off(Field::NvteFusedAttn)
+}
+
+/// Optimizers whose states do not depend on the shapes of weights: a tower's weight shapes are not known one by one.
 const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
 
 fn is_sharded(table: &Table) -> bool {
     matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
 }
 
-/// Whether each of its layers is a unit of FSDP. Automodel keeps a tower that is frozen in the unit outside of layers, and builds some
-/// models of classes of its own.
+/// Whether each of its layers is an FSDP unit. Automodel keeps a frozen tower in the unit outside the layers, and
+/// builds some models from its own classes.
 fn has_units(table: &Table) -> bool {
     let Some(kept) = kept(table) else { return false };
     match table.word(Field::VisionUnits) {
@@ -104,15 +163,15 @@ fn has_units(table: &Table) -> bool {
     }
 }
 
-/// Whether it is known what the engine that makes rollouts holds of it: vLLM takes its activations from the share of the memory that it
-/// is given, SGLang has them beside that. Both cut the same linear layers over their tensor ranks
+/// Whether it is known what the rollout engine holds of it: vLLM takes its activations from its configured share of
+/// memory, SGLang holds them in addition. Both shard the same linear layers over their tensor ranks
 /// (`sglang/srt/models/qwen2_vl.py, qwen2_5_vl.py, qwen3_vl.py`).
 fn in_engine(table: &Table) -> bool {
     matches!(table.word(Field::RolloutEngine), "" | "vllm" | "sglang")
         && kept(table).is_some_and(|kept| kept.cut_layer > 0)
 }
 
-/// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.
+/// Why the tensors it keeps for backward are not known; none if it keeps nothing, or if they are known.
 fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
     let gradients = gradients(table);
     let parts = parts(table);
@@ -122,9 +181,9 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
     }
     let half = |field| matches!(table.word(field), "bf16" | "fp16");
     let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
-    // DeepSpeed casts the whole model, whatever type its weights were loaded in.
+    // DeepSpeed casts the entire model, in whatever type its weights were loaded.
     let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
-    // FSDP gathers them in the format of its mixed precision.
+    // FSDP gathers them in its mixed-precision format.
     let fp32 = !(half(Field::ParamsDtype) || (casts || is_sharded(table)) && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
@@ -144,7 +203,10 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         () if liger && tower_liger(table).is_none() => {
             Some("where it saves tensors for backward, with Liger's kernels in its layers")
         }
-        () if table.on(Field::OffloadSavedTensors) || !compiled && table.on(Field::OffloadLayerInputs) => {
+        () if table.on(Field::OffloadSavedTensors)
+            || table.on(Field::OffloadEveryInput)
+            || !compiled && table.on(Field::OffloadLayerInputs) =>
+        {
             Some("where the tensors that it saves are offloaded to the host")
         }
         () if kept(table).is_none() => {
@@ -156,8 +218,8 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         {
             Some("where it saves tensors for backward, with a mask of all patches in its attention")
         }
-        // Trainers hand the tower the images of both halves of a pair at once (`trl/trainer/dpo_trainer.py:
-        // DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
+        // Trainers pass the images of both halves of a pair to the tower at once
+        // (`trl/trainer/dpo_trainer.py:DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
         () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
             Some(
@@ -167,7 +229,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
         }
-        // Where trainers cast the model themselves, whether they run under autocast beside that is not told.
+        // If trainers cast the model themselves, it is not stated whether they also run under autocast.
         () if is_sharded(table)
             && table.word(Field::Autocast) == "none"
             && kept(table).is_some_and(|kept| !kept.rms_norms) =>

@@ -1,18 +1,18 @@
-//! The vocabulary: stated, known by its tokenizer, or asked for; and its padding.
+//! The vocabulary: stated, known from its tokenizer, or asked for; and its padding.
 
 use super::table::Table;
 use crate::SettingValue::Int;
-use crate::{Origin, Question};
+use crate::{Asked, Origin, Question};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, VocabPadding};
 use shardscope_source::{Code, Diagnostic};
 
-/// GPT-2's vocabulary, proposed where nothing tells another (Radford et al. 2019; Megatron-LM's examples use it).
+/// GPT-2's vocabulary, proposed if nothing suggests another (Radford et al. 2019; Megatron-LM's examples use it).
 const PROPOSED: u64 = 50_257;
 
 /// Rows of the embedding (`vocab_utils.py`: a multiple of `make_vocab_size_divisible_by` times the tensor size).
 pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
-    // A stated padded size is the embedding itself: nothing is rounded, and TP does not change it.
+    // A stated padded size is that of the embedding: nothing is rounded, and TP does not change it.
     if let Some(padded) = table.count(Field::PaddedVocabSize) {
         return Some((padded, None));
     }
@@ -26,11 +26,11 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
     }
     let mut size = table.count(Field::VocabSize)?;
     if table.is_old() && table.says(Field::TokenizerType, "NullTokenizer") {
-        // Up to core 0.17 the null tokenizer appended an end-of-document token of its own.
+        // Up to core 0.17 the null tokenizer added its own end-of-document token.
         size += 1;
     }
     if table.switch(Field::PadVocabSize) == Some(false) {
-        // Stated as a setting too, so that the table shows what the embedding has.
+        // Also stored as a setting, so that the table shows the size of the embedding.
         table.derive(Field::PaddedVocabSize, Int(size), "not padded");
         return Some((size, None));
     }
@@ -44,54 +44,54 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
     Some((padded, Some(padding)))
 }
 
-/// The vocabulary of the tokenizer that the text names, and how it is known.
+/// The vocabulary of the tokenizer that the text names, and the evidence for it.
 fn tokenizer(table: &Table) -> Option<(u64, String)> {
-    // In this order: a model or file says more than a type of tokenizer.
+    // In this order: a model or file is more specific than a tokenizer type.
     let files = [Field::TokenizerModel, Field::VocabFile];
     let by_file = files.iter().find_map(|field| catalog::vocabulary(table.word(*field)));
-    // Llama 2's type is a class that reads any SentencePiece file (`Llama2Tokenizer` of Megatron-LM's `tokenizer.py`): the file has the
-    // vocabulary, and is not the one of Llama 2 because of the class.
+    // Llama 2's type is a class that reads any SentencePiece file (`Llama2Tokenizer` of Megatron-LM's `tokenizer.py`):
+    // the file determines the vocabulary, and the class does not make it Llama 2's.
     let kind = table.word(Field::TokenizerType);
     by_file.or_else(|| catalog::vocabulary(kind).filter(|_| !is_of_a_file(table)))
 }
 
-/// Whether the type of tokenizer has its vocabulary in a file that is named beside it: Llama 2's always, GPT-2's where its
-/// `--vocab-file` is another's (`GPT2BPETokenizer` reads any such file).
+/// Whether the tokenizer type has its vocabulary in a separately named file: Llama 2's always, GPT-2's if its
+/// `--vocab-file` is a different one (`GPT2BPETokenizer` reads any such file).
 fn is_of_a_file(table: &Table) -> bool {
     let kind = table.word(Field::TokenizerType);
     kind.eq_ignore_ascii_case("Llama2Tokenizer") || is_of_own_words(table)
 }
 
-/// Whether GPT-2's tokenizer reads words of somebody's own.
+/// Whether GPT-2's tokenizer reads a custom vocabulary.
 fn is_of_own_words(table: &Table) -> bool {
     let (kind, file) = (table.word(Field::TokenizerType), table.word(Field::VocabFile));
     kind.eq_ignore_ascii_case("GPT2BPETokenizer") && !file.is_empty() && catalog::vocabulary(file).is_none()
 }
 
-/// The size that the path of a tokenizer tells (`nordic_tokenizer_131072/vocab.json`).
+/// The size that appears in a tokenizer's path (`nordic_tokenizer_131072/vocab.json`).
 fn told_by_path(path: &str) -> Option<u64> {
-    /// No tokenizer of a language model has fewer words, or more.
+    /// Language-model tokenizers have between this many tokens.
     const SIZES: std::ops::RangeInclusive<u64> = 8_000..=1_000_000;
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
     words.find_map(|word| word.parse().ok().filter(|size| word.len() > 4 && SIZES.contains(size)))
 }
 
-/// Whether a path is one that the reader of an example is to put in (`/path/to/tokenizer`, `your tokenizer path`).
+/// Whether a path is a placeholder in an example (`/path/to/tokenizer`, `your tokenizer path`).
 fn is_left_open(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     path.starts_with(['<', '$', '{'])
         || ["your", "path/to", "path_to", "xxx"].iter().any(|part| path.contains(part))
 }
 
-/// Whether a path names the family of a model: `llama-tokenizer` that of Llama-2-13B.
+/// Whether a path names a model's family: `llama-tokenizer` that of Llama-2-13B.
 fn is_of_family(path: &str, model: &str) -> bool {
     let family = model.split('-').next().unwrap_or(model);
     path.to_ascii_lowercase().contains(&family.to_ascii_lowercase())
 }
 
 fn propose(table: &mut Table) {
-    // A shape that is a known model's: its vocabulary is the likely one.
-    // As far as it is stated; a size of 0 is of no model.
+    // If the shape, as far as it is stated, is a known model's, that model's vocabulary is likely; no model has a size
+    // of 0.
     let shape = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::FfnHiddenSize]
         .map(|field| table.number(field));
     let own = is_of_own_words(table);
@@ -108,12 +108,12 @@ fn propose(table: &mut Table) {
         Some((name, _)) => {
             format!("the vocabulary of {name}, whose shape this is; the text names no tokenizer")
         }
-        None => "GPT-2's vocabulary, proposed where the text names no tokenizer that is known".to_owned(),
+        None => "GPT-2's vocabulary, proposed because the text names no known tokenizer".to_owned(),
     };
-    // Filled and asked for: an answer is shown at once, marked as a default. Not where the text names a tokenizer, which is hardly
-    // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question. Nor is it a known model's whose shape
-    // this is, where queries and keys are not that model's, or the file is somebody's own: GPT-3's shape has been trained with
-    // every vocabulary there is, and Llama 2's with those of Baichuan, Yi and the first Qwen.
+    // Filled in and asked for: an answer is shown at once, marked as a default. Not if the text names a tokenizer,
+    // which is unlikely to be GPT-2's: a vocabulary of 256k with a verdict for 50k would answer a different question.
+    // Nor that of a known model with this shape, if its queries and keys differ or the file is custom: GPT-3's shape
+    // has been trained with every possible vocabulary, and Llama 2's with those of Baichuan, Yi and the first Qwen.
     let fields = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
     let told = fields.into_iter().find(|field| !table.word(*field).is_empty());
     let told = told.unwrap_or(Field::TokenizerModel);
@@ -125,13 +125,13 @@ fn propose(table: &mut Table) {
     if !open {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     }
-    // Whoever names the model answers this as well.
+    // Naming the model answers this as well.
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         return;
     }
     if open {
         let message = match left_open {
-            true => "the vocabulary is not stated, and the tokenizer's place is left open".to_owned(),
+            true => "the vocabulary is not stated, and the tokenizer's path is not given".to_owned(),
             false => format!("the vocabulary of {named} is not known here"),
         };
         let place = table.span(told);
@@ -139,7 +139,7 @@ fn propose(table: &mut Table) {
         table.say(Diagnostic::error(Code::MissingSetting, message), &hint, place);
     }
     table.ask(Question {
-        name: Field::VocabSize.name().to_owned(),
+        asks: Asked::Setting(Field::VocabSize),
         prompt: "Vocabulary size? The text names no known tokenizer".to_owned(),
         choices: Vec::new(),
         proposal: Some(proposed.to_string()),

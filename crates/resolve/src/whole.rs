@@ -1,12 +1,12 @@
-//! Linear layers that a quantized checkpoint leaves as they are, by the names that its configuration lists.
+//! Linear layers that a quantized checkpoint does not quantize, by the names listed in its configuration.
 
 use super::table::Table;
 use crate::Effect;
 use shardscope_plan::{Field, LinearModule, LoraModules, WholeLinears};
 
-/// Modules outside of a decoder's layers, none of which is quantized here: the output layer, and what belongs to towers.
+/// Modules outside a decoder's layers, none of which is quantized here: the output layer, and parts of towers.
 const OUTSIDE: &str = "lm_head embed_tokens multi_modal_projector merger modality_projection vision_tower vision_model visual router";
-/// What stands in front of the number of a layer, in models of text and in decoders of others.
+/// Prefixes of a layer's number, in text models and in decoders of multimodal ones.
 const LAYERS: [&str; 4] =
     ["model.layers.", "model.language_model.layers.", "language_model.model.layers.", "layers."];
 
@@ -14,7 +14,8 @@ const ATTENTION: [LinearModule; 4] =
     [LinearModule::Query, LinearModule::Key, LinearModule::Value, LinearModule::Output];
 const MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
 
-/// The modules below a layer that `name` means, as `transformers/quantizers/quantizers_utils.py:should_convert_module` matches it.
+/// The modules within a layer that `name` matches, following
+/// `transformers/quantizers/quantizers_utils.py:should_convert_module`.
 fn within(name: &str) -> Option<LoraModules> {
     let all = |modules: &[LinearModule]| {
         modules.iter().fold(LoraModules::default(), |all, module| all.with(*module))
@@ -30,7 +31,8 @@ fn within(name: &str) -> Option<LoraModules> {
     }
 }
 
-/// What the listed names leave whole of each of `layers` layers; the first of them that means something else.
+/// The modules that the listed names leave unquantized in each of `layers` layers; or the first name that means
+/// something else.
 fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str> {
     let mut whole = vec![LoraModules::default(); usize::try_from(layers).unwrap_or(0)];
     let outside = |name: &str| OUTSIDE.split_ascii_whitespace().any(|known| name == known);
@@ -45,7 +47,7 @@ fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str>
                 let at = number.parse::<usize>().map_err(|_| name)?;
                 (whole.get_mut(at..=at).ok_or(name)?, rest)
             }
-            // A name alone means the modules of all layers that end in it.
+            // A name without a layer means the modules of all layers that end in it.
             None => (&mut whole[..], name),
         };
         let modules = within(rest).ok_or(name)?;
@@ -60,7 +62,7 @@ fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str>
     Ok(whole)
 }
 
-/// Says where what is left whole is not known: of layers that differ, or whose weights are spread.
+/// Reports cases that are not known: unquantized modules that differ between layers, or whose weights are sharded.
 pub(super) fn lacking(table: &mut Table) {
     let names = table.words(Field::WholeLinears);
     let some = |name: &&str| *name != "none";
@@ -88,7 +90,7 @@ pub(super) fn lacking(table: &mut Table) {
     }
 }
 
-/// The linear layers that stay whole.
+/// The linear layers that are not quantized.
 pub(super) fn whole(table: &Table) -> WholeLinears {
     let layers = table.number(Field::NumLayers);
     WholeLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())

@@ -1,21 +1,21 @@
-//! How many accelerators there are, and which.
+//! The number of accelerators, and their type.
 
 use super::batch;
 use super::fitting;
 use super::table::{MACHINES, Table};
 use crate::SettingValue::{Int, Text};
-use crate::{Machines, Origin, Question};
+use crate::{Asked, Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
 use shardscope_plan::hints::counted;
 use shardscope_plan::{Accelerator, Cluster, Field, Measured, Software};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
 
-/// The accelerator of the settings, on the network of their platform; what other settings follow from.
+/// The accelerator given by the settings, with the network of its platform, and the settings that follow from it.
 pub(super) fn machine(table: &mut Table, software: Software) -> Accelerator {
     let platform = platform(table);
     let mut accelerator = accelerator(table, software);
-    // Before the user's own figures, which may replace the network's as well.
+    // Before the user's own figures, which may also replace those of the network.
     if let Some(platform) = platform {
         accelerator.network = platform.network;
     }
@@ -23,8 +23,8 @@ pub(super) fn machine(table: &mut Table, software: Software) -> Accelerator {
     accelerator
 }
 
-/// What the user says of the accelerator goes before the catalog: one of their own is the nearest of the catalog with its
-/// figures replaced.
+/// The user's figures override the catalog: a custom accelerator is the closest one of the catalog with its figures
+/// replaced.
 fn own_figures(table: &Table, accelerator: &mut Accelerator) {
     let own = |field, held: &mut f64, scale: f64| {
         if let Some(given) = table.real(field) {
@@ -32,8 +32,8 @@ fn own_figures(table: &Table, accelerator: &mut Accelerator) {
         }
     };
     let mut figures = [
-        // Floats all the way, to one place where each unit stands beside its setting.
-        // Memory is binary, as nvidia-smi has it; rates are decimal, as data sheets have them.
+        // All in floats, with every unit next to its setting. Memory is binary, as in nvidia-smi; rates are decimal, as
+        // in data sheets.
         (Field::GpuMemoryGib, accelerator.memory.number(), 1_073_741_824.0),
         (Field::GpuMemoryTbps, accelerator.memory_bandwidth.get(), 1e12),
         (Field::GpuPeakTflops, accelerator.peaks.half.get(), 1e12),
@@ -45,22 +45,22 @@ fn own_figures(table: &Table, accelerator: &mut Accelerator) {
         own(*field, held, *scale);
     }
     let [memory, bandwidth, half, fp8, link, network] = figures.map(|(_, figure, _)| figure);
-    // Up: a card's GiB is a whole number of bytes, and a rounding below it would show as less.
+    // Rounded up: a GiB value is a whole number of bytes, and rounding down would show less.
     accelerator.memory = Bytes::new(Count::rounded_up(memory).get());
     accelerator.memory_bandwidth = BytesPerSecond::new(bandwidth);
     accelerator.peaks.half = FlopsPerSecond::new(half);
-    // 0 is how one takes fp8 away from an accelerator that the catalog gives it.
+    // The user can enter 0 to remove fp8 from an accelerator that has it in the catalog.
     accelerator.peaks.fp8 = (fp8 > 0.0).then(|| FlopsPerSecond::new(fp8));
     accelerator.fast_link.bandwidth = BytesPerSecond::new(link);
     accelerator.network.bandwidth = BytesPerSecond::new(network);
 }
 
-/// The machines; none when their number is not known.
+/// The machines; none if their number is unknown.
 pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Cluster> {
     let world = world(table, &accelerator.name)?;
     let per_node = table.count(Field::GpusPerNode)?;
     let nodes = table.count(Field::NumNodes)?;
-    // A world that its nodes do not fill has been refused; a plan needs both.
+    // A world that its nodes do not fill has been rejected; a plan needs both.
     if nodes.saturating_mul(per_node) != world {
         return None;
     }
@@ -75,12 +75,12 @@ pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Clu
     Some(Cluster { measured, fast_domain, ..cluster })
 }
 
-/// The kind of node, which brings its accelerator and network.
+/// The node type, with its accelerator and network.
 fn platform(table: &mut Table) -> Option<Platform> {
     let asked = table.word(Field::Platform).to_owned();
     let found = catalog::platform(&asked);
     match &found {
-        // An accelerator that is stated stands beside the platform's network.
+        // A stated accelerator is combined with the platform's network.
         Some(platform) if !table.has(Field::Accelerator) => {
             let accelerator = Text(platform.accelerator.to_owned());
             table.fill(Field::Accelerator, accelerator, Origin::Catalog, platform.name);
@@ -100,7 +100,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
 fn accelerator(table: &mut Table, software: Software) -> Accelerator {
     let asked = table.word(Field::Accelerator).to_owned();
     if let Some(found) = catalog::accelerator(&asked) {
-        // By the catalog's spelling from here on, since everything after looks it up by name.
+        // From here on in the catalog's spelling, since later code looks it up by name.
         if found.name != asked {
             let rule = "the catalog's name for ".to_owned() + &asked;
             table.overrule(Field::Accelerator, Text(found.name.clone()), &rule);
@@ -122,11 +122,12 @@ fn accelerator(table: &mut Table, software: Software) -> Accelerator {
     catalog::accelerator(taken).unwrap_or_else(catalog::default_accelerator)
 }
 
-/// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.
+/// The total number of accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel
+/// size.
 fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     let block = table.ranks_of_one();
-    // A data-parallel size says how many ranks there are only where nothing else does; beside stated machines it is checked
-    // against them.
+    // A data-parallel size only determines the number of ranks if nothing else does; if machines are stated, it is
+    // checked against them.
     if let Some(data) = table.count(Field::DataParallelSize)
         && table.count(Field::WorldSize).is_none()
         && !(table.has(Field::NumNodes) && table.has(Field::GpusPerNode))
@@ -136,13 +137,13 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     of_batch(table, block);
     let usual = catalog::usual_gpus_per_node(accelerator);
     let (nodes, per_node) = (table.count(Field::NumNodes), table.count(Field::GpusPerNode));
+    if are_set(table) {
+        // A variable from which the text takes the machines no longer changes anything.
+        table.ask_for_machines_by_name();
+    }
     match (table.count(Field::WorldSize), nodes, per_node) {
-        // A world size stated beside both is checked in `both`.
+        // A world size stated in addition to both is checked in `both`.
         (_, Some(nodes), Some(per_node)) => {
-            if are_set(table) {
-                // A variable that the text takes the machines from changes nothing any more.
-                table.ask_for_machines_by_name();
-            }
             let rule = "nodes x GPUs per node";
             table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
             both(table, nodes, per_node)
@@ -150,9 +151,9 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
         (Some(world), Some(nodes), None) => split(table, world, Field::GpusPerNode, nodes),
         (Some(world), None, Some(per_node)) => split(table, world, Field::NumNodes, per_node),
         (Some(world), None, None) => {
-            // The largest node that divides: 12 GPUs are taken as two nodes of 6, since all nodes of a plan are alike.
+            // The largest node size that divides: 12 GPUs become two nodes of 6, since all nodes of a plan are equal.
             let per_node = (1..=usual.min(world)).rev().find(|size| world.is_multiple_of(*size)).unwrap_or(1);
-            // Within one usual node nothing is in doubt.
+            // Within one usual node there is no doubt.
             if world > usual {
                 ask_per_node(table, usual);
             }
@@ -171,8 +172,9 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     }
 }
 
-/// DeepSpeed's engine stops unless its batch is micro-batch x accumulation x ranks (`runtime/config.py:_batch_assertion`), so that
-/// where all three sizes are stated, and no machines are, they say how many ranks there are.
+/// DeepSpeed's engine stops unless its batch is micro-batch x accumulation x ranks
+/// (`runtime/config.py:_batch_assertion`), so if all three sizes are stated, and no machines are, they determine the
+/// number of ranks.
 fn of_batch(table: &mut Table, block: u64) {
     let machines =
         table.has(Field::WorldSize) || (table.has(Field::NumNodes) && table.has(Field::GpusPerNode));
@@ -195,8 +197,8 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         return Some(world);
     }
     let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
-    // What the reader sets by hand is what they want to try, so what the text says of the machines gives way.
-    // A world that its nodes cannot fill is refused below, whoever set it.
+    // The user wants to try the value set by hand, so it overrides what the text says about the machines. A world that
+    // its nodes cannot fill is rejected below, whoever set it.
     if by_user(Field::WorldSize) && world.is_multiple_of(per_node) {
         table.fill(Field::NumNodes, Int(world / per_node), Origin::Derived, "world size / GPUs per node");
         return Some(world);
@@ -215,7 +217,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
     None
 }
 
-/// Derives nodes (or accelerators per node) from the world size and the other.
+/// Derives nodes (or accelerators per node) from the world size and the other number.
 fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
     if world.is_multiple_of(by.max(1)) {
         let rule = if other == Field::NumNodes { "world size / GPUs per node" } else { "world size / nodes" };
@@ -229,7 +231,7 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
     };
     let message = format!("{} cannot be divided over {over}", counted(world, "GPU"));
     let below = world / by.max(1) * by.max(1);
-    // Both neighbours, as the text may mean either.
+    // Both neighbouring values, as the text may mean either.
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
     let fields = [Field::WorldSize, known];
     table.refuse(Code::WorldOverNodes, &fields, message, &hint);
@@ -244,18 +246,18 @@ fn ask_nodes(table: &mut Table, proposal: u64) {
     ask(table, Field::NumNodes, "Number of nodes?", proposal, "");
 }
 
-/// Asks for one of the machines' numbers; `said` is what of the text speaks for the proposal.
+/// Asks for one of the machine numbers; `said` is the part of the text that suggests the proposal.
 fn ask(table: &mut Table, field: Field, prompt: &str, proposal: u64, said: &str) {
     let prompt = if said.is_empty() { prompt.to_owned() } else { format!("{prompt} The text says: {said}") };
     table.ask(Question {
-        name: field.name().to_owned(),
+        asks: Asked::Setting(field),
         prompt,
         choices: Vec::new(),
         proposal: Some(proposal.to_string()),
     });
 }
 
-/// What something of the text speaks for where a number of the machines is asked for, as far as the layout fits on it.
+/// The number suggested by the text for a machine number that is asked for, if the layout fits it.
 fn remarked(table: &Table, nodes: Option<u64>, per_node: Option<u64>) -> Option<(u64, String)> {
     table
         .machines
@@ -267,7 +269,7 @@ fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: O
     let count = match (nodes, per_node) {
         (Some(_), _) if told.per_node => told.count,
         (Some(nodes), _) => told.count / nodes.max(1),
-        // What one node has says nothing of how many there are.
+        // The size of one node does not give the number of nodes.
         (None, Some(_)) if told.per_node => told.nodes?,
         (None, Some(per_node)) => told.count / per_node.max(1),
         (None, None) => told.count.saturating_mul(told.nodes.unwrap_or(1)),
@@ -277,33 +279,33 @@ fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: O
     (whole && fitting::holds(table, world)).then_some(count)
 }
 
-/// Whether any number of the machines is set by hand.
+/// Whether any of the machine numbers is set by hand.
 fn are_set(table: &Table) -> bool {
     let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
     MACHINES.iter().any(set)
 }
 
-/// The layout does not fit on the accelerators that the text states, which many scripts leave at the one node of the machine
-/// they were written on: asks for nodes, with the smallest number that fits.
+/// The layout does not fit the stated accelerators, which many scripts leave at the single node of the machine they
+/// were written on: asks for nodes, with the smallest number that fits.
 pub(super) fn ask_for_more(table: &mut Table) {
     let Some(per_node) = table.count(Field::GpusPerNode) else { return };
-    // Set by hand, the machines are what the reader wants to know about; a proposal would argue with that.
+    // Machines set by hand are what the user wants to know about; a proposal would argue with that.
     if !are_set(table) {
         let fits = fitting::nodes(table, per_node);
         let all = table.variable_of(Field::WorldSize).map(str::to_owned);
-        // The variable that holds all GPUs is asked for already, and one of both is enough.
+        // If the variable for all GPUs is already asked for, one question is enough.
         if !all.is_some_and(|variable| table.propose(&variable, &(fits * per_node).to_string())) {
             ask_nodes(table, fits);
         }
     }
 }
 
-/// The number of accelerators is not known: says so and asks once, with the smallest number that fits.
+/// The number of accelerators is unknown: reports this and asks once, with the smallest number that fits.
 fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64) {
-    // One question for machines, in place of one for each variable that they depend on.
+    // One question for the machines, instead of one for each variable that they depend on.
     table.ask_for_machines_by_name();
     let fits = fitting::nodes(table, per_node.unwrap_or(usual));
-    // Multiplied out: that variable is the number of all accelerators.
+    // The product: that variable is the total number of accelerators.
     let all = Some((Field::WorldSize, fits * per_node.unwrap_or(usual)));
     let told = remarked(table, nodes, per_node).map(|(count, _)| count);
     let part = match (nodes, per_node) {
@@ -315,13 +317,13 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
         let hole = table.left_to(field).map(|(hole, _)| hole.to_owned());
         hole.is_some_and(|hole| table.propose(&hole, &works.to_string()))
     };
-    // A variable that decides more than the machines, such as the global batch or how many micro-batches make one: its answer says how many
-    // there are.
+    // A variable that decides more than the machines, such as the global batch or the number of micro-batches: its
+    // answer also gives the number of machines.
     if !all.into_iter().chain(part).any(&mut proposes) {
         let (field, prompt, works) = match (nodes, per_node) {
             (Some(_), _) => (Field::GpusPerNode, "GPUs per node?", usual),
             (None, Some(_)) => (Field::NumNodes, "Number of nodes?", fits),
-            // A batch too small for a whole node is asked for on part of one.
+            // A batch too small for a full node is proposed on part of one.
             (None, None) => {
                 let works = fitting::fewer(table, usual).unwrap_or(fits * usual);
                 (Field::WorldSize, "Number of GPUs in total?", works)
@@ -344,13 +346,13 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
         (Some(nodes), None) => {
             format!("the text gives {} and no number of GPUs per node", counted(nodes, "node"))
         }
-        // Neither, or both left open.
+        // Neither is given, or both are open.
         _ => "the number of GPUs is not stated".to_owned(),
     };
     message.push_str(&left);
     let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
     let place = places.iter().find_map(|field| table.left_to(*field)?.1);
     let hint = format!("{}, or answer the questions", table.states_machines);
-    // Nothing is underlined for what stands nowhere.
+    // Nothing is underlined for a value that is not in the text.
     table.say(Diagnostic::error(Code::NoWorldSize, message), &hint, place);
 }

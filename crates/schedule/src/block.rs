@@ -4,14 +4,14 @@
 use super::{Action, Event, Shape};
 use shardscope_plan::PipelineSchedule;
 
-/// Slots after which the next micro-batch follows: two chunks times forward, backward, weight gradient.
+/// Slots after which the next micro-batch starts: two chunks times forward, backward, weight gradient.
 const PERIOD: u64 = 6;
 
 /// When one micro-batch's four passes begin on one stage: forward down, forward up, backward down,
 /// backward up.
 type Block = [u64; 4];
 
-/// The events of `stage` when the block is repeated and squeezed.
+/// The events of `stage` when the block is repeated and compacted.
 pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     let split = shape.kind != PipelineSchedule::OneForwardOneBackwardV;
     let block = match shape.kind {
@@ -21,14 +21,14 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     };
     let backward = if split { Action::BackwardInput } else { Action::Backward };
     let kinds = [(Action::Forward, 0), (Action::Forward, 1), (backward, 1), (backward, 0)];
-    // Slots only order the passes; when each runs is for `timeline` to find out, under the real durations.
+    // Slots only order the passes; `timeline` determines when each runs, given the real durations.
     let mut passes: Vec<(u64, Event)> = Vec::with_capacity(4 * shape.micro_batches as usize);
     for batch in 0..shape.micro_batches {
         for (&start, &(action, chunk)) in block.iter().zip(&kinds) {
             passes.push((start + PERIOD * u64::from(batch), Event::new(action, batch, chunk)));
         }
     }
-    // No two passes of a stage share a slot (the gaps below see to that), so the order is that of the starts alone.
+    // No two passes of a stage share a slot (the gaps below ensure that), so sorting by start suffices.
     passes.sort_by_key(|(start, _)| *start);
     if split {
         return with_weights(&passes);
@@ -36,11 +36,11 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     passes.into_iter().map(|(_, event)| event).collect()
 }
 
-/// Puts the weight gradients into the free slots, oldest first.
+/// Places the weight gradients into the free slots, oldest first.
 fn with_weights(passes: &[(u64, Event)]) -> Vec<Event> {
     let mut events = Vec::with_capacity(passes.len() * 3 / 2);
     let mut owed = Vec::new();
-    // How many of the owed are paid, and the next free slot.
+    // How many pending weight gradients are placed, and the next free slot.
     let (mut paid, mut free) = (0, 0);
     for &(time, event) in passes {
         while free < time && paid < owed.len() {
@@ -58,14 +58,14 @@ fn with_weights(passes: &[(u64, Event)]) -> Vec<Event> {
 }
 
 fn v_min(p: u64, i: u64) -> Block {
-    // The backward down follows the forward down by 2p slots. Where 3 divides p that is a multiple of the period, and both would
-    // fall into one slot, of different micro-batches.
+    // The backward down follows the forward down by 2p slots. If 3 divides p, that is a multiple of the period, and
+    // both would fall into the same slot, for different micro-batches.
     let gap = if p.is_multiple_of(3) { 2 } else { 0 };
     [i, 2 * p - 1 - i, 2 * p + gap + i, 4 * p + gap - 1 - i]
 }
 
 fn v_half(p: u64, i: u64) -> Block {
-    // The same of the passes up, which are 3p slots apart: a multiple of the period where p is even.
+    // The same for the passes up, which are 3p slots apart: a multiple of the period if p is even.
     let gap = if p.is_multiple_of(2) { 3 } else { 0 };
     [2 * i, 3 * p - 2 - i, 3 * p + gap + 2 * i - 1, 6 * p + gap - 2 - i]
 }

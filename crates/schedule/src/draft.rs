@@ -1,21 +1,21 @@
-//! Events of two chunks in the making, for schedules that are told pass by pass.
+//! A builder of events on two chunks, for schedules that are specified pass by pass.
 
 use super::{Action, Event};
 
-/// A list of events of two chunks in the making. Schedules tell passes as if there were always enough micro-batches: it
-/// counts by itself and leaves out those beyond what there is.
+/// A builder for a list of events on two chunks. Schedules add passes as if there were always enough micro-batches;
+/// the builder counts them and drops those beyond the last one.
 pub(super) struct Draft {
     events: Vec<Event>,
     /// First micro-batch and one past the last, by chunk.
     ranges: [(u32, u32); 2],
     forward: [u32; 2],
     backward: [u32; 2],
-    /// Weight gradients put off, by chunk and micro-batch, and how many of them are no longer owed.
+    /// Deferred weight gradients, by chunk and micro-batch, and how many of them have been done.
     put_off: Vec<(u32, u32)>,
     paid: usize,
 }
 
-/// Where what is counted of `chunk` stands.
+/// The index of the counters of `chunk`.
 fn place(chunk: u32) -> usize {
     usize::from(chunk == 1)
 }
@@ -46,19 +46,19 @@ impl Draft {
         *count - 1
     }
 
-    /// The whole backward pass.
+    /// A full backward pass.
     pub(super) fn backward(&mut self, chunk: u32) {
         let batch = self.next_backward(chunk);
         self.push(Action::Backward, batch, chunk);
     }
 
-    /// A forward of one chunk and a whole backward of another as one.
+    /// A forward of one chunk and a full backward of another, joined.
     pub(super) fn joined(&mut self, forward: u32, backward: u32) {
         let before = self.events.len();
         self.forward(forward);
         let between = self.events.len();
         self.backward(backward);
-        // Only a pair of which both are there runs as one.
+        // Only if both exist is the pair joined.
         if between > before
             && self.events.len() > between
             && let Some(event) = self.events.get_mut(before)
@@ -67,30 +67,30 @@ impl Draft {
         }
     }
 
-    /// The input gradient; the weight gradient is owed.
+    /// The input gradient; its weight gradient is deferred.
     pub(super) fn input(&mut self, chunk: u32) {
         let batch = self.next_backward(chunk);
         self.put_off.push((chunk, batch));
         self.push(Action::BackwardInput, batch, chunk);
     }
 
-    /// The oldest weight gradient owed.
+    /// The oldest deferred weight gradient.
     pub(super) fn weight(&mut self) {
         if let Some(&(chunk, batch)) = self.put_off.get(self.paid) {
-            // Paid ones stay in front: taking them out would move all behind them.
+            // Finished ones stay at the front: removing them would move all the others.
             self.paid += 1;
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
 
-    /// The weight gradient of the input gradient just made.
+    /// The weight gradient that belongs to the input gradient just added.
     pub(super) fn weight_now(&mut self) {
         if let Some((chunk, batch)) = self.put_off.pop() {
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
 
-    /// The oldest weight gradient owed by `chunk`.
+    /// The oldest deferred weight gradient of `chunk`.
     pub(super) fn weight_of(&mut self, chunk: u32) {
         let owed = self.put_off.get(self.paid..).unwrap_or_default();
         if let Some(place) = owed.iter().position(|(other, _)| *other == chunk) {
@@ -107,7 +107,7 @@ impl Draft {
         self.forward[place(chunk)]
     }
 
-    /// Pays every weight gradient owed and gives the events.
+    /// Adds all remaining deferred weight gradients and returns the events.
     pub(super) fn finish(mut self) -> Vec<Event> {
         while self.owed() > 0 {
             self.weight();

@@ -1,5 +1,5 @@
-//! `DualPipe` and `DualPipeV`: forward of one stream beside backward of the other
-//! (DeepSeek-V3 technical report, section 3.2.1; order of the public `DualPipe` repository).
+//! `DualPipe` and `DualPipeV`: forward of one stream alongside backward of the other (DeepSeek-V3 technical report,
+//! section 3.2.1; order of the public `DualPipe` repository).
 
 use super::draft::Draft;
 use super::{Event, Placement, Shape};
@@ -13,11 +13,11 @@ pub(super) fn both_ways(shape: &Shape, stage: u32) -> Vec<Event> {
     let (near, far) = if two_way && stage >= side { (1, 0) } else { (0, 1) };
     let half = m.div_ceil(2);
     let ranges = if two_way { [(0, half), (half, m)] } else { [(0, m), (0, m)] };
-    // Fewer micro-batches than fill the pipeline still go through the phases of as many as do; the draft leaves out the
-    // passes of those that are not there.
+    // Fewer micro-batches than fill the pipeline still go through the phases for a full pipeline; the draft drops the
+    // passes of missing micro-batches.
     let planned = if two_way { half } else { m }.max(2 * side);
     let mut draft = Draft::new(ranges);
-    // Ranks between this one and where the streams meet.
+    // Ranks between this one and the point where the streams meet.
     let inner = side - rank - 1;
     for _ in 0..2 * inner {
         draft.forward(near);
@@ -33,7 +33,7 @@ pub(super) fn both_ways(shape: &Shape, stage: u32) -> Vec<Event> {
     }
     for step in 0..planned - 2 * side + rank + 1 {
         if step == 0 && inner == 0 {
-            // Where the streams meet, the first pair is not joined: the neighbours wait for the forward.
+            // Where the streams meet, the first pair is not joined, because the neighbours wait for the forward.
             draft.forward(near);
             draft.backward(far);
         } else {
@@ -49,7 +49,7 @@ pub(super) fn both_ways(shape: &Shape, stage: u32) -> Vec<Event> {
     draft.finish()
 }
 
-/// The streams run dry: backward only, split once the second half is reached.
+/// The streams drain: backward only, split from the second half on.
 fn last_phases(draft: &mut Draft, rank: u32, inner: u32, [near, far]: [u32; 2]) {
     let steps = rank + 1;
     let mut split = false;

@@ -8,9 +8,9 @@ use shardscope_units::Seconds;
 pub struct ChunkTime {
     /// Forward.
     pub forward: Seconds,
-    /// Backward for the input gradient, recomputation included.
+    /// Backward for the input gradient, including recomputation.
     pub backward: Seconds,
-    /// Backward for the weight gradient. A whole backward pass takes both.
+    /// Backward for the weight gradient. A full backward pass takes both.
     pub weight: Seconds,
 }
 
@@ -19,9 +19,9 @@ pub struct ChunkTime {
 pub struct StageDurations {
     /// By stage and chunk.
     pub chunks: Vec<Vec<ChunkTime>>,
-    /// A message from stage r to stage r + 1 (the last: to the first), and back.
+    /// A message from stage r to stage r + 1 (from the last to the first), and back.
     pub sends: Vec<Seconds>,
-    /// Whether a stage stands still while it sends (no overlapped p2p).
+    /// Whether a stage is blocked while it sends (no overlapped p2p).
     pub blocking: bool,
 }
 
@@ -37,13 +37,13 @@ impl StageDurations {
         }
     }
 
-    /// The time of a message between two stages; none on one and the same.
+    /// The time of a message between two stages; zero on the same stage.
     pub(super) fn between(&self, one: u32, other: u32) -> f64 {
         if one == other {
             return 0.0;
         }
         let (low, high) = (one.min(other), one.max(other));
-        // Neighbours, or the wrap-around from the last stage to the first, which `sends` has at the last one's place.
+        // Neighbours, or the wrap-around from the last stage to the first, which `sends` holds at the last index.
         let link = if high - low == 1 { low } else { high };
         self.sends.get(link as usize).map_or(0.0, |send| send.get())
     }

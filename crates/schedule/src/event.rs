@@ -7,14 +7,14 @@ pub enum Action {
     Forward,
     /// Backward, input and weight gradients together.
     Backward,
-    /// Backward for the input gradient alone.
+    /// Backward for the input gradient only.
     BackwardInput,
     /// The weight gradient left over from [`Action::BackwardInput`].
     WeightGradient,
 }
 
 impl Action {
-    /// The letter used in drawings: F, B (whole), I (input gradient), W.
+    /// The letter used in diagrams: F, B (full), I (input gradient), W.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -25,20 +25,20 @@ impl Action {
         }
     }
 
-    /// Whether the gradient goes on to the stage before.
+    /// Whether the gradient is passed on to the previous stage.
     #[must_use]
     pub const fn is_backward(self) -> bool {
         matches!(self, Self::Backward | Self::BackwardInput)
     }
 
-    /// Whether the kept activations can be given back afterwards.
+    /// Whether the saved activations can be freed afterwards.
     #[must_use]
     pub const fn releases(self) -> bool {
         matches!(self, Self::Backward | Self::WeightGradient)
     }
 }
 
-/// One piece of work: what, for which micro-batch, on which chunk of the rank.
+/// One piece of work: which pass, for which micro-batch, on which chunk of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Kind of work.
@@ -47,8 +47,8 @@ pub struct Event {
     pub chunk: u32,
     /// Micro-batch, from 0.
     pub micro_batch: u32,
-    /// Whether it runs as one with the next event: both wait for what either needs, and both results
-    /// are ready at the end of both (`DualPipe`).
+    /// Whether it is joined with the next event: both wait for the inputs of either, and both results are ready at
+    /// the end of both (`DualPipe`).
     pub joined: bool,
 }
 

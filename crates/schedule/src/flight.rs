@@ -1,11 +1,11 @@
-//! How much a stage holds at once.
+//! How many activations a stage holds at once.
 
 use super::{Action, Order, Shape};
 use shardscope_plan::PipelineSchedule;
 
 impl Shape {
-    /// Chunk steps whose activations `stage` holds at its fullest, where a formula gives it: 1F1B,
-    /// interleaved, `GPipe`, ZB-H1 and ZB-H2.
+    /// Chunk steps whose activations `stage` holds at its peak, if there is a formula: 1F1B, interleaved, `GPipe`,
+    /// ZB-H1 and ZB-H2.
     #[must_use]
     pub fn in_flight(&self, stage: u32) -> Option<u64> {
         let steps = u64::from(self.steps());
@@ -13,7 +13,7 @@ impl Shape {
             PipelineSchedule::GPipe => steps,
             // One more than the warm-up: the first forward of the steady state runs before the first backward frees anything.
             PipelineSchedule::OneForwardOneBackward => u64::from(self.warmup(stage)) + 1,
-            // Forwards ahead and weight gradients behind add up to the same on every stage.
+            // Forwards ahead and deferred weight gradients add up to the same number on every stage.
             PipelineSchedule::ZeroBubbleH1 => u64::from(self.stages),
             // H2 fills the warm-up bubble with p - 1 more forwards than H1 (Qi et al. 2023, section 3).
             PipelineSchedule::ZeroBubbleH2 => 2 * u64::from(self.stages) - 1,
@@ -24,8 +24,8 @@ impl Shape {
 }
 
 impl Order {
-    /// The most that `stage` holds when each chunk in flight weighs `weights[chunk]` (bytes, or 1 to
-    /// count), from a forward until its backward or weight gradient is done.
+    /// The peak that `stage` holds if each chunk in flight weighs `weights[chunk]` (bytes, or 1 to count), from a
+    /// forward until its backward or weight gradient is done.
     #[must_use]
     pub fn peak(&self, stage: u32, weights: &[u64]) -> u64 {
         self.held(stage, weights).max().unwrap_or(0)
@@ -37,7 +37,7 @@ impl Order {
         let mut held = 0_u64;
         let mut leaving = 0_u64;
         self.events(stage).map(move |event| {
-            // What a backward frees is still there while it runs, so it leaves only before the event behind it.
+            // What a backward frees is still held while it runs, so it is subtracted only before the next event.
             held = held.saturating_sub(leaving);
             leaving = 0;
             let chunk = usize::try_from(event.chunk).unwrap_or(usize::MAX);
@@ -51,7 +51,7 @@ impl Order {
         })
     }
 
-    /// How many micro-batches of each chunk `stage` holds when it first holds the most in all.
+    /// How many micro-batches of each chunk `stage` holds when it first reaches its peak.
     #[must_use]
     pub fn fullest(&self, stage: u32) -> Vec<u64> {
         let chunks = usize::try_from(self.shape().chunks).unwrap_or(1);

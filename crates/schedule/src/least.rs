@@ -1,26 +1,27 @@
-//! The least time that a step's micro-batches can take under given durations: what no order of events falls below.
+//! The minimum time that a step's micro-batches can take under given durations: a lower bound for every order of
+//! events.
 
 use super::{Placement, Shape, StageDurations};
 use shardscope_units::Seconds;
 
-/// Share by which sums in another order may come out above the run of every event.
+/// Relative amount by which summing in a different order may exceed the simulation of every event.
 const ROUNDING: f64 = 1e-9;
 
 impl Shape {
-    /// A lower bound of [`totals`](super::totals) for every schedule: some stage has to do all of its own work, which
-    /// begins when the first micro-batch has come through the parts before it and, where backward is one piece, is
-    /// followed by the last one's way back through them.
+    /// A lower bound of [`totals`](super::totals) for every schedule: every stage has to do all of its own work,
+    /// which begins when the first micro-batch has passed the parts before it and, if backward is not split, is
+    /// followed by the last micro-batch's way back through them.
     ///
     /// Proof. The first event of stage s is a forward of one of its chunks, part q: it begins no earlier than the
-    /// forwards of parts 0 to q - 1 with the messages between them take, one after the other. Then s works for all its
+    /// forwards of parts 0 to q - 1 and the messages between them take in sequence. Then s works through all its
     /// events, one at a time. Its last event is a backward of some chunk, part r, unless weight gradients are split
-    /// off; the micro-batch then still goes back through parts r - 1 to 0. A run that is continued from a part of it adds
-    /// at least the busiest stage's work for every micro-batch left out.
+    /// off; the micro-batch then still has to go back through parts r - 1 to 0. A run that is extrapolated from a
+    /// shorter one adds at least the busiest stage's work for every micro-batch left out.
     #[must_use]
     pub fn least(&self, durations: &StageDurations) -> Seconds {
         let shape = self.settled();
         let two_way = shape.placement() == Placement::TwoWay;
-        // Each direction takes half; a stage works for both, once for each chunk.
+        // Each direction takes half; a stage works on both, once per chunk.
         let batches = f64::from(shape.micro_batches) / if two_way { 2.0 } else { 1.0 };
         let back = !shape.splits_backward();
         let (ways_in, ways_out) = if two_way { (Vec::new(), Vec::new()) } else { ways(&shape, durations) };
@@ -31,7 +32,7 @@ impl Shape {
                 chunks.iter().map(|time| time.forward.get() + time.backward.get() + time.weight.get()).sum();
             let nearest = |ways: &[f64]| {
                 let of = |chunk: u32| ways.get(shape.part(stage, chunk) as usize).copied().unwrap_or(0.0);
-                // Which chunk comes first is up to the order: only the nearest one's way holds for all of them.
+                // Which chunk comes first is up to the order: only the shortest way is valid for all of them.
                 (0..shape.chunks).map(of).fold(f64::INFINITY, f64::min)
             };
             let around =
@@ -42,7 +43,7 @@ impl Shape {
     }
 }
 
-/// By part, how long a micro-batch takes to come to it and to go back from it to the first.
+/// By part, how long a micro-batch takes to reach it and to return from it to the first.
 fn ways(shape: &Shape, durations: &StageDurations) -> (Vec<f64>, Vec<f64>) {
     let parts = shape.parts() as usize;
     let (mut ways_in, mut ways_out) = (Vec::with_capacity(parts), Vec::with_capacity(parts));

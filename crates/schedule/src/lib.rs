@@ -1,8 +1,8 @@
-//! The order in which every stage works through its micro-batches, how many it holds at once, and
-//! when each piece of work begins and ends.
+//! The order in which every stage works through its micro-batches, how many it holds at once, and when each event
+//! begins and ends.
 //!
-//! An [`Order`] is a list of events per stage, made from a [`Shape`]; [`timeline`] lets it run under
-//! given durations. No bubble formula is used anywhere: bubbles are what is left over.
+//! An [`Order`] is a list of events per stage, made from a [`Shape`]; [`timeline`] simulates it under given
+//! durations. No bubble formula is used anywhere: bubbles are the remaining idle time.
 
 mod block;
 mod draft;

@@ -22,13 +22,13 @@ impl Order {
         Self { shape, stages }
     }
 
-    /// The events of `stage` alone, in order: what it holds needs no other.
+    /// Only the events of `stage`, in order: what it holds does not depend on other stages.
     #[must_use]
     pub fn of_stage(shape: Shape, stage: u32) -> Vec<Event> {
         events(&shape.settled(), stage)
     }
 
-    /// The settled shape that it was made from.
+    /// The normalised shape that it was made from.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -45,7 +45,7 @@ impl Order {
         self.stages.iter().map(Vec::len).sum()
     }
 
-    /// Whether there are no events at all, which no settled shape gives.
+    /// Whether there are no events at all, which never happens for a normalised shape.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -93,14 +93,14 @@ fn pairs(shape: &Shape, stage: u32) -> Vec<Event> {
     let last = shape.chunks - 1;
     let steps = forward_steps(shape);
     let mut events = Vec::with_capacity(2 * steps.len());
-    // Backward steps follow the forward ones at a distance of `warmup`: warm-up, steady state and cool-down are one loop, in
-    // which first only the forward and at last only the backward is there.
+    // Backward steps follow the forward ones at a distance of `warmup`: warm-up, steady state and cool-down are one
+    // loop, which at first has only forwards and at the end only backwards.
     for index in 0..steps.len() + warmup {
         if let Some((batch, chunk)) = steps.get(index) {
             events.push(Event::new(Action::Forward, *batch, *chunk));
         }
         if let Some((batch, chunk)) = index.checked_sub(warmup).and_then(|index| steps.get(index)) {
-            // Micro-batches come back in the order they went, through the chunks from the last to the first.
+            // Micro-batches return in the order they went, through the chunks from the last to the first.
             events.push(Event::new(Action::Backward, *batch, last - chunk));
         }
     }

@@ -1,9 +1,9 @@
-//! Lets an order run, driven by events: a stage works on until it lacks something, and goes on when that arrives.
+//! Event-driven simulation of an order: a stage works until it lacks an input, and continues when that arrives.
 //!
-//! A micro-batch goes from part to part of the model, forward to the last and back to the first. So one result
-//! of it at most is under way at any moment: how many passes it has behind it, and when the last of them ended.
-//! A stage that lacks a result notes which, and the pass that gives it takes the stage up again. Every event is
-//! looked at once, and once more for each time that its stage had to wait.
+//! A micro-batch goes from part to part of the model, forward to the last and back to the first. So at most one of
+//! its results is in flight at any moment, described by how many passes it has completed and when the last of them
+//! ended. A stage that lacks a result records which one, and the pass that produces it resumes the stage. Every event
+//! is visited once, plus once for each time that its stage had to wait.
 
 use super::{Action, Event, Order, Shape, StageDurations};
 
@@ -16,16 +16,16 @@ pub(super) struct Clock<const N: usize> {
     free: [f64; N],
     /// When its last work ended.
     pub(super) end: [f64; N],
-    /// When it first began.
+    /// When it started its first work.
     pub(super) first: [f64; N],
-    /// Time spent at work.
+    /// Time spent working.
     pub(super) busy: [f64; N],
 }
 
-/// How far a micro-batch has come.
+/// How far a micro-batch has progressed.
 #[derive(Clone, Copy)]
 struct Progress<const N: usize> {
-    /// Passes behind it: forward through part k is number k, backward through it number 2 · parts - 1 - k.
+    /// Passes completed: forward through part k is number k, backward through it number 2 · parts - 1 - k.
     passes: u32,
     /// When the last of them ended.
     ended: [f64; N],
@@ -34,14 +34,14 @@ struct Progress<const N: usize> {
 /// One of the two passes of a chunk, as its neighbours see it.
 #[derive(Clone, Copy)]
 struct Hop<const N: usize> {
-    /// Passes that a micro-batch has behind it when this one can begin.
+    /// Passes that a micro-batch must have completed before this one can begin.
     needs: u32,
-    /// The stage that may go on once this pass has ended: the next one's holder. At the last part that is the stage itself,
-    /// which turns the micro-batch round; behind the first part there is none.
+    /// The stage that may continue once this pass has ended: the one that holds the next part. At the last part that
+    /// is the stage itself, where the micro-batch turns around; after the first part there is none.
     to: Option<u32>,
-    /// How long what it needs is under way. Unit: second.
+    /// How long its input is in transit. Unit: second.
     delay: [f64; N],
-    /// How long the stage stands still to send its result. Unit: second.
+    /// How long the stage is blocked while it sends its result. Unit: second.
     sending: [f64; N],
 }
 
@@ -91,8 +91,8 @@ impl<const N: usize> ChunkTiming<N> {
         }
     }
 
-    /// The pass that `action` is; a weight gradient waits for nothing but its turn, since its stage has worked
-    /// out the input gradient before.
+    /// The pass for `action`; a weight gradient only waits for its turn, since its stage has already computed the
+    /// input gradient.
     fn hop(&self, action: Action) -> Option<&Hop<N>> {
         match action {
             Action::Forward => Some(&self.forward),
@@ -102,7 +102,7 @@ impl<const N: usize> ChunkTiming<N> {
     }
 }
 
-/// What a stage waits for: a micro-batch with so many passes behind it.
+/// What a stage waits for: a micro-batch with this many completed passes.
 type Lack = (u32, u32);
 
 struct Run<'a, const N: usize> {
@@ -110,14 +110,14 @@ struct Run<'a, const N: usize> {
     timings: Vec<ChunkTiming<N>>,
     progress: Vec<Progress<N>>,
     clocks: Vec<Clock<N>>,
-    /// By stage, what it stands still for.
+    /// By stage, what it is waiting for.
     lacks: Vec<Option<Lack>>,
-    /// Stages that can go on, the next one last.
+    /// Stages that can continue, with the next one last.
     due: Vec<u32>,
 }
 
-/// Runs `order` under each of `durations` at once: what waits for what is the same under all. Tells `note` each
-/// event's stage, starts and ends, and gives the stages' clocks.
+/// Simulates `order` under each of `durations` at once, since the dependencies are the same under all. Calls `note`
+/// with each event's stage, starts and ends, and returns the stages' clocks.
 pub(super) fn run<const N: usize>(
     order: &Order,
     durations: [&StageDurations; N],
@@ -139,7 +139,7 @@ pub(super) fn run<const N: usize>(
         progress: vec![start; shape.micro_batches as usize],
         clocks: vec![clock; stages],
         lacks: vec![None; stages],
-        // The first stage is taken up first: only it has work that waits for nothing.
+        // The first stage goes first: only it has work that waits for nothing.
         due: (0..shape.stages).rev().collect(),
     };
     while let Some(stage) = run.due.pop() {
@@ -149,7 +149,7 @@ pub(super) fn run<const N: usize>(
 }
 
 impl<const N: usize> Run<'_, N> {
-    /// Lets `stage` work on until it lacks something or is done.
+    /// Runs `stage` until it lacks an input or is done.
     fn work(&mut self, stage: u32, note: &mut impl FnMut(usize, Event, [f64; N], [f64; N])) {
         let place = stage as usize;
         let chunks = self.order.shape().chunks as usize;
@@ -159,7 +159,7 @@ impl<const N: usize> Run<'_, N> {
         let progress = &mut self.progress;
         let mut lack = None;
         while let Some(&event) = events.get(clock.next) {
-            // Joined events run as one: neither begins before both have what they need.
+            // Joined events run as one: neither begins before both have their inputs.
             let second = if event.joined { events.get(clock.next + 1).copied() } else { None };
             let mut start = clock.free;
             for event in [Some(event), second].into_iter().flatten() {
@@ -200,8 +200,8 @@ impl<const N: usize> Run<'_, N> {
                 if let Some((to, lack)) = waits
                     && *lack == Some((event.micro_batch, hop.needs + 1))
                 {
-                    // It goes on from its own clock once this stage stops: events are timed by what they wait for, so the
-                    // order in which stages are taken up changes no time.
+                    // It continues from its own clock once this stage stops: events are timed by what they wait for,
+                    // so the order in which stages are processed changes no time.
                     *lack = None;
                     self.due.push(to);
                 }
@@ -223,7 +223,7 @@ fn sums<const N: usize>(mut one: [f64; N], other: [f64; N]) -> [f64; N] {
     one
 }
 
-/// Puts `start` off until `event` has all it needs, or tells what it lacks.
+/// Delays `start` until `event` has all its inputs, or returns what it lacks.
 fn wait<const N: usize>(
     start: &mut [f64; N],
     timings: &[ChunkTiming<N>],

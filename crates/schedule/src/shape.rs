@@ -1,23 +1,23 @@
-//! What an order is made from: kind, stages, chunks, micro-batches.
+//! The input for an order: kind, stages, chunks, micro-batches.
 
 use shardscope_plan::{PipelineSchedule, Plan};
 
 /// The size of a pipeline's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Which order.
+    /// The kind of schedule.
     pub kind: PipelineSchedule,
     /// Pipeline ranks, p.
     pub stages: u32,
     /// Model chunks per rank, v.
     pub chunks: u32,
-    /// Micro-batches a chunk takes in a row when interleaved, g.
+    /// Micro-batches that a chunk processes in a row when interleaved, g.
     pub group: u32,
     /// Micro-batches of one step, m.
     pub micro_batches: u32,
     /// One more warm-up step when interleaved (`--overlap-moe-expert-parallel-comm`).
     pub extra_warmup: bool,
-    /// Interleaved with m = p runs all forwards first (Megatron of 2023 and before).
+    /// Interleaved with m = p runs all forwards first (Megatron up to 2023).
     pub all_warmup_when_few: bool,
 }
 
@@ -54,9 +54,8 @@ impl Shape {
         .settled()
     }
 
-    /// The same with sizes that the kind can work with: at least one of each, two chunks for the folded
-    /// and two-way kinds, which fall back to 1F1B where they are undefined (one stage, DualPipe on an
-    /// odd number).
+    /// The same shape with sizes that the kind supports: at least one of each, and two chunks for the folded and
+    /// two-way kinds, which fall back to 1F1B where they are undefined (one stage, or DualPipe on an odd number).
     #[must_use]
     pub fn settled(mut self) -> Self {
         self.stages = self.stages.max(1);
@@ -68,7 +67,7 @@ impl Shape {
                 _ => PipelineSchedule::OneForwardOneBackward,
             };
         }
-        // Chunks of one rank follow each other anyway: cut or not, the work is the same.
+        // On one rank chunks run one after the other anyway: split or not, the work is the same.
         if self.stages == 1 {
             self.chunks = 1;
         }
@@ -83,7 +82,7 @@ impl Shape {
         self
     }
 
-    /// How the chunks lie over the model.
+    /// How the chunks are placed over the model.
     #[must_use]
     pub fn placement(&self) -> Placement {
         match self.kind {
@@ -114,14 +113,14 @@ impl Shape {
     pub fn part(&self, stage: u32, chunk: u32) -> u32 {
         match (self.placement(), chunk) {
             (Placement::Looped, _) => chunk * self.stages + stage,
-            // Chunk 0 goes down the ranks whichever way the second one lies.
+            // Chunk 0 goes down the ranks, whichever direction the second one has.
             (_, 0) => stage,
             (Placement::Folded, _) => 2 * self.stages - 1 - stage,
             (Placement::TwoWay, _) => self.stages - 1 - stage,
         }
     }
 
-    /// The stage and chunk that hold `part`; `direction` matters in DualPipe alone.
+    /// The stage and chunk that hold `part`; `direction` only matters in DualPipe.
     #[must_use]
     pub fn holder(&self, part: u32, direction: u32) -> (u32, u32) {
         match self.placement() {
@@ -144,7 +143,7 @@ impl Shape {
         )
     }
 
-    /// Chunk steps forward of one stage: m · v.
+    /// Forward chunk steps of one stage: m · v.
     #[must_use]
     pub fn steps(&self) -> u32 {
         self.micro_batches.saturating_mul(match self.placement() {
@@ -167,13 +166,13 @@ impl Shape {
                 if self.all_warmup_when_few && self.micro_batches == self.stages {
                     self.steps()
                 } else {
-                    // A micro-batch's first backward comes after its group has been through all chunks but the last, and
+                    // A micro-batch's first backward comes after its group has passed all chunks but the last, plus
                     // twice the distance to the last stage: there and back.
                     let further = (self.chunks - 1).saturating_mul(self.group);
                     (2 * behind).saturating_add(further).saturating_add(u32::from(self.extra_warmup))
                 }
             }
-            // As many forwards as there are stages behind; by then the first micro-batch is on its way back.
+            // As many forwards as there are later stages; by then the first micro-batch is on its way back.
             _ => behind,
         };
         warmup.min(self.steps())

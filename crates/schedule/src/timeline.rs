@@ -1,30 +1,30 @@
-//! When each event begins and ends: every stage takes its events in order and waits for what it needs.
+//! When each event begins and ends: every stage runs its events in order and waits for its inputs.
 
 use super::run::{Clock, run};
 use super::{Event, Order, Shape, StageDurations};
 use shardscope_plan::PipelineSchedule;
 use shardscope_units::{Quantity, Seconds};
 
-/// Events up to which a [`Rehearsal`] lets every one of them run.
+/// Number of events up to which a [`Rehearsal`] simulates every one of them.
 pub const EXACT_EVENTS: u64 = 400_000;
-/// Events of a shortened run at most, as long as it keeps [`LEAST_FILLS`].
+/// Maximum events of a shortened run, as long as it keeps [`LEAST_FILLS`].
 const MOST_EVENTS: u64 = 8_000_000;
-/// Events of a shortened run at least.
+/// Minimum events of a shortened run.
 const LEAST_EVENTS: u64 = 200_000;
-/// Micro-batches of a shortened run at least, as multiples of what fills the pipeline once: enough to settle in nearly every
-/// case.
+/// Minimum micro-batches of a shortened run, in multiples of what fills the pipeline once: enough to reach a steady
+/// state in nearly every case.
 const ENOUGH_FILLS: u64 = 16;
-/// The same where the pipeline is so deep that more would be more than [`MOST_EVENTS`]: once to fill and once to run dry,
-/// once for the pace, and a half for what has not settled.
+/// The same for a pipeline so deep that more would exceed [`MOST_EVENTS`]: one to fill, one to drain, one for the
+/// pace, and half for what has not settled.
 const LEAST_FILLS: (u64, u64) = (7, 2);
-/// What fills the pipeline is taken as so many micro-batches at least: in a short pipeline a pattern of several of them
-/// may take turns.
+/// Minimum number of micro-batches assumed to fill the pipeline: in a short pipeline a pattern over several of them
+/// may repeat.
 const LEAST_FILL: u64 = 16;
 
 /// An event with its times from the start of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// Event that runs.
+    /// The event.
     pub event: Event,
     /// When it begins.
     pub start: Seconds,
@@ -32,24 +32,24 @@ pub struct Timed {
     pub end: Seconds,
 }
 
-/// A step as it runs: when each event begins and ends, where that was noted, and what follows of it.
+/// A simulated step: when each event begins and ends, if that was recorded, and the derived figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// By stage, in order.
     pub stages: Vec<Vec<Timed>>,
-    /// From the first begin to the last end.
+    /// From the first start to the last end.
     pub total: Seconds,
-    /// The longest time between a stage's own first begin and last end: what a step takes when stages
-    /// need not start together (zero-bubble with post-validation of the optimizer step).
+    /// The longest time between a stage's own first start and last end: the step time if stages need not start
+    /// together (zero-bubble with post-validation of the optimizer step).
     pub longest: Seconds,
-    /// By stage, the time spent at work.
+    /// By stage, the time spent working.
     pub busy: Vec<Seconds>,
 }
 
 impl Timeline {
-    /// Of one set of durations that the clocks went under.
+    /// The result for one of the sets of durations.
     fn new<const N: usize>(clocks: &[Clock<N>], lane: usize) -> Self {
-        // Stages may begin late and end early: the step is the last end, a stage's own span the difference.
+        // Stages may start late and end early: the step is the last end, and a stage's own span is the difference.
         let greatest =
             |time: &dyn Fn(&Clock<N>) -> f64| Seconds::new(clocks.iter().map(time).fold(0.0, f64::max));
         Self {
@@ -60,10 +60,12 @@ impl Timeline {
         }
     }
 
-    /// What it becomes after `rounds` more of what it has over `shorter`, no faster than its busiest stage works.
+    /// Extrapolates by adding its difference from `shorter` `rounds` more times, but no faster than its busiest stage
+    /// works.
     fn continued(mut self, shorter: &Self, rounds: f64) -> Self {
         let busiest = |of: &Self| of.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
-        // Where the longer run settles better a round looks faster than it is; its busiest stage has to work all the same.
+        // If the longer run settles better, a round looks faster than it is; its busiest stage still has to do its
+        // work.
         let least = busiest(&self) - busiest(shorter);
         let on = |long: Seconds, short: Seconds| long + (long - short).greater(least) * rounds;
         self.total = on(self.total, shorter.total);
@@ -74,17 +76,17 @@ impl Timeline {
         self
     }
 
-    /// The part of all stages' time in which they stand idle, 0 to 1.
+    /// The fraction of all stages' time in which they are idle, 0 to 1.
     #[must_use]
     pub fn bubble(&self) -> f64 {
-        // What is left over of p stages times the step; no formula of bubbles.
+        // What remains of p stages times the step; no bubble formula.
         let busy: f64 = self.busy.iter().map(|busy| busy.get()).sum();
         let whole = self.total.get() * self.busy.iter().map(|_| 1.0).sum::<f64>();
         if whole > 0.0 { 1.0 - busy / whole } else { 0.0 }
     }
 }
 
-/// Lets `order` run under `durations`.
+/// Simulates `order` under `durations`.
 #[must_use]
 pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
     let mut stages: Vec<Vec<Timed>> = Vec::new();
@@ -106,22 +108,22 @@ pub fn elapsed<const N: usize>(order: &Order, durations: [&StageDurations; N]) -
     std::array::from_fn(|lane| Timeline::new(&clocks, lane))
 }
 
-/// How a schedule is run through: whole, or shortened and continued.
+/// How a schedule is simulated: in full, or shortened and extrapolated.
 ///
-/// Between filling and running dry a pipeline repeats itself. Beyond [`EXACT_EVENTS`] only so many micro-batches are run
-/// as let it settle, and the same with fewer; what the first takes longer for its additional micro-batches is the pace at
-/// which those left out go on. Over random schedules with stages up to twice as slow as others the whole step is within
-/// 1 % of the run of every event (`tests/suite/schedule.rs`).
+/// Between filling and draining, a pipeline repeats itself. Beyond [`EXACT_EVENTS`] only enough micro-batches to
+/// settle are simulated, and once more with fewer; the difference in time gives the pace at which the omitted
+/// micro-batches continue. Over random schedules with stages up to twice as slow as others, the full step is within 1
+/// % of the simulation of every event (`tests/suite/schedule.rs`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rehearsal {
-    /// What is run.
+    /// What is simulated.
     shape: Shape,
-    /// Of a shortened run, the micro-batches that are run a second time and how often they are still to come.
+    /// For a shortened run, the micro-batches of the second simulation and how many more rounds are still to come.
     more: Option<(u32, f64)>,
 }
 
 impl Rehearsal {
-    /// Of a schedule of `shape`.
+    /// The rehearsal for a schedule of `shape`.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         let shape = shape.settled();
@@ -133,19 +135,19 @@ impl Rehearsal {
         Self::shortened(shape, fills * LEAST_FILLS.1)
     }
 
-    /// For a search over many plans: no more micro-batches than fill the pipeline so often.
+    /// For a search over many plans: limits the micro-batches to what fills the pipeline this many times.
     #[must_use]
     pub fn quick(shape: Shape, fills: u64) -> Self {
         Self::shortened(shape.settled(), fills * LEAST_FILLS.1)
     }
 
-    /// With `halves` half fills at most, but [`LEAST_FILLS`] at least.
+    /// With at most `halves` half fills, but at least [`LEAST_FILLS`].
     fn shortened(shape: Shape, halves: u64) -> Self {
         let all = u64::from(shape.micro_batches);
         let round = round(&shape);
         let whole = |micro_batches: u64| micro_batches.div_ceil(round).saturating_mul(round);
         let fill = fill(&shape);
-        // With the remainder that the whole step has: how a step ends depends on it.
+        // With the same remainder as the full step, since the end of a step depends on it.
         let long = whole(halves.max(LEAST_FILLS.0).saturating_mul(fill) / LEAST_FILLS.1) + all % round;
         let again = whole(fill);
         if long >= all {
@@ -156,19 +158,19 @@ impl Rehearsal {
         Self { shape: Shape { micro_batches, ..shape }, more: Some((again, left)) }
     }
 
-    /// Micro-batches that are run one by one; fewer than the step has where the rest goes on at their pace.
+    /// Micro-batches that are simulated individually; fewer than the step has if the rest is extrapolated.
     #[must_use]
     pub fn micro_batches(&self) -> u32 {
         self.shape.micro_batches
     }
 
-    /// Whether every event is run.
+    /// Whether every event is simulated.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.more.is_none()
     }
 
-    /// The times of the whole step under each of `durations`, without its events (`stages` stays empty).
+    /// The times of the full step under each of `durations`, without its events (`stages` stays empty).
     #[must_use]
     pub fn totals<const N: usize>(&self, durations: [&StageDurations; N]) -> [Timeline; N] {
         let of = |micro_batches| elapsed(&Order::new(Shape { micro_batches, ..self.shape }), durations);
@@ -193,8 +195,8 @@ fn fill(shape: &Shape) -> u64 {
     u64::from(shape.stages.max(round_of_groups(shape))).max(LEAST_FILL)
 }
 
-/// Micro-batches after which the order repeats itself: a group where chunks take turns in groups, one for each direction
-/// of `DualPipe`, and two where the ends of the orders differ by whether a count is even.
+/// Micro-batches after which the order repeats itself: a group if chunks alternate in groups, one for each direction
+/// of `DualPipe`, and two if the ends of the orders depend on parity.
 fn round(shape: &Shape) -> u64 {
     u64::from(round_of_groups(shape).max(2))
 }
@@ -204,7 +206,7 @@ fn round_of_groups(shape: &Shape) -> u32 {
     if grouped { shape.group.max(1) } else { 1 }
 }
 
-/// The times of the whole step of a schedule that is run once.
+/// The times of the full step of a schedule that is simulated once.
 #[must_use]
 pub fn totals(shape: Shape, durations: &StageDurations) -> Timeline {
     let [timeline] = Rehearsal::new(shape).totals([durations]);

@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use super::{Event, Shape};
 
-/// ZB-H1 and ZB-H2: pairs of forward and backward with `lag` weight gradients held back, so that every
-/// stage keeps the same number of micro-batches (Qi et al. 2023, sections 2.1 and 2.2).
+/// ZB-H1 and ZB-H2: pairs of forward and backward with `lag` weight gradients deferred, so that every stage holds the
+/// same number of micro-batches (Qi et al. 2023, sections 2.1 and 2.2).
 pub(super) fn lagging(shape: &Shape, stage: u32, lag: u32) -> Vec<Event> {
     let batches = shape.micro_batches;
     let mut draft = Draft::new([(0, batches), (0, 0)]);
@@ -12,7 +12,7 @@ pub(super) fn lagging(shape: &Shape, stage: u32, lag: u32) -> Vec<Event> {
         draft.forward(0);
     }
     for _ in 0..batches {
-        // Those beyond the last are left out by the draft.
+        // The draft drops those beyond the last.
         draft.forward(0);
         draft.input(0);
         if draft.owed() > lag as usize {
@@ -22,11 +22,11 @@ pub(super) fn lagging(shape: &Shape, stage: u32, lag: u32) -> Vec<Event> {
     draft.finish()
 }
 
-/// ZB-V: chunks folded, the last rank turns round on itself (Qi et al. 2024; the order of
+/// ZB-V: folded chunks, with the last rank feeding itself (Qi et al. 2024; the order of
 /// `torch.distributed.pipelining` `ScheduleZBVZeroBubble`).
 pub(super) fn folded(shape: &Shape, stage: u32) -> Vec<Event> {
     let (p, m) = (shape.stages, shape.micro_batches);
-    // Fewer do not fill the V; passes of those that are not there are left out by the draft.
+    // Fewer do not fill the V; the draft drops the passes of missing micro-batches.
     let planned = m.max(2 * p - 1);
     let mut draft = Draft::new([(0, m), (0, m)]);
     let both = |draft: &mut Draft, chunk| {

@@ -1,5 +1,6 @@
-//! What searches around the pairs find, one layout a line: `tools/same-everywhere` runs it natively and as WebAssembly, and
-//! compares. Spaces are held to a stage count and a micro-batch, so that a program without optimisation has the time.
+//! Prints the layouts that searches around the pairs find, one per line: `cargo xtask same-everywhere` runs this
+//! natively and as WebAssembly, and compares. Spaces are restricted to one stage count and micro-batch, so that an
+//! unoptimized build finishes in time.
 
 use shardscope_search::{Choices, Dimension, Outcome, Space, Values, Walk};
 

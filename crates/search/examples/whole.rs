@@ -1,9 +1,9 @@
-//! How long searches over whole spaces take, pair by pair, in seconds of one core:
-//! `cargo run --release -p shardscope-search --example whole -- [part of a name] [exhaust] [--record]`. With `exhaust` every layout
-//! is worked out too, and the two answers stand beside each other. With `--record` the pairs looked at are written into the guide's
-//! table of layouts, beside the layouts that were run; what trying everything came to stays there where it is not tried again.
-//! With `--columns` one line of columns is printed for each pair: `tools/search-speed` compares those of this machine with
-//! those of WebAssembly.
+//! How long searches over full spaces take, pair by pair, in seconds of one core:
+//! `cargo run --release -p shardscope-search --example whole -- [part of a name] [exhaust] [--record]`. With
+//! `exhaust` every layout is estimated too, and the two answers are shown side by side. With `--record` the pairs are
+//! written into the guide's table of layouts, next to the layouts that were run; earlier results of trying everything
+//! stay there unless it is tried again. With `--columns` one line of columns is printed for each pair:
+//! `cargo xtask search-speed` compares those of this machine with those of WebAssembly.
 
 #![allow(clippy::expect_used, reason = "a tool that cannot go on should stop")]
 
@@ -17,19 +17,20 @@ use shardscope_search::{Outcome, Space, Walk, exhaust};
 #[allow(unreachable_pub, reason = "shared with the tests")]
 mod pairs;
 
-/// Time of the main thread on a processor, where the system tells it (Linux): other programs do not count then. Unit: second.
+/// Processor time of the main thread, if the system provides it (Linux), so that other programs do not count. Unit:
+/// second.
 fn seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|spent| spent.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }
 
-/// A search that takes longer is broken off. Unit: second.
+/// Searches that take longer than this are aborted. Unit: second.
 const PATIENCE: f64 = 120.0;
 
 /// The guide's table of layouts.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pages/src/guide/layouts.tsv");
-/// Its columns: model and cluster, published layout, its step, the searched one's, the best of all tried, how many were tried,
-/// how many of them fit, what the searched one changes.
+/// Its columns: model and cluster, published layout, its step, the step found by the search, the best of all tried,
+/// how many were tried, how many of them fit, what the found layout changes.
 type Row = [String; 8];
 
 fn main() {
@@ -66,16 +67,16 @@ fn main() {
     }
 }
 
-/// How a search went. Unit of times: second.
+/// The course of a search. Unit of times: second.
 struct Course {
     walk: Walk,
-    /// When the fastest layout that leaves the headroom free became a faster one, and its step.
+    /// Each time the fastest layout that leaves the headroom free improved, with its step.
     better: Vec<(f64, f64)>,
-    /// When all were decided.
+    /// When all layouts were decided.
     took: f64,
 }
 
-/// How near to the best a step is a good answer.
+/// A step within this factor of the best counts as a good answer.
 const GOOD: f64 = 1.05;
 
 impl Course {
@@ -100,14 +101,14 @@ impl Course {
         Self { walk, better, took: seconds() - begun }
     }
 
-    /// When the first layout was found that is nearly as fast as the best.
+    /// When the first layout was found that counts as a good answer.
     fn good(&self) -> Option<f64> {
         let (_, best) = self.better.last()?;
         self.better.iter().find(|(_, step)| *step <= best * GOOD).map(|(after, _)| *after)
     }
 
-    /// Layouts, of them worked out, thousands decided in a second, when a good answer was there and when all, the best step and a
-    /// digest of all that was found.
+    /// Layouts decided, how many were estimated, thousands decided per second, times until a good answer and until
+    /// the end, the best step, and a digest of all results.
     fn columns(&self) -> String {
         let tally = self.walk.tally();
         let good = self.good().map_or_else(|| "none fits".to_owned(), |after| format!("{after:.2}"));
@@ -122,7 +123,7 @@ impl Course {
         )
     }
 
-    /// FNV-1a of the bits of each layout's step, its peak and its changes, in their order, and of how all were decided.
+    /// FNV-1a of the bits of each layout's step, its peak and its changes, in order, and of the tally.
     fn digest(&self) -> u64 {
         let mut text = format!("{:?}", self.walk.tally());
         for one in self.walk.ranked().chain(self.walk.frontier()) {
@@ -151,7 +152,7 @@ impl Course {
     }
 }
 
-/// What is known of a pair before it is searched.
+/// What is known about a pair before it is searched.
 fn published_row(name: &str, plan: &Plan) -> Row {
     let mut row = Row::default();
     row[0] = name.to_owned();
@@ -180,7 +181,8 @@ fn words_of(changes: &[(Field, String)]) -> String {
     said.join(" ")
 }
 
-/// Puts `row` into the table, in the order of the pairs; what trying everything came to stays where it was not tried `again`.
+/// Writes `row` into the table, in the order of the pairs; results of trying everything stay unless it was tried
+/// `again`.
 fn write(row: &Row, again: bool) {
     let text = std::fs::read_to_string(TABLE).unwrap_or_default();
     let mut lines: Vec<Vec<String>> =

@@ -1,49 +1,49 @@
-//! One question asked of several plans: other accelerators, other models. Worked on in steps, as an [`Inquiry`].
+//! One question asked of several plans: other accelerators, other models. Processed in steps, like an [`Inquiry`].
 
 use super::dimension::Choices;
 use super::question::{Inquiry, Question, Reached};
 use shardscope_plan::{Field, Plan};
 
-/// Something else that a reader could take, as a plan.
+/// An alternative that the reader could choose, as a plan.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The plan with it: any layout, to search around.
+    /// The plan with it, in any layout, to search around.
     pub plan: Plan,
-    /// The settings that turn the reader's plan into this one; all of them where it is made from nothing.
+    /// The settings that turn the reader's plan into this one; all settings if it is built from scratch.
     pub before: Vec<(Field, String)>,
-    /// Money per accelerator and hour, where it is stated.
+    /// Price per accelerator and hour, if it is stated.
     pub price: Option<f64>,
 }
 
-/// What ends a comparison, and what the best of it is.
+/// What ends a comparison, and which answer is preferred.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preferred {
-    /// The first candidate that has an answer: candidates are given the best first.
+    /// The first candidate that has an answer: candidates are given best first.
     First,
-    /// The one that needs the fewest accelerators; of equals the cheaper, then the faster.
+    /// The one that needs the fewest accelerators; ties go to the cheaper, then to the faster.
     FewestGpus,
-    /// The one that costs least.
+    /// The one that costs the least.
     Cheapest,
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     preferred: Preferred,
     question: Question,
     choices: Choices,
     candidates: Vec<Candidate>,
-    /// Candidates asked, the last one perhaps not to the end.
+    /// Number of candidates asked; the last one may not be finished.
     asked: usize,
     inquiry: Option<Inquiry>,
     answers: Vec<Option<Reached>>,
 }
 
 impl Comparison {
-    /// `question` asked of each of `candidates`, every dimension varied as `choices` say. A [`Question::Cheapest`] is asked at each
-    /// candidate's own price; one without a price is asked at the question's.
+    /// Asks `question` of each of `candidates`, with every dimension varied as `choices` say. A
+    /// [`Question::Cheapest`] uses each candidate's own price; without one, the question's price.
     #[must_use]
     pub fn new(
         candidates: Vec<Candidate>,
@@ -54,14 +54,14 @@ impl Comparison {
         Self { preferred, question, choices, candidates, asked: 0, inquiry: None, answers: Vec::new() }
     }
 
-    /// Looks at up to `count` more things; whether there are more.
+    /// Processes up to `count` more items; returns whether there are more.
     pub fn step(&mut self, count: u64) -> bool {
         if let Some(inquiry) = &mut self.inquiry {
             if inquiry.step(count) {
                 return true;
             }
             let answer = inquiry.chosen().and_then(|place| inquiry.reached().get(place)).cloned();
-            // Candidates come the best first, so that one with an answer makes all behind it uninteresting.
+            // Candidates come best first, so once one has an answer the rest do not matter.
             let ends = self.preferred == Preferred::First && answer.is_some();
             self.answers.push(answer);
             self.inquiry = None;
@@ -82,12 +82,12 @@ impl Comparison {
         self.inquiry.is_some() || self.asked < self.candidates.len()
     }
 
-    /// Every candidate that was asked with its answer, in the order of asking; none where nothing of it fits.
+    /// Every candidate asked so far with its answer, in order; none if nothing fits.
     pub fn answers(&self) -> impl Iterator<Item = (&Candidate, Option<&Reached>)> {
         self.candidates.iter().zip(self.answers.iter().map(Option::as_ref))
     }
 
-    /// The place of the preferred one among the answers.
+    /// The index of the preferred one among the answers.
     #[must_use]
     pub fn chosen(&self) -> Option<usize> {
         let held = self.answers().enumerate().filter_map(|(place, (candidate, answer))| {
@@ -99,7 +99,7 @@ impl Comparison {
         let chosen = held.min_by(|one, other| match self.preferred {
             Preferred::First => std::cmp::Ordering::Equal,
             Preferred::FewestGpus => {
-                // Counts and prices as reals, which compare alike; ties go on to the next figure.
+                // Counts and prices as floats, compared the same way; ties are decided by the next figure.
                 let by = |one: f64, other: f64| one.total_cmp(&other);
                 by(one.1, other.1).then(by(one.2, other.2)).then(by(one.4, other.4))
             }

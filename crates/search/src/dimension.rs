@@ -1,6 +1,6 @@
-//! What a search varies, and how far the reader lets it.
+//! What a search varies, and how far the reader allows it.
 
-/// Something that a search varies.
+/// A dimension that a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
     /// Tensor parallel size.
@@ -9,7 +9,7 @@ pub enum Dimension {
     Pipeline,
     /// Model chunks per rank.
     VirtualPipeline,
-    /// How layers are spread over the stages.
+    /// How layers are distributed over the stages.
     Split,
     /// Order of micro-batches on a stage.
     Schedule,
@@ -19,15 +19,15 @@ pub enum Dimension {
     Expert,
     /// Expert tensor parallel size.
     ExpertTensor,
-    /// Sequences of a micro-batch.
+    /// Sequences per micro-batch.
     MicroBatch,
     /// Sequence parallelism.
     SequenceParallel,
-    /// What data-parallel replicas share.
+    /// What data-parallel replicas shard.
     Sharding,
     /// What is recomputed.
     Recompute,
-    /// What communication hides behind compute.
+    /// Which communication hides behind compute.
     Overlap,
     /// Order in which ranks are numbered.
     RankOrder,
@@ -35,14 +35,14 @@ pub enum Dimension {
     Precision,
     /// Whether optimizer states stay on the host.
     Offload,
-    /// Modules of a layer whose saved tensors wait on the host.
+    /// Modules of a layer whose saved tensors are kept on the host.
     OffloadModules,
-    /// Groups of replicas that each have all that is shared: partial sharding, HSDP.
+    /// Groups of replicas that each hold a full set of shards: partial sharding, HSDP.
     Instances,
 }
 
 impl Dimension {
-    /// Every dimension with its name for readers and terminals.
+    /// Every dimension with its name for readers and command lines.
     pub const NAMED: [(Self, &'static str); 18] = [
         (Self::Tensor, "tp"),
         (Self::Pipeline, "pp"),
@@ -64,19 +64,19 @@ impl Dimension {
         (Self::Instances, "instances"),
     ];
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(one, _)| *one == self).map_or("", |(_, name)| name)
     }
 
-    /// The dimension of a name; none where the name is another.
+    /// The dimension called `name`, if any.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
-    /// What it is, for lists that readers see.
+    /// A description, for lists that readers see.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Dimension {
         }
     }
 
-    /// Whether it has sizes, which alone can be ranged.
+    /// Whether it has sizes; only those can be restricted to a range.
     #[must_use]
     pub const fn has_sizes(self) -> bool {
         matches!(
@@ -125,17 +125,17 @@ impl Dimension {
 /// How far a dimension is varied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Values {
-    /// As in the plan alone.
+    /// Only as in the plan.
     Stated,
-    /// Whatever the software can say.
+    /// Everything that the software offers.
     #[default]
     Open,
-    /// The same between two sizes, both included; as open where a dimension has no sizes.
+    /// The same between two sizes, inclusive; the same as open if the dimension has no sizes.
     Between(u64, u64),
 }
 
 impl Values {
-    /// Whether `value` may be tried where the plan has `stated`.
+    /// Whether `value` may be tried if the plan has `stated`.
     pub(crate) fn allow(&self, value: u64, stated: u64) -> bool {
         match self {
             Self::Stated => value == stated,
@@ -144,7 +144,7 @@ impl Values {
         }
     }
 
-    /// Whether anything but the plan's own may be tried.
+    /// Whether anything but the plan's own value may be tried.
     pub(crate) fn vary(&self) -> bool {
         *self != Self::Stated
     }
@@ -155,8 +155,9 @@ impl Values {
 pub struct Choices([Values; Dimension::NAMED.len()]);
 
 impl Default for Choices {
-    /// Everything open that changes no number of the training, but for the host's part, which never makes a step shorter, and for
-    /// groups of replicas, with which a search takes as many times as long; precision as stated.
+    /// Everything is open that does not change the training's numerics, with two exceptions: what stays on the host,
+    /// which never shortens a step, and groups of replicas, each size of which multiplies the search time. Precision
+    /// is as stated.
     fn default() -> Self {
         Self([const { Values::Open }; Dimension::NAMED.len()])
             .with(Dimension::Precision, Values::Stated)
@@ -167,7 +168,7 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// Nothing varied, to open some dimensions of.
+    /// Nothing is varied; a base for opening single dimensions.
     #[must_use]
     pub fn stated() -> Self {
         Self([const { Values::Stated }; Dimension::NAMED.len()])

@@ -1,16 +1,17 @@
-//! Which of two layouts takes no less time, and which no more memory, without working out either. Each rule is a fact of the
-//! engine's estimates that the tests below hold against every pair: one that failed would cost the search an answer.
+//! Which of two layouts takes no less time, or no more memory, without estimating either. Each rule is a property of
+//! the engine's estimates that the tests below check against every pair: a rule that failed would cost the search an
+//! answer.
 
 use shardscope_plan::{DpSharding, Recompute};
 
-/// Whether all that `less` recomputes is recomputed by `more` too: with `more` a device holds no more, and a step takes no less
-/// time where [`recomputation_takes_time`].
+/// Whether `more` recomputes everything that `less` does: then a device holds no more with `more`, and a step takes
+/// no less time if [`recomputation_takes_time`].
 pub(crate) fn is_within(less: &Recompute, more: &Recompute) -> bool {
     use Recompute as R;
     match (less, more) {
         (R::None, R::None | R::Selective(_))
-        // Uniform in runs of one layer recomputes all and holds one layer at a time. Longer runs hold more of them at once,
-        // so that they are heavier than a list of modules may be.
+        // Uniform in runs of one layer recomputes everything and holds one layer at a time. Longer runs hold more
+        // layers at once, so they may be heavier than a list of modules.
         | (R::None | R::Selective(_), R::Uniform { num_layers: 1, distribute: false })
         | (R::None, R::Block { distribute: false, .. })
         | (R::Block { distribute: false, .. }, R::Uniform { num_layers: 1, distribute: false }) => true,
@@ -23,8 +24,8 @@ pub(crate) fn is_within(less: &Recompute, more: &Recompute) -> bool {
     }
 }
 
-/// Whether more recomputation takes no less time under `sharding`. Weights gathered and gradients reduced for every micro-batch
-/// hide behind what is computed once more, and a step that waits for them may come out a little shorter.
+/// Whether more recomputation takes no less time under `sharding`. Weights gathered and gradients reduced for every
+/// micro-batch hide behind recomputation, so a step that waits for them may become slightly shorter.
 pub(crate) fn recomputation_takes_time(sharding: DpSharding) -> bool {
     !matches!(sharding, DpSharding::Parameters | DpSharding::Gradients)
 }
@@ -33,15 +34,15 @@ pub(crate) fn recomputation_takes_time(sharding: DpSharding) -> bool {
 pub(crate) fn is_no_heavier(one: DpSharding, other: DpSharding) -> bool {
     use DpSharding as S;
     match one {
-        // ZeRO-3 gathers whole layers on top of its part, so that neither of the two is always the lighter.
+        // ZeRO-3 gathers entire layers on top of its shard, so neither of the two is always lighter.
         S::Gradients => other != S::Parameters,
         S::OptimizerStates => matches!(other, S::OptimizerStates | S::Replicated),
-        // Gathered weights may take more than sharing them saves.
+        // Gathered weights may take more memory than sharding them saves.
         S::Replicated | S::Parameters => one == other,
     }
 }
 
-/// Those of `shardings` than which no other is lighter.
+/// Those of `shardings` that no other is lighter than.
 pub(crate) fn lightest<T: Copy>(shardings: &[(DpSharding, T)]) -> impl Iterator<Item = (DpSharding, T)> {
     let is_heavier =
         |one: DpSharding| shardings.iter().any(|(other, _)| *other != one && is_no_heavier(*other, one));
@@ -53,8 +54,8 @@ pub(crate) fn is_no_slower(one: DpSharding, other: DpSharding) -> bool {
     use DpSharding as S;
     match one {
         S::OptimizerStates => other != S::Parameters,
-        // Weights that are gathered and gradients that are scattered behind every micro-batch may hide better than once a step,
-        // and are sent more often.
+        // Gathering weights and scattering gradients after every micro-batch may hide better than doing so once per
+        // step, but sends more often.
         S::Gradients | S::Replicated | S::Parameters => one == other,
     }
 }
@@ -68,8 +69,8 @@ mod tests {
     use shardscope_estimate::time::exact_step_seconds;
     use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
 
-    /// Pairs, and what is set beside their flags: every software whose sharding or recomputation the search varies, and every
-    /// kind of schedule.
+    /// Pairs with further settings: every software whose sharding or recomputation the search varies, and every kind
+    /// of schedule.
     const PLANS: [(&str, &[(&str, &str)]); 19] = [
         ("llama-3 8b, 8 H100", &[]),
         ("llama-3 8b, 64 H100", &[]),
@@ -92,13 +93,13 @@ mod tests {
         ("gpt-3 175b, 1024 A100", &[("software", "gpt_neox")]),
     ];
 
-    /// Shapes looked at of every plan.
+    /// Number of shapes examined per plan.
     const SHAPES: usize = 4;
 
     const SHARDINGS: [DpSharding; 4] =
         [DpSharding::Replicated, DpSharding::OptimizerStates, DpSharding::Gradients, DpSharding::Parameters];
 
-    /// A layout with the bytes of its fullest device, needed and reserved, and its step.
+    /// A layout with the bytes of its fullest device, required and reserved, and its step.
     type Measured = (Recompute, DpSharding, [u64; 2], f64);
 
     fn measured(plan: &Plan, recompute: &Recompute, sharding: DpSharding) -> Option<Measured> {
@@ -127,14 +128,14 @@ mod tests {
     fn recomputations(plan: &Plan) -> Vec<Recompute> {
         let mut all = vec![Recompute::None];
         for edit in single_edits(plan) {
-            // Blocks of every length are many: the shortest, and each third of them.
+            // There are many block lengths: take the shortest and every third.
             let short =
                 !matches!(edit.variant.recompute, Recompute::Block { num_layers, .. } if num_layers % 3 != 1);
             if edit.dimension == Dimension::Recompute && short && !all.contains(&edit.variant.recompute) {
                 all.push(edit.variant.recompute);
             }
         }
-        // Of DeepSeek-V3's 90 lists a part is enough.
+        // A part of DeepSeek-V3's 90 lists is enough.
         let every = all.len().div_ceil(16).max(1);
         let last = all.last().cloned();
         let mut some: Vec<Recompute> = all.into_iter().step_by(every).collect();
@@ -179,7 +180,7 @@ mod tests {
         assert!(compared > 10_000, "{compared}");
     }
 
-    /// What the space does not hold at all.
+    /// Layouts without this overlap, which the space excludes.
     #[test]
     fn overlapped_tensor_communication_is_never_worse() {
         let mut compared = 0;

@@ -5,30 +5,30 @@ use super::space::{Edit, Space, singles};
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{DpSharding, Field, Overlap, PipelineSchedule, Plan, Recompute, StageSplit, Variant};
-use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Seconds};
 
-/// A plan with a few settings changed, worked out as a report does.
+/// A plan with a few settings changed, estimated as for a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edited {
     /// The changes, in words.
     pub words: Vec<String>,
     /// The plan with them.
     pub variant: Variant,
-    /// The settings that make it.
+    /// The settings that produce it.
     pub changes: Vec<(Field, String)>,
     /// Peak on the fullest device.
     pub peak: Bytes,
-    /// Whether it leaves less than the headroom.
+    /// Whether it takes part of the headroom.
     pub tight: bool,
     /// Time of a step.
     pub step: Seconds,
 }
 
-/// Pairs that a third change is tried beside.
+/// Number of pairs to which a third change is added.
 const BEAM: usize = 6;
 
-/// The `shown` fastest plans that fit and differ from `plan` by one change, those that leave the headroom free first.
+/// The `shown` fastest plans that fit and differ from `plan` by one change; those that leave the headroom free come
+/// first.
 #[must_use]
 pub fn one_edit(plan: &Plan, shown: usize) -> Vec<Edited> {
     let own = Variant::from_plan(plan);
@@ -36,7 +36,7 @@ pub fn one_edit(plan: &Plan, shown: usize) -> Vec<Edited> {
     best(plan, edits.into_iter().map(|edit| (vec![edit.words(&own)], edit.variant)), shown)
 }
 
-/// The same by two changes of different dimensions.
+/// The same for two changes of different dimensions.
 #[must_use]
 pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
     let space = Space::from_plan(plan);
@@ -44,7 +44,7 @@ pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
     let mut pairs: Vec<(Vec<String>, Variant)> = Vec::new();
     for first in singles(&space, &own) {
         for second in singles(&space, &first.variant) {
-            // The same two changes the other way round are the same plan; and a change back is none.
+            // The same two changes in the other order are the same plan, and undoing a change is none.
             if second.dimension > first.dimension && second.variant != own {
                 pairs.push((vec![first.words(&own), second.words(&first.variant)], second.variant));
             }
@@ -53,7 +53,7 @@ pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
     best(plan, pairs.into_iter(), shown)
 }
 
-/// By three changes: a third beside each of the fastest pairs. The best of all three need not be among them.
+/// The same for three changes: a third added to each of the fastest pairs. The best triple need not be among them.
 #[must_use]
 pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
     thirds(plan, two_edits(plan, BEAM), shown)
@@ -75,8 +75,8 @@ fn thirds(plan: &Plan, pairs: Vec<Edited>, shown: usize) -> Vec<Edited> {
     best(plan, all.into_iter(), shown)
 }
 
-/// The best plan by one change, by two and by three, each where it is better than by fewer: where `plan` fits the one that saves
-/// most time for each of its changes first, else the one of the fewest changes.
+/// The best plans by one, two and three changes, each only if it is better than those with fewer. If `plan` fits,
+/// they are ordered by the time saved per change, otherwise by the number of changes.
 #[must_use]
 pub fn best_edits(plan: &Plan) -> Vec<Edited> {
     let key = |one: &Edited| (one.tight, one.step.get());
@@ -92,10 +92,10 @@ pub fn best_edits(plan: &Plan) -> Vec<Edited> {
     let (_, verdict) = Known::default().fit(plan);
     if verdict != Verdict::OutOfMemory {
         let own = exact_step_seconds(plan).get();
-        // What leaves the headroom free is better than a plan that does not, however slow.
+        // A plan that leaves the headroom free is better than one that does not, however slow.
         found.retain(|one| key(one) < (verdict == Verdict::Tight, own));
         let gain = |one: &Edited| (own - one.step.get()) / real(one.words.len());
-        sort_by(&mut found, |one, other| gain(other).total_cmp(&gain(one)));
+        found.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
     }
     found
 }
@@ -105,12 +105,13 @@ fn real(count: usize) -> f64 {
     count as f64
 }
 
-/// The `shown` best of `tried`: all are bounded, and those that may be among them weighed and run through, the fastest first.
+/// The `shown` best of `tried`: all are bounded, and those that may be among the best are estimated in full, fastest
+/// first.
 fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown: usize) -> Vec<Edited> {
     let own = Variant::from_plan(plan);
     let capacity = plan.cluster().accelerator.memory;
     let mut known: Vec<(Variant, Known)> = Vec::new();
-    // Of each its bound alone is kept, and no plan: few of them are made a second time below.
+    // Only the bound of each is stored, not its plan: few have to be built again below.
     let mut bounded = Vec::new();
     for (words, variant) in tried {
         let Some(changed) = variant.apply(plan) else { continue };
@@ -119,7 +120,7 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         let least = known.draft(&changed).least();
         bounded.push((least, place, words, variant));
     }
-    sort_by(&mut bounded, |one, other| one.0.get().total_cmp(&other.0.get()));
+    bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
     let mut kept: Vec<Edited> = Vec::new();
     let key = |one: &Edited| (one.tight, one.step.get());
     for (least, place, words, variant) in bounded {
@@ -131,7 +132,7 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         let Some((_, known)) = known.get_mut(place) else { continue };
         let (peak, verdict) = known.fit(&changed);
         let tight = verdict == Verdict::Tight;
-        // A device shows no more than it has: what is reserved beyond it has to be given back all the time.
+        // A device shows no more than its capacity: anything reserved beyond that has to be released all the time.
         let too_large = verdict == Verdict::OutOfMemory || peak > capacity;
         if too_large || last.is_some_and(|last| key(last) <= (tight, least.get())) {
             continue;
@@ -146,8 +147,8 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
     kept
 }
 
-/// Where what is known of layouts with the sections of `variant` is kept: those that differ from it in nothing but chunks,
-/// layers of stages, order, recomputation and what data-parallel ranks share.
+/// The index of what is known about layouts with the sections of `variant`: those that differ from it only in chunks,
+/// layers per stage, order, recomputation and what data-parallel ranks shard.
 fn place_of(known: &mut Vec<(Variant, Known)>, variant: &Variant) -> usize {
     let overlap = Overlap { grad_reduce: false, param_gather: false, pipeline: false, ..variant.overlap };
     let key = Variant {
@@ -166,7 +167,7 @@ fn place_of(known: &mut Vec<(Variant, Known)>, variant: &Variant) -> usize {
     })
 }
 
-/// Single changes, for tests that try them all.
+/// All single changes, for tests that try every one.
 #[must_use]
 pub fn single_edits(plan: &Plan) -> Vec<Edit> {
     singles(&Space::from_plan(plan), &Variant::from_plan(plan))
@@ -178,7 +179,7 @@ mod tests {
     use crate::known::fit;
     use crate::pairs::cases::{CASES, case};
 
-    /// What ranks changed plans: those that leave the headroom free before those that do not, then the faster.
+    /// The ranking key of changed plans: those that leave the headroom free come first, then the faster.
     type Key = (bool, f64);
 
     fn key_of(plan: &Plan, variant: &Variant) -> Option<Key> {
@@ -188,8 +189,8 @@ mod tests {
         fits.then(|| (verdict == Verdict::Tight, exact_step_seconds(&changed).get()))
     }
 
-    /// The best of all plans that differ from `plan` by so many changes of as many dimensions, in whichever order they are made,
-    /// every one worked out whole; and how many fit.
+    /// The best of all plans that differ from `plan` by this many changes in as many dimensions, made in any order
+    /// and each estimated in full; and how many fit.
     fn tried(plan: &Plan, changes: usize) -> (Option<Key>, usize) {
         let (space, own) = (Space::from_plan(plan), Variant::from_plan(plan));
         let (mut best, mut fitting) = (None, 0);
@@ -245,13 +246,13 @@ mod tests {
             };
             assert_eq!(alone.first(), Some(one));
         }
-        // Where nothing fits the fewest changes come first.
+        // If nothing fits, the fewest changes come first.
         let lacking = best_edits(&case("8b replicated"));
         let counts: Vec<usize> = lacking.iter().map(|one| one.words.len()).collect();
         assert!(counts.len() > 1 && counts.windows(2).all(|pair| pair[0] < pair[1]), "{counts:?}");
     }
 
-    /// The same of every case, with three changes: `cargo test --release -p shardscope-search -- --ignored changes`.
+    /// The same for every case, with three changes: `cargo test --release -p shardscope-search -- --ignored changes`.
     #[test]
     #[ignore = "works out millions of layouts"]
     fn the_best_three_changes_of_every_case_are_those_that_trying_all_finds() {

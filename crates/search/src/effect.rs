@@ -1,4 +1,4 @@
-//! What a change of a plan does: the reason that it helps, and what it costs.
+//! The effect of a change to a plan: why it helps, and what it costs.
 
 use shardscope_plan::Plan;
 use shardscope_units::gib;
@@ -6,11 +6,12 @@ use shardscope_units::gib;
 use super::known::fit;
 use super::why_not::slower;
 
-/// Differences of memory below this are not told. Unit: byte.
+/// Memory differences below this are not mentioned. Unit: byte.
 const TOLD: u64 = 1 << 27;
 
-/// What `changed` does where `plan` was: parts of the step that it shortens, and what it costs beside (parts that it lengthens,
-/// memory of the fullest device), in words. Empty where no part differs by anything that a run would show.
+/// The effect of replacing `plan` by `changed`, in words: parts of the step that become shorter, and what that costs
+/// (parts that become longer, memory of the fullest device). Empty if no part differs by anything that a run would
+/// show.
 #[must_use]
 pub fn effect(plan: &Plan, changed: &Plan) -> String {
     let saved = slower(plan, changed).told(false, "of");
@@ -37,13 +38,13 @@ mod tests {
     fn a_change_says_what_it_saves_and_what_it_costs() {
         let plan = plan("llama-3 70b, 128 H100");
         let changed = |text: &str| typed(&plan, text).expect("understood").apply(&plan).expect("a plan");
-        // Chunks make the bubble smaller, and more micro-batches wait for their backward.
+        // Chunks make the bubble smaller, but more micro-batches wait for their backward.
         let chunks = effect(&plan, &changed("VPP 5"));
         println!("{chunks}");
         let (saves, costs) = chunks.split_once("; costs ").expect("both");
         assert!(saves.starts_with("saves ") && saves.contains(" of pipeline bubble"), "{chunks}");
         assert!(costs.contains("GiB of memory"), "{chunks}");
-        // The other way round.
+        // The reverse.
         let again = effect(&changed("VPP 5"), &plan);
         assert!(again.contains("GiB of memory; costs ") && again.contains(" of pipeline bubble"), "{again}");
         assert_eq!(effect(&plan, &plan), "");

@@ -1,5 +1,5 @@
-//! The same question answered the slow way: every layout of a space worked out, none left out by a bound. It shares with the
-//! search what the space is and nothing of how it is decided, and tests hold the two against each other.
+//! The same question answered the slow way: every layout of a space is estimated, none skipped by a bound. It shares
+//! the definition of the space with the search but none of its decisions, and tests compare the two.
 
 use super::known::fit;
 use super::outcome::{Outcome, Tally};
@@ -8,18 +8,18 @@ use shardscope_estimate::Verdict;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_source::Code;
 
-/// What trying every layout comes to.
+/// The result of trying every layout.
 #[derive(Clone, Debug, Default)]
 pub struct Exhausted {
     /// The fastest that leaves the headroom free.
     pub best: Option<Outcome>,
-    /// The fastest of those that take some of it.
+    /// The fastest of those that take part of the headroom.
     pub tight: Option<Outcome>,
-    /// How they were decided.
+    /// How the layouts were decided.
     pub tally: Tally,
 }
 
-/// Works out every layout of `space`.
+/// Estimates every layout of `space`.
 #[must_use]
 pub fn exhaust(space: &Space) -> Exhausted {
     let mut found = Exhausted::default();
@@ -40,7 +40,7 @@ pub fn exhaust(space: &Space) -> Exhausted {
         let tight = verdict == Verdict::Tight;
         let step = exact_step_seconds(&plan);
         let best = if tight { &mut found.tight } else { &mut found.best };
-        // Of equally fast ones the first, as the search keeps it.
+        // Of equally fast layouts the first, as in the search.
         if best.as_ref().is_none_or(|best| step < best.step) {
             let changes = space.changes(&variant);
             *best = Some(Outcome { variant, changes, peak, tight, step });

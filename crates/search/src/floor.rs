@@ -1,4 +1,4 @@
-//! The least memory that layouts can do with: weights, gradients and optimizer states, whatever is kept for backward.
+//! The minimum memory of layouts: weights, gradients and optimizer states, regardless of what is saved for backward.
 
 use super::dominance::lightest;
 use super::known::Known;
@@ -7,18 +7,19 @@ use shardscope_estimate::{Totals, memory_totals};
 use shardscope_plan::{Embeddings, Plan, StageSplit, Variant};
 use shardscope_units::{Bytes, Quantity};
 
-/// What stays on a rank whatever is recomputed and however small the micro-batch. Gradients that are made anew in every step
-/// need not be there at the peak.
+/// Bytes that stay on a rank whatever is recomputed and however small the micro-batch. Gradients that are created
+/// anew in every step need not exist at the peak.
 fn resident(plan: &Plan, totals: &Totals) -> Bytes {
     let anew = plan.recipe().software.semantics().makes_gradients_anew;
     let gradients = if anew { Bytes::ZERO } else { totals.gradients };
     totals.parameters + totals.optimizer + gradients
 }
 
-/// The floor of a cut with `shapes`: what all stages hold of weights, gradients and states is the same however layers are
-/// split, and some stage holds its even share. None where no shape is a plan. As a share of the device's memory; above 1 nothing fits.
+/// The floor of a cut with `shapes`, as a share of the device's memory; above 1 nothing fits. The total of weights,
+/// gradients and states over all stages does not depend on how layers are split, and some stage holds at least its
+/// even share. None if no shape is a valid plan.
 pub(crate) fn of_cut(space: &Space, shapes: &[Variant], known: &mut Known) -> Option<f64> {
-    // A tied embedding is there once where first and last stage are one rank's, and twice elsewhere.
+    // A tied embedding exists once if the first and last stage are on the same rank, otherwise twice.
     let folded = shapes.iter().any(|shape| shape.schedule.own_chunks() == Some(2));
     if folded && space.plan.model().embeddings == Embeddings::Tied {
         return Some(0.0);
@@ -34,24 +35,25 @@ pub(crate) fn of_cut(space: &Space, shapes: &[Variant], known: &mut Known) -> Op
             let totals = known.totals(&plan);
             let all: Bytes = totals.iter().map(|totals| resident(&plan, totals)).sum();
             let stages: f64 = totals.iter().map(|_| 1.0).sum();
-            // States are padded stage by stage, by far less than this.
+            // States are padded per stage, by far less than this.
             all.number() / stages * (1.0 - PADDING) / plan.cluster().accelerator.memory.number()
         })
         .reduce(f64::min)
 }
 
-/// Share by which padding may differ between splits: buffers are rounded up to a few hundred elements per rank of the
-/// optimizer, of hundreds of millions.
+/// Relative difference in padding between splits: buffers are rounded up to a few hundred elements per optimizer
+/// rank, out of hundreds of millions.
 const PADDING: f64 = 1e-3;
 
-/// Fewer accelerators than these cannot hold weights, gradients and optimizer states, each of them once, whatever else is
-/// done: what one replica without data parallelism holds, over what a device has. None where there is no such replica.
+/// A lower bound on the number of accelerators: fewer cannot hold weights, gradients and optimizer states even once.
+/// It is what one replica without data parallelism holds, divided by the memory of a device. None if there is no such
+/// replica.
 #[must_use]
 pub fn least_gpus(plan: &Plan) -> Option<u64> {
     let own = Variant::from_plan(plan);
     let mut cluster = plan.cluster().clone();
     (cluster.num_nodes, cluster.gpus_per_node) = (1, own.tensor);
-    // One stage, where a tied embedding is there once, and DualPipe's other copy is not.
+    // One stage, so that a tied embedding exists once and DualPipe has no second copy of the model.
     let variant = Variant {
         pipeline: 1,
         virtual_pipeline: 1,

@@ -1,4 +1,4 @@
-//! What is worked out once for many layouts: the passes over one section of each kind, and what one section of each kind holds.
+//! Results shared by many layouts: the passes over one section of each kind, and what one section of each kind holds.
 
 use shardscope_estimate::time::{Draft, Sections};
 use shardscope_estimate::{KnownUnits, Totals, Verdict, device_peak_of, memory_totals_knowing};
@@ -13,17 +13,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// The step of `plan` before its schedule is run.
+    /// The step of `plan` before its schedule is simulated.
     pub(crate) fn draft(&mut self, plan: &Plan) -> Draft {
-        // Whole layers that are recomputed change no section.
+        // Full recomputation of layers changes no section.
         let recompute = &plan.recipe().recompute;
-        // A draft of a section is the same whichever layers are recomputed as a whole; only modules inside a section change
+        // A section's draft is the same whichever layers are fully recomputed; only modules inside a section change
         // it.
         let key = if matches!(recompute, Recompute::Selective(_)) { recompute } else { &Recompute::None };
         Draft::new(plan, entry(&mut self.sections, key))
     }
 
-    /// The fullest device's peak, and the gravest verdict.
+    /// The fullest device's peak, and the most severe verdict.
     pub(crate) fn fit(&mut self, plan: &Plan) -> (Bytes, Verdict) {
         device_peak_of(plan, &self.totals(plan))
     }
@@ -32,7 +32,7 @@ impl Known {
     pub(crate) fn totals(&mut self, plan: &Plan) -> Vec<Totals> {
         let recipe = plan.recipe();
         let recompute = match &recipe.recompute {
-            // Which of a chunk's layers are recomputed is no matter of one section.
+            // Which of a chunk's layers are recomputed does not affect a single section.
             whole if whole.is_whole() => Recompute::Block { num_layers: 1, distribute: false },
             other => other.clone(),
         };
@@ -41,7 +41,7 @@ impl Known {
     }
 }
 
-/// The value beside `key`, a new one where there is none.
+/// The value for `key`, a new one if there is none.
 fn entry<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: &K) -> &'a mut V {
     let place = known.iter().position(|(one, _)| one == key).unwrap_or(known.len());
     if place == known.len() {
@@ -50,7 +50,7 @@ fn entry<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: 
     &mut known[place].1
 }
 
-/// The fullest device's peak, and the gravest verdict.
+/// The fullest device's peak, and the most severe verdict.
 pub(crate) fn fit(plan: &Plan) -> (Bytes, Verdict) {
     Known::default().fit(plan)
 }

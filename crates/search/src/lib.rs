@@ -1,5 +1,5 @@
-//! Other cuts of the same run: every layout that the software could run, decided by branch and bound in steps that can be
-//! stopped.
+//! Other layouts of the same run: every layout that the software could run, decided by branch and bound in
+//! interruptible steps.
 
 mod comparison;
 mod dimension;

@@ -1,4 +1,5 @@
-//! What a step and its peak do when one setting of a plan moves: which of them costs time, and which memory.
+//! How the step and the memory peak change when one setting of a plan is moved: which settings cost time, and which
+//! memory.
 
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::exact_step_seconds;
@@ -9,24 +10,25 @@ use super::known::fit;
 use super::outcome::Outcome;
 use super::space::{Edit, Space, singles};
 
-/// A plan with one setting moved, worked out as a report does, whether or not it fits.
+/// A plan with one setting moved, estimated as for a report, whether or not it fits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// What moved.
+    /// The dimension that moved.
     pub dimension: Dimension,
     /// The change, in words: `TP 4 → 8`.
     pub words: String,
-    /// The plan with it. Tight is what leaves less than the headroom.
+    /// The plan with the change. Tight means that it takes part of the headroom.
     pub outcome: Outcome,
     /// Whether it fits, tightly or not.
     pub fits: bool,
 }
 
-/// Changes of one dimension without sizes that are worked out: numbers of recomputed layers, and splits, have many more.
+/// The most changes estimated per dimension without sizes: there are far more numbers of recomputed layers, and
+/// splits.
 const MOST: usize = 16;
 
-/// Each dimension of `plan` moved by as little as its sizes allow, down and up; of what has no sizes, the change that is fastest
-/// and the one that needs least.
+/// Each dimension of `plan` moved down and up by as little as its sizes allow; for dimensions without sizes, the
+/// fastest change and the one that needs the least memory.
 #[must_use]
 pub fn moved(plan: &Plan) -> Vec<Moved> {
     let own = Variant::from_plan(plan);
@@ -41,7 +43,7 @@ pub fn moved(plan: &Plan) -> Vec<Moved> {
                 let above = of_it.iter().filter(|edit| sized(edit) > now).min_by_key(sized);
                 found.extend([below, above].into_iter().flatten().filter_map(|edit| run(plan, &own, edit)));
             }
-            // Spread over all there are: what recomputes most stands last.
+            // Spread over all changes: the one that recomputes most comes last.
             None => {
                 let count = of_it.len().min(MOST);
                 let places = (0..count).map(|place| place * (of_it.len() - 1) / (count - 1).max(1));
@@ -53,7 +55,7 @@ pub fn moved(plan: &Plan) -> Vec<Moved> {
     found
 }
 
-/// The fastest of some, and the one that needs least where that is another.
+/// The fastest change, and the one that needs the least memory if it is a different one.
 fn ends(all: impl Iterator<Item = Moved>) -> impl Iterator<Item = Moved> {
     let all: Vec<Moved> = all.collect();
     let fastest = all.iter().min_by(|one, other| one.outcome.step.get().total_cmp(&other.outcome.step.get()));
@@ -67,14 +69,14 @@ fn run(plan: &Plan, own: &Variant, edit: &Edit) -> Option<Moved> {
     Some(Moved { dimension: edit.dimension, words: edit.words(own), fits: outcome.1, outcome: outcome.0 })
 }
 
-/// `plan` as it is, beside what moves it, and whether it fits.
+/// `plan` itself, for comparison, and whether it fits.
 #[must_use]
 pub fn unmoved(plan: &Plan) -> Option<(Outcome, bool)> {
     let own = Variant::from_plan(plan);
     outcome(plan, &own, &own)
 }
 
-/// `variant` worked out, and whether it fits; none where the software refuses it.
+/// The estimate of `variant`, and whether it fits; none if the software refuses it.
 pub(crate) fn outcome(plan: &Plan, own: &Variant, variant: &Variant) -> Option<(Outcome, bool)> {
     let changed = variant.apply(plan)?;
     let (peak, verdict) = fit(&changed);
@@ -126,7 +128,7 @@ mod tests {
             assert_eq!(one.outcome.peak, fit(&changed).0, "{}", one.words);
             assert!(!one.words.is_empty());
         }
-        // Of what has no sizes at most two changes are told.
+        // Dimensions without sizes have at most two changes.
         for (dimension, name) in Dimension::NAMED {
             assert!(moved.iter().filter(|one| one.dimension == dimension).count() <= 2, "{name}");
         }

@@ -1,18 +1,18 @@
-//! The same run on other machines or with other sequences, as a plan to search around.
+//! The same run on other machines or with other sequence lengths, as a plan to search around.
 
 use shardscope_plan::hints::divisors;
 use shardscope_plan::{Cluster, Field, Model, Plan, PositionEmbedding, Recompute, StageSplit, Variant};
 
-/// A plan made from the reader's, with the settings that make it.
+/// A plan derived from the reader's, with the settings that produce it.
 pub(crate) struct Other {
     pub(crate) plan: Plan,
     pub(crate) before: Vec<(Field, String)>,
 }
 
-/// `plan` on `nodes` nodes of `per_node` accelerators; none where no layout divides them.
+/// `plan` on `nodes` nodes of `per_node` accelerators; none if no layout divides them.
 pub(crate) fn on_machines(plan: &Plan, nodes: u64, per_node: u64) -> Option<Other> {
     let mut cluster = plan.cluster().clone();
-    // A fast-link domain of the node shrinks with it; a larger one stays.
+    // A fast-link domain within a node shrinks along with the node; a larger one stays.
     if cluster.fast_domain <= cluster.gpus_per_node {
         cluster.fast_domain = cluster.fast_domain.min(per_node);
     }
@@ -25,7 +25,7 @@ pub(crate) fn on_machines(plan: &Plan, nodes: u64, per_node: u64) -> Option<Othe
     some_layout(plan, plan.model(), &cluster).map(|plan| Other { plan, before })
 }
 
-/// `plan` with sequences of `length` tokens; none where its positions are a table that ends before.
+/// `plan` with sequences of `length` tokens; none if its table of positions is shorter.
 pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
     let mut model = plan.model().clone();
     let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
@@ -41,7 +41,7 @@ pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
     some_layout(plan, &model, plan.cluster()).map(|plan| Other { plan, before })
 }
 
-/// The plan's own layout where it divides, else the first that does: only a place to search from.
+/// The plan's own layout if it divides, otherwise the first that does: it only serves as a start for the search.
 fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
     let own = Variant::from_plan(plan);
     let of = |variant: &Variant| variant.checked_on(plan, model.clone(), cluster.clone()).ok();
@@ -53,7 +53,7 @@ fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
     let mut tensors = divisors(plan.model().num_attention_heads);
     tensors.retain(|size| *size <= domain);
     for pipeline in divisors(cluster.gpus()) {
-        // Divisors ascend: deeper ones would have stages without a layer.
+        // Divisors ascend: deeper pipelines would have stages without a layer.
         if pipeline > if cuts { model.num_layers } else { 1 } {
             break;
         }

@@ -1,15 +1,15 @@
-//! Layouts that were published of a model, to be seen beside what a search finds: what people ran is what they compare with.
+//! Published layouts of a model, shown next to what a search finds: people compare with what was run.
 
 use shardscope_plan::{Plan, Recompute, RecomputeModule, StageSplit, Variant};
 
 use super::moved::outcome;
 use super::outcome::Outcome;
 
-/// One layout as it was published.
+/// One published layout.
 struct Row {
-    /// By whom, and on what.
+    /// Who published it, and on what.
     about: &'static str,
-    /// Layers, hidden size and experts, by which the model is told: names have many spellings.
+    /// Layers, hidden size and experts, which identify the model: names have many spellings.
     model: [u64; 3],
     /// TP, PP, VPP, CP, EP, MBS.
     degrees: [u64; 6],
@@ -17,15 +17,15 @@ struct Row {
     recompute: Kept,
 }
 
-/// How layers are spread over the stages.
+/// How layers are distributed over the stages.
 #[derive(Clone, Copy)]
 enum Stages {
     Even,
-    /// Embedding and loss count as a layer each.
+    /// Embedding and loss count as one layer each.
     Counted,
-    /// Layers of the first and the last stage.
+    /// Layers of the first and of the last stage.
     Ends(u64, u64),
-    /// The last layer stands beside the loss, and what predicts more tokens with it; all parts before have four.
+    /// The last layer is placed with the loss, and so is multi-token prediction; all parts before have four layers.
     Fours,
 }
 
@@ -49,8 +49,8 @@ const QWEN3_30B: [u64; 3] = [48, 2_048, 128];
 const QWEN3_235B: [u64; 3] = [94, 4_096, 128];
 const DEEPSEEK_V3: [u64; 3] = [61, 7_168, 256];
 
-/// Megatron-Bridge: its performance summary and the archive of it, rows of the release that is named. Zoo: Megatron-MoE-ModelZoo,
-/// `runtime_configs/benchmarking/runtime.conf`.
+/// Megatron-Bridge: its performance summary and the archive of it, rows of the named release. Zoo:
+/// Megatron-MoE-ModelZoo, `runtime_configs/benchmarking/runtime.conf`.
 const ROWS: [Row; 20] = [
     Row {
         stages: Stages::Counted,
@@ -102,10 +102,10 @@ const ROWS: [Row; 20] = [
     row("Megatron-Bridge 26.04, 64 H100", [36, 2_880, 128], [1, 4, 1, 1, 8, 1]),
 ];
 
-/// A layout that was published of a plan's model, as it would run on the plan's own machines.
+/// A published layout of a plan's model, as it would run on the plan's own machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// By whom, and on what.
+    /// Who published it, and on what.
     pub about: &'static str,
     /// The plan with it.
     pub outcome: Outcome,
@@ -113,8 +113,8 @@ pub struct Published {
     pub fits: bool,
 }
 
-/// The layouts that were published of the model of `plan` and that its machines and batch divide into, worked out as a report
-/// does: their degrees, split and recomputation, everything else as in the plan.
+/// The published layouts of the model of `plan` that its machines and batch divide into, estimated as for a report:
+/// their degrees, split and recomputation, with everything else as in the plan.
 #[must_use]
 pub fn published(plan: &Plan) -> Vec<Published> {
     let model = plan.model();
@@ -144,7 +144,7 @@ impl Row {
             group: None,
             context,
             expert,
-            // Experts are whole in all of them.
+            // Expert tensor parallelism is 1 in all of them.
             expert_tensor: if own.has_experts { 1 } else { tensor },
             micro_batch_size,
             sequence_parallel,
@@ -201,7 +201,7 @@ mod tests {
             about,
             ["Megatron-Bridge 26.04, 64 H100", "Megatron-Bridge 26.04, 64 GB200", "NeMo 24.07, 64 H100"]
         );
-        // 8 GPUs hold no eight stages of eight.
+        // 8 GPUs cannot hold eight stages of eight.
         assert_eq!(published(&plan("gpt-3 175b, 8 A100")), []);
     }
 }

@@ -1,5 +1,5 @@
-//! The questions that people bring, each answered by searches over a row of plans: other numbers of machines, longer
-//! sequences, larger micro-batches. Worked on in steps, as a [`Walk`].
+//! The questions that users ask, each answered by searches over a series of plans: other numbers of machines, longer
+//! sequences, larger micro-batches. Processed in steps, like a [`Walk`].
 
 use super::dimension::{Choices, Dimension, Values};
 use super::other::{self, Other};
@@ -9,7 +9,7 @@ use super::walk::{Aim, Walk};
 use shardscope_plan::hints::divisors;
 use shardscope_plan::{Field, Plan, Variant};
 
-/// What a reader wants to know.
+/// What the reader wants to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Question {
     /// The fastest layout that fits on these machines.
@@ -18,79 +18,80 @@ pub enum Question {
     Fits,
     /// The fewest accelerators of this kind that hold the run.
     FewestGpus,
-    /// The number of nodes on which `tokens` cost least, trained within `days` where that is stated, at `price` per
+    /// The number of nodes on which training `tokens` costs least, within `days` if stated, at `price` per
     /// accelerator and hour.
     Cheapest {
         /// Tokens to train on.
         tokens: u64,
-        /// Most days that it may take; none where it does not matter.
+        /// The most days that it may take; none for no limit.
         days: Option<f64>,
-        /// Money per accelerator and hour.
+        /// Price per accelerator and hour.
         price: f64,
-        /// Most nodes that there are.
+        /// The most nodes available.
         most_nodes: u64,
     },
     /// The longest sequence that fits.
     LongestSequence,
     /// The largest micro-batch that fits.
     LargestMicroBatch,
-    /// The fastest layout from one node up to so many, the global batch as it is.
+    /// The fastest layout on one node up to `most_nodes`, with the global batch unchanged.
     Scaling {
-        /// Nodes up to which.
+        /// The largest number of nodes.
         most_nodes: u64,
     },
     /// What one more node brings, or the next number of nodes that divides.
     OneMoreNode,
 }
 
-/// One plan of the row and what was found around it.
+/// One plan of the series and what was found around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
-    /// What varies along the row: accelerators, tokens of a sequence, or sequences of a micro-batch.
+    /// The size that varies along the series: accelerators, tokens per sequence, or sequences per micro-batch.
     pub size: u64,
     /// Accelerators of this plan.
     pub gpus: u64,
-    /// The best layout: the fastest that leaves the headroom free, else the fastest that fits; none where nothing does.
+    /// The best layout: the fastest that leaves the headroom free, else the fastest that fits; none if nothing fits.
     pub outcome: Option<Outcome>,
     /// Tokens per second over all accelerators.
     pub tokens_per_second: f64,
-    /// Days for the tokens asked about.
+    /// Days for the tokens in the question.
     pub days: Option<f64>,
-    /// Money for the tokens asked about, in the price's currency; none where nothing fits or no price was asked with.
+    /// Cost of the tokens in the question, in the price's currency; none if nothing fits or the question has no
+    /// price.
     pub cost: Option<f64>,
     /// How the layouts were decided.
     pub tally: Tally,
 }
 
-/// A question under way.
+/// A question being answered.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     question: Question,
     plan: Plan,
     choices: Choices,
     origin: Variant,
-    /// Settings that were changed of the reader's plan before.
+    /// Settings of the reader's plan that were changed beforehand.
     before: Vec<(Field, String)>,
-    /// Sizes still to be looked at, the next one last.
+    /// Sizes still to be examined, the next one last.
     left: Vec<u64>,
     walk: Option<(u64, Walk)>,
     reached: Vec<Reached>,
-    /// Whether sizes are being narrowed down between the last that fails and the first that holds.
+    /// Whether sizes between the last that fails and the first that holds are being narrowed down.
     narrowing: bool,
     kept: usize,
     /// The layouts of the last walk, for lists.
     last: Option<Walk>,
 }
 
-/// Most accelerators that a search for the fewest goes up to.
+/// The most accelerators that a search for the fewest tries.
 const MAX_GPUS: u64 = 1 << 15;
 /// Longest sequence tried. Unit: token.
 const MAX_SEQUENCE: u64 = 1 << 24;
-/// Parts of a doubling into which the longest sequence is narrowed down.
+/// Number of parts of a doubling into which the longest sequence is narrowed down.
 const PARTS: u64 = 8;
 
 impl Inquiry {
-    /// `question` about `plan`, every dimension varied as `choices` say.
+    /// Asks `question` about `plan`, with every dimension varied as `choices` say.
     #[must_use]
     pub fn new(plan: &Plan, question: Question, choices: Choices) -> Self {
         let (cluster, model) = (plan.cluster(), plan.model());
@@ -106,7 +107,7 @@ impl Inquiry {
                 }
                 sizes
             }
-            // Doubled, as a row of every number of nodes would be as many searches; the last one is what there is.
+            // Doubled, because every number of nodes would be one search each; the last is the number available.
             Question::Cheapest { most_nodes, .. } | Question::Scaling { most_nodes } => {
                 let mut sizes = Vec::new();
                 let mut count = 1;
@@ -127,10 +128,10 @@ impl Inquiry {
                 sizes
             }
             Question::LargestMicroBatch => {
-                // A micro-batch of packs is one pack.
+                // A micro-batch of packed sequences is one pack.
                 let packs = plan.recipe().sample_length.is_some();
                 let mut sizes = divisors(if packs { 1 } else { plan.recipe().global_batch_size });
-                // The largest that fits is asked for: the first that does ends it.
+                // The question asks for the largest that fits: the first that does ends it.
                 sizes.reverse();
                 sizes
             }
@@ -152,14 +153,14 @@ impl Inquiry {
         }
     }
 
-    /// The same where `before` was changed of the reader's plan already: changes are told with it.
+    /// The same if `before` was already changed in the reader's plan: reported changes include it.
     #[must_use]
     pub fn told_behind(mut self, before: Vec<(Field, String)>) -> Self {
         self.before = before;
         self
     }
 
-    /// Looks at up to `count` more things; whether there are more.
+    /// Processes up to `count` more items; returns whether there are more.
     pub fn step(&mut self, count: u64) -> bool {
         if self.walk.is_none() && !self.begin() {
             return false;
@@ -186,26 +187,26 @@ impl Inquiry {
         &self.plan
     }
 
-    /// What was reached so far, in the order of looking.
+    /// What was reached so far, in the order of examination.
     #[must_use]
     pub fn reached(&self) -> &[Reached] {
         &self.reached
     }
 
-    /// The walk in hand, or the last one.
+    /// The current walk, or the last one.
     #[must_use]
     pub fn walk(&self) -> Option<&Walk> {
         self.walk.as_ref().map(|(_, walk)| walk).or(self.last.as_ref())
     }
 
-    /// Begins the next walk that there is a plan for.
+    /// Begins the walk for the next size that has a plan.
     fn begin(&mut self) -> bool {
         while let Some(size) = self.left.pop() {
             let Some(Other { plan, before: more }) = self.at(size) else { continue };
             let before = self.before.iter().cloned().chain(more).collect();
             let mut choices = self.choices.clone();
             if self.question == Question::LargestMicroBatch {
-                // `Between`, not `Stated`: the plan's own size is another one.
+                // `Between`, not `Stated`: the plan's own size may be a different one.
                 choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
             }
             let space = Space::with(&plan, choices).told_from(&self.origin, before);
@@ -240,7 +241,7 @@ impl Inquiry {
         }
     }
 
-    /// Takes what a walk came to, and sees what is left to look at.
+    /// Records the result of a walk and determines what remains to be examined.
     fn finish(&mut self, size: u64, walk: Walk) {
         let plan = &walk.space().plan;
         let outcome = walk.ranked().next().cloned();
@@ -252,7 +253,7 @@ impl Inquiry {
             Question::Cheapest { tokens, price, .. } => Some((tokens, price)),
             _ => None,
         };
-        // Whole steps: the last one is paid for even where few tokens are left for it.
+        // Whole steps: the last one is paid for even if few tokens are left for it.
         let days = asked.and_then(|(all, _)| {
             seconds.map(|step| real(all.div_ceil(tokens.max(1))) * step / SECONDS_PER_DAY)
         });
@@ -264,7 +265,7 @@ impl Inquiry {
         match self.question {
             Question::FewestGpus if free && !self.narrowing => self.narrow_gpus(size),
             Question::FewestGpus | Question::LargestMicroBatch if free => self.left.clear(),
-            // Longer sequences take more memory: the first that does not fit ends the doubling.
+            // Longer sequences take more memory, so the first that does not fit ends the doubling.
             Question::LongestSequence if !free && !self.narrowing => self.narrow_sequence(size),
             Question::LongestSequence if !free => self.left.clear(),
             Question::OneMoreNode if self.reached.len() == 2 => self.left.clear(),
@@ -272,28 +273,29 @@ impl Inquiry {
         }
     }
 
-    /// Sizes between the last that does not hold the run and `size`, which does: every number of nodes, the fewest first.
+    /// Queues the sizes between the last that does not hold the run and `size`, which does: every number of nodes,
+    /// fewest first.
     fn narrow_gpus(&mut self, size: u64) {
         self.narrowing = true;
-        // Less than half of `size` was tried before and did not hold the run.
+        // Half of `size` was tried before and did not hold the run.
         let per_node = self.plan.cluster().gpus_per_node;
         self.left = (size / 2 + 1..size).filter(|size| size.is_multiple_of(per_node)).collect();
         self.left.reverse();
     }
 
-    /// Lengths between the last that fits and `size`, which does not, the shortest first.
+    /// Queues lengths between the last that fits and `size`, which does not, shortest first.
     fn narrow_sequence(&mut self, size: u64) {
         self.narrowing = true;
         let (fits, step) = (size / 2, size / 2 / PARTS);
         let first = self.plan.model().seq_length;
         self.left.clear();
-        // Where the first length fails nothing fits, and there is nothing between.
+        // If the first length fails, nothing fits, and there is nothing in between.
         if size > first && step > 0 {
             self.left = (1..PARTS).map(|part| fits + part * step).rev().collect();
         }
     }
 
-    /// The place of the answer among what was reached; none while nothing holds.
+    /// The index of the answer among what was reached; none if nothing holds.
     #[must_use]
     pub fn chosen(&self) -> Option<usize> {
         let held = || {
@@ -329,7 +331,7 @@ fn real(count: u64) -> f64 {
 }
 
 impl Question {
-    /// What the sizes of its row are.
+    /// The setting that varies along its series.
     #[must_use]
     pub const fn sizes(self) -> Field {
         match self {

@@ -2,7 +2,7 @@
 
 use shardscope_source::Code;
 
-/// What is wrong with layouts that are refused for `code`, after a number of them: `1,204 with a global batch that …`.
+/// What is wrong with layouts refused for `code`, to follow their number: `1,204 with a global batch that …`.
 #[must_use]
 pub fn refusal(code: Code) -> String {
     let words = match code {
@@ -41,7 +41,7 @@ pub fn refusal(code: Code) -> String {
         Code::OffloadRecompute => "activations both offloaded and recomputed",
         Code::OptimizerOffload => "optimizer offload without what it needs",
         Code::Recompute => "recomputation that the software does not have",
-        // Rules that a search seldom meets are told by the name that documents have.
+        // Rules that a search seldom encounters use their name from documents.
         other => return other.name().replace('-', " "),
     };
     words.to_owned()
@@ -53,7 +53,7 @@ mod tests {
     use crate::pairs::plan;
     use crate::{Choices, Dimension, Space, Values, Walk};
 
-    /// Every reason that searches around models with and without experts meet has words of its own.
+    /// Every reason that occurs in searches around models with and without experts has its own wording.
     #[test]
     fn reasons_that_searches_meet_have_words() {
         let mut met = Vec::new();

@@ -1,4 +1,4 @@
-//! What a walk has found so far, and what must be beaten to be of interest.
+//! What a walk has found so far, and what a layout must beat to be of interest.
 
 use super::outcome::Outcome;
 use super::space::Space;
@@ -9,40 +9,42 @@ use shardscope_units::Seconds;
 /// The layouts that a walk keeps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Results {
-    /// The fastest of each of the fastest cuts that fit.
+    /// The fastest layout of each of the fastest cuts that fit.
     pub(crate) best: Vec<Outcome>,
-    /// The same of those that take some of the headroom.
+    /// The same for layouts that take part of the headroom.
     pub(crate) tight: Vec<Outcome>,
-    /// Those that no other beats in both time and memory.
+    /// Layouts that no other beats in both time and memory.
     pub(crate) frontier: Vec<Outcome>,
-    /// Cuts kept.
+    /// The number of cuts kept.
     kept: usize,
 }
 
 impl Results {
-    /// Nothing found, room for `kept` cuts.
+    /// Empty results with room for `kept` cuts.
     pub(crate) fn new(kept: usize) -> Self {
         Self { kept: kept.max(1), ..Self::default() }
     }
 
-    /// Whether a step of `least` at least is no faster than what a layout of the same cut as `variant` must be faster than to be
-    /// kept: the cut's own best, and the last that is kept.
+    /// Whether a step of at least `least` is too slow to be kept for a layout of the same cut as `variant`: it must
+    /// be faster than the cut's own best, and than the last layout kept.
     pub(crate) fn is_beaten(&self, least: Seconds, variant: &Variant) -> bool {
         let of_cut = self.best.iter().find(|one| one.is_of_cut(variant));
-        // While there is room nothing is beaten by the list as a whole.
+        // While there is room, the list as a whole beats nothing.
         let last = self.best.last().filter(|_| self.best.len() >= self.kept);
         of_cut.into_iter().chain(last).any(|one| least >= one.step)
     }
 
-    /// The same for one that leaves less than the headroom: a faster such of the same cut beats it, too.
+    /// The same for a layout that takes part of the headroom: a faster one of that kind from the same cut beats it,
+    /// too.
     pub(crate) fn is_tight_beaten(&self, least: Seconds, variant: &Variant) -> bool {
         self.is_beaten(least, variant)
             || self.tight.iter().any(|one| one.is_of_cut(variant) && one.step <= least)
     }
 
-    /// Keeps `outcome` where it is of interest. False where it breaks a law of the machine: that is no result.
+    /// Keeps `outcome` if it is of interest. Returns false if it violates a physical limit, in which case it is no
+    /// result.
     pub(crate) fn keep(&mut self, space: &Space, outcome: Outcome) -> bool {
-        // A step faster than the hardware could do it is an error of the estimate, and would win every search.
+        // A step faster than the hardware allows is an error of the estimate, and would win every search.
         let fault = outcome.variant.apply(&space.plan).and_then(|plan| step_fault(&plan, outcome.step));
         if fault.is_some() {
             return false;
@@ -51,7 +53,7 @@ impl Results {
         true
     }
 
-    /// Takes what another search over a part of the same space has found.
+    /// Merges the results of another search over part of the same space.
     pub(crate) fn join(&mut self, other: &Self) {
         let all = other.best.iter().chain(&other.tight).chain(&other.frontier);
         all.for_each(|outcome| self.put(outcome.clone()));
@@ -59,8 +61,8 @@ impl Results {
 
     fn put(&mut self, outcome: Outcome) {
         insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
-        // `<=` in both: of equal layouts the first one found stays, so that the answer does not depend on how the walk is
-        // cut.
+        // `<=` in both: of equal layouts the first one found stays, so the answer does not depend on how the walk is
+        // divided.
         let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
         if !self.frontier.iter().any(beaten) {
             self.frontier.retain(|one| !(outcome.step <= one.step && outcome.peak <= one.peak));
@@ -70,14 +72,15 @@ impl Results {
     }
 }
 
-/// Puts `outcome` where it belongs, one for each cut and `kept` at most.
+/// Inserts `outcome` at its rank, one per cut and `kept` at most.
 fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
     if let Some(place) = list.iter().position(|one| one.is_of_cut(&outcome.variant)) {
         let rank = list.get(place).map(Outcome::rank);
         if rank.is_some_and(|rank| rank <= outcome.rank()) {
             return;
         }
-        // Of one cut (degrees and schedule) the fastest alone is listed; else the list would be one layout ten times over.
+        // Only the fastest layout of a cut (degrees and micro-batch) is listed; otherwise the list would repeat one
+        // layout ten times.
         list.remove(place);
     }
     let place = list.partition_point(|one| one.rank() <= outcome.rank());

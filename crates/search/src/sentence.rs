@@ -4,7 +4,7 @@ use super::question::{Inquiry, Question, Reached};
 use shardscope_units::{Seconds, decimal, grouped, rounded, seconds};
 
 impl Inquiry {
-    /// The answer; that nothing was found where there is none.
+    /// The answer, or that nothing was found.
     #[must_use]
     pub fn answer(&self) -> String {
         let cluster = self.plan().cluster();
@@ -40,15 +40,14 @@ impl Inquiry {
                     rounded(more.tokens_per_second),
                     rounded(own.tokens_per_second)
                 ),
-                _ => {
-                    "No larger number of nodes up to twice as many divides the batch and the model".to_owned()
-                }
+                _ => "No node count up to twice the present one divides the batch and the model evenly"
+                    .to_owned(),
             },
         }
     }
 }
 
-/// That so many accelerators called `name` cost least.
+/// States that this many accelerators called `name` cost least.
 #[must_use]
 pub fn cheapest(name: &str, one: &Reached) -> String {
     format!(

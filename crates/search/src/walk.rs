@@ -1,10 +1,11 @@
-//! The walk over a space by branch and bound, in steps that can be stopped and taken up again. Deterministic: the same
-//! plan gives the same results in the same order, however the steps are cut.
+//! The walk over a space by branch and bound, in steps that can be interrupted and resumed. Deterministic: the same
+//! plan gives the same results in the same order, however the steps are divided.
 //!
-//! A cut (degrees and micro-batch) is bounded by its arithmetic and messages spread evenly over its stages without a bubble,
-//! a shape by the least time that its micro-batches can take under any order ([`shardscope_schedule::Shape::least`]), and a
-//! leaf by that with its reductions. What is not below what was found already is left out with all that is under it. Since
-//! cuts are taken by their bounds, the fastest first, few steps are run through.
+//! A cut (degrees and micro-batch) is bounded by its arithmetic and messages spread evenly over its stages without a
+//! bubble, a shape by the least time that its micro-batches can take under any order
+//! ([`shardscope_schedule::Shape::least`]), and a leaf by that plus its reductions. Anything whose bound is not below
+//! an earlier result is skipped along with everything under it. Since cuts are taken in order of their bounds, few
+//! steps have to be simulated.
 
 use super::dimension::Choices;
 use super::floor;
@@ -16,47 +17,46 @@ use super::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::{Draft, Sections, exact_step_seconds};
 use shardscope_plan::{OffloadModules, Plan, Variant};
-use shardscope_sorting::sort_by;
 use shardscope_source::Code;
 use shardscope_units::Seconds;
 
-/// Cuts kept, each with its fastest layout.
+/// Number of cuts kept, each with its fastest layout.
 const KEPT: usize = 24;
 
-/// Kernels surveyed between two looks at a cut, while nothing is found.
+/// Kernels surveyed between two looks at a cut, while nothing has been found.
 const BETWEEN: usize = 64;
 
-/// Something still to be looked at within the cut in hand.
+/// Something still to be examined within the current cut.
 #[derive(Clone, Debug)]
 enum Task {
-    /// A shape with the least that a step of it takes.
+    /// A shape with a lower bound on its step.
     Shape(Seconds, Box<(Variant, Plan)>),
-    /// What is left of a shape.
+    /// The undecided leaves of a shape.
     Leaves(Box<Leaves>),
 }
 
-/// A cut with the least that a step of it takes.
+/// A cut with a lower bound on its step.
 #[derive(Clone, Debug)]
 struct Bounded {
     least: Seconds,
     cut: Variant,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub struct Walk {
     space: Space,
-    /// Kernels surveyed.
+    /// Number of kernels surveyed.
     surveyed: usize,
-    /// Cuts of the kernels surveyed; sorted by their bounds once all are.
+    /// Cuts of the surveyed kernels; sorted by their bounds once all kernels are.
     cuts: Vec<Bounded>,
-    /// Cuts taken.
+    /// Number of cuts taken.
     taken: usize,
-    /// Cuts taken before all kernels were surveyed.
+    /// Number of cuts taken before all kernels were surveyed.
     opened_early: usize,
-    /// What is left of the cut in hand, the next one last.
+    /// The remaining tasks of the current cut, the next one last.
     tasks: Vec<Task>,
-    /// What was worked out for the cut in hand.
+    /// Results computed for the current cut.
     known: Known,
     tally: Tally,
     results: Results,
@@ -66,15 +66,15 @@ pub struct Walk {
 /// What ends a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
-    /// Every layout decided.
+    /// Every layout is decided.
     #[default]
     Fastest,
-    /// A layout found that fits with the headroom free.
+    /// A layout is found that fits with the headroom free.
     AnyThatFits,
 }
 
 impl Walk {
-    /// The search around `plan`, everything open that changes no number of the training.
+    /// The search around `plan`, with everything open that does not change the training's numerics.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self::over(Space::from_plan(plan), KEPT)
@@ -105,7 +105,7 @@ impl Walk {
         walk
     }
 
-    /// The plan itself is the first answer: nothing slower is worth a look where it fits.
+    /// Takes the plan itself as the first result, if it fits: nothing slower needs to be examined.
     fn take_own(&mut self) {
         let plan = &self.space.plan;
         let (peak, verdict) = fit(plan);
@@ -118,33 +118,33 @@ impl Walk {
         self.results.keep(&self.space, own);
     }
 
-    /// Part `index` of `parts` of the same search, for a worker of its own: every so many kernels. All parts together decide
-    /// what the whole search decides, and [`Walk::join`] puts their results together.
+    /// Part `index` of `parts` of the same search, for a separate worker: every `parts`th kernel. All parts together
+    /// decide what the full search decides, and [`Walk::join`] merges their results.
     #[must_use]
     pub fn part(mut self, index: usize, parts: usize) -> Self {
         self.space.keep_part(index, parts.max(1));
         if index > 0 {
-            // What no kernel can be is counted once.
+            // Kernels that are impossible are only counted in the first part.
             self.tally = Tally::default();
         }
         self
     }
 
-    /// Takes what another part has found: the lists are those of the whole search once every part has ended.
+    /// Merges the results of another part: the lists equal those of the full search once every part has ended.
     pub fn join(&mut self, other: &Self) {
         self.tally.add(&other.tally);
         self.results.join(&other.results);
     }
 
-    /// The same with another end.
+    /// The same with another aim.
     #[must_use]
     pub fn aiming(mut self, aim: Aim) -> Self {
         self.aim = aim;
         self
     }
 
-    /// Looks at up to `count` more things: kernels, cuts, shapes, or recomputations with all that is under them. Whether
-    /// there are more.
+    /// Processes up to `count` more items: kernels, cuts, shapes, or recomputations with everything under them.
+    /// Returns whether there are more.
     pub fn step(&mut self, count: u64) -> bool {
         for _ in 0..count {
             if self.aim == Aim::AnyThatFits && !self.results.best.is_empty() {
@@ -155,7 +155,7 @@ impl Walk {
             } else if let Some(kernel) = self.space.kernels().get(self.surveyed).cloned() {
                 self.surveyed += 1;
                 self.survey(&kernel);
-                // While nothing is found that fits, the fastest cut so far is looked at between others.
+                // While nothing that fits has been found, the fastest cut so far is examined from time to time.
                 if self.results.best.is_empty() && self.surveyed.is_multiple_of(BETWEEN) {
                     self.dive();
                 }
@@ -188,7 +188,8 @@ impl Walk {
         !self.tasks.is_empty() || self.surveyed < self.space.kernels().len() || self.taken < self.cuts.len()
     }
 
-    /// The cuts of a kernel, bounded by the work of one micro-batch: that of the first of its plans that is not refused.
+    /// The cuts of a kernel, bounded by the work of one micro-batch, which is taken from the first of its plans that
+    /// is not refused.
     fn survey(&mut self, kernel: &Variant) {
         let cuts = self.space.cuts(kernel);
         if cuts.is_empty() {
@@ -197,7 +198,8 @@ impl Walk {
         let mut measured: Option<Draft> = None;
         for cut in cuts {
             if measured.is_none() {
-                // What goes to the host makes no step shorter, and not the same of every cut longer.
+                // Offloading makes no step shorter, and it lengthens the steps of different cuts by different
+                // amounts.
                 let here = |shape| Variant { offloaded: OffloadModules::default(), ..shape };
                 let shapes = self.space.shapes(&cut).into_iter().map(here);
                 let mut plans = shapes.filter_map(|shape| shape.apply(&self.space.plan));
@@ -205,23 +207,23 @@ impl Walk {
                 let plan = plans.find(|plan| plan.layout().copies() == 1);
                 measured = plan.map(|plan| Draft::new(&plan, &mut Sections::default()));
             }
-            // Micro-batches of one replica, the global batch over micro-batch and replicas.
+            // Micro-batches of one replica: the global batch divided by micro-batch size and replicas.
             let batches = self.space.plan.recipe().global_batch_size
                 / (cut.micro_batch_size * self.space.plan.layout().world_size
                     / (cut.tensor * cut.context * cut.pipeline))
                     .max(1);
-            // Where no plan of the kernel has come up so far, the cut is looked at without a bound.
+            // If no plan of the kernel has been valid so far, the cut is examined without a bound.
             let least =
                 measured.as_ref().map_or(Seconds::ZERO, |draft| draft.least_over(batches, cut.pipeline));
             self.cuts.push(Bounded { least, cut });
         }
     }
 
-    /// The shapes of a cut, the one with the least bound on top.
+    /// Queues the shapes of a cut, the one with the least bound on top.
     fn open(&mut self, bounded: &Bounded) {
-        // What is known of sections holds within a cut alone.
+        // Known sections are only valid within a cut.
         self.known = Known::default();
-        // Bounded when it was surveyed; found was more since.
+        // It was bounded when it was surveyed; more has been found since.
         if self.results.is_beaten(bounded.least, &bounded.cut) {
             self.tally.slower += self.space.leaves(&bounded.cut);
             return;
@@ -243,12 +245,12 @@ impl Walk {
                 }
             }
         }
-        // The least bound comes last, where it is taken first.
+        // The least bound comes last, because the last is taken first.
         let least = |task: &Task| match task {
             Task::Shape(least, _) => least.get(),
             Task::Leaves(_) => 0.0,
         };
-        sort_by(&mut self.tasks, |one, other| least(other).total_cmp(&least(one)));
+        self.tasks.sort_by(|one, other| least(other).total_cmp(&least(one)));
     }
 
     fn work(&mut self, task: Task) {
@@ -272,7 +274,7 @@ impl Walk {
         }
     }
 
-    /// Things looked at and all there are so far as is known: kernels and cuts.
+    /// Items examined, and the total as far as it is known: kernels and cuts.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         let open = usize::from(!self.tasks.is_empty());
@@ -311,18 +313,19 @@ impl Walk {
         &self.results.best
     }
 
-    /// All results as a list shows them: those that leave the headroom free, then those that do not, each the fastest first.
+    /// All results in the order of a list: those that leave the headroom free, then those that do not, each fastest
+    /// first.
     pub fn ranked(&self) -> impl Iterator<Item = &Outcome> {
         self.results.best.iter().chain(&self.results.tight)
     }
 
-    /// The same of those that take some of the headroom: to be shown behind the others.
+    /// The same for layouts that take part of the headroom, to be listed after the others.
     #[must_use]
     pub fn tight(&self) -> &[Outcome] {
         &self.results.tight
     }
 
-    /// Of the layouts worked out those that no other beats in both time and memory, the fastest first.
+    /// The estimated layouts that no other beats in both time and memory, the fastest first.
     #[must_use]
     pub fn frontier(&self) -> &[Outcome] {
         &self.results.frontier

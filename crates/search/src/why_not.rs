@@ -3,7 +3,6 @@
 use shardscope_estimate::time::{Time, part_words, time};
 use shardscope_estimate::{Verdict, memory};
 use shardscope_plan::{Contradiction, Plan, Stage};
-use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Quantity, Seconds, gib, percent, seconds};
 
 /// Why a layout is not the answer.
@@ -13,11 +12,11 @@ pub enum WhyNot {
     Refused(Vec<Contradiction>),
     /// It does not fit.
     OutOfMemory(Lack),
-    /// It fits only with some of the headroom, and takes so much longer than the best (or less long, where negative).
+    /// It fits only by taking part of the headroom, and is slower than the best by `slower` (faster if negative).
     Tight {
-        /// What would have to go to leave the headroom free.
+        /// Bytes that would have to go to leave the headroom free.
         over: Bytes,
-        /// What it takes longer, and for what.
+        /// How much longer it takes, and for what.
         slower: Slower,
     },
     /// It takes longer.
@@ -26,38 +25,39 @@ pub enum WhyNot {
     AsGood,
 }
 
-/// Where memory lacks, and how much.
+/// Where memory is lacking, and how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lack {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// The moment of the step at which memory is at its peak there, in the report's words, or the phase of reinforcement learning.
+    /// The moment of the step with the memory peak there, in the report's words, or the phase of reinforcement
+    /// learning.
     pub at: &'static str,
-    /// What is lacking there.
+    /// How much is lacking there.
     pub by: Bytes,
-    /// The largest of weights, gradients, optimizer states, activations and temporaries there, or of what the phase holds, and how
-    /// large.
+    /// The largest of weights, gradients, optimizer states, activations and temporaries there, or of the parts of the
+    /// phase, and its size.
     pub most: (String, Bytes),
 }
 
-/// What a step takes longer than the best one's, part by part.
+/// How much longer a step takes than the best one, by part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slower {
-    /// The whole difference; negative where it is faster.
+    /// The total difference; negative if it is faster.
     pub by: Seconds,
-    /// As a share of the best step.
+    /// The same as a share of the best step.
     pub share: f64,
-    /// The parts that take longer, the greatest difference first, by their labels in the report.
+    /// The parts that take longer, greatest difference first, by their labels in the report.
     pub parts: Vec<(String, Seconds)>,
 }
 
-/// Differences below this share of the best step are not told: no run would show them.
+/// Differences below this share of the best step are not mentioned: no run would show them.
 const TOLD: f64 = 1e-3;
 
-/// Parts that a sentence names at most.
+/// The most parts that a sentence mentions.
 const TOLD_PARTS: usize = 3;
 
-/// Why `layout` is not the answer where `best` is.
+/// Why `layout` is not the answer if `best` is.
 #[must_use]
 pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot {
     let plan = match layout {
@@ -66,7 +66,7 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
     };
     let memory = memory(plan);
     if memory.verdict == Verdict::OutOfMemory {
-        // The phase decides where rollouts share the devices; training's own peak is part of one.
+        // If rollouts share the devices, the phase decides; training's own peak is part of one.
         let failing = memory.rl.iter().flat_map(|rl| rl.failing());
         if let Some(phase) = failing.max_by_key(|phase| phase.needs.bytes) {
             let parts = phase.breakdown.children().iter().map(|part| (part.label().to_owned(), part.value()));
@@ -107,10 +107,10 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
     if slower.by <= Seconds::ZERO { WhyNot::AsGood } else { WhyNot::Slower(slower) }
 }
 
-/// What `plan` takes longer than `best`.
+/// How much longer `plan` takes than `best`.
 pub(crate) fn slower(plan: &Plan, best: &Plan) -> Slower {
     let (own, theirs) = (time(plan), time(best));
-    // A step of no time would make every share infinite.
+    // A step of zero time would make every share infinite.
     let whole = theirs.step.get().max(f64::MIN_POSITIVE);
     let mut parts: Vec<(String, Seconds)> = Vec::new();
     let (own_parts, their_parts) = (parts_of(&own), parts_of(&theirs));
@@ -118,21 +118,21 @@ pub(crate) fn slower(plan: &Plan, best: &Plan) -> Slower {
         let known = their_parts.iter().find(|(other, _)| *other == label);
         let more = value - known.map_or(Seconds::ZERO, |(_, value)| *value);
         if more.get() > whole * TOLD {
-            // As many FLOPs on each GPU take longer only where the products are smaller.
+            // With as many FLOPs on each GPU, GEMMs take longer only because they are smaller.
             let smaller = label == GEMMS && stages(plan) == stages(best);
             parts.push((if smaller { SMALLER.to_owned() } else { label.to_owned() }, more));
         }
     }
-    sort_by(&mut parts, |one, other| other.1.get().total_cmp(&one.1.get()));
+    parts.sort_by(|one, other| other.1.get().total_cmp(&one.1.get()));
     let by = own.step - theirs.step;
     Slower { by, share: by.get() / whole, parts }
 }
 
-/// What the report calls products of matrices, and what is said of those that run below the speed of larger ones.
+/// The report's label for matrix products, and the label here for those that run slower because they are smaller.
 const GEMMS: &str = "GEMMs";
 const SMALLER: &str = "smaller GEMMs";
 
-/// Parts of a step, what is computed by its own parts.
+/// The parts of a step, with compute replaced by its own parts.
 fn parts_of(time: &Time) -> Vec<(&str, Seconds)> {
     let parts = time.breakdown.children().iter();
     let each = parts.flat_map(|part| match part.children() {
@@ -142,14 +142,14 @@ fn parts_of(time: &Time) -> Vec<(&str, Seconds)> {
     each.map(|part| (part.label(), part.value())).collect()
 }
 
-/// The number of stages and the layers of the fullest: where both are equal, so is what a GPU multiplies.
+/// The number of stages and the layers of the largest: if both are equal, a GPU has the same matrix products to do.
 fn stages(plan: &Plan) -> (u64, Option<u64>) {
     let stages = &plan.layout().stages.stages;
     (plan.layout().pipeline, stages.iter().map(Stage::layers).max())
 }
 
 impl WhyNot {
-    /// In one sentence.
+    /// The reason in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
@@ -177,7 +177,8 @@ impl WhyNot {
 }
 
 impl Slower {
-    /// The greatest differences, each after `between` and its time: of the slower plan, or, with larger GEMMs, of the faster one.
+    /// The greatest differences, each as its time, `between` and its name: for the slower plan, or, with larger
+    /// GEMMs, for the faster one.
     pub(crate) fn told(&self, of_slower: bool, between: &str) -> Option<String> {
         let one = |(label, by): &(String, Seconds)| {
             let part = match (label.as_str(), of_slower) {
@@ -217,13 +218,14 @@ mod tests {
             WhyNot::Slower(slower) => slower,
             other => panic!("{text}: {other:?}"),
         };
-        // Chunks are what a bubble is made smaller by.
+        // Chunks make the bubble smaller.
         let flat = told("TP 8 PP 4 VPP 1", "TP 8 PP 4 VPP 5");
         assert_eq!(flat.parts[0].0, "bubble", "{flat:?}");
-        // Halves of the products of TP 4, on as many stages of as many layers.
+        // Half-size products of TP 4, on as many stages with as many layers.
         let smaller = told("TP 8 PP 8", "TP 4 PP 8");
         assert!(smaller.parts.iter().any(|(part, _)| part == SMALLER), "{smaller:?}");
-        // Of more stages the one with the output layer has more than its share: there are more products, not smaller ones.
+        // With more stages, the one with the output layer has more than its share: there are more products, not
+        // smaller ones.
         let deeper = told("TP 8 PP 8", "TP 8 PP 4");
         assert!(deeper.parts.iter().any(|(part, _)| part == GEMMS), "{deeper:?}");
     }

@@ -1,5 +1,5 @@
-//! Layouts that people ran or published are found or beaten, the search beginning from one stage and nothing recomputed.
-//! Beside each other, as printed: the step of the published layout and that of the search.
+//! Layouts that people ran or published are found or beaten, with the search starting from one stage without
+//! recomputation. Printed side by side: the step of the published layout and that of the search.
 
 mod pairs;
 
@@ -11,7 +11,7 @@ use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{Recompute, StageSplit, Variant};
 use shardscope_search::{Choices, Dimension, Space, Values, Walk};
 
-/// One stage, nothing recomputed.
+/// One stage, without recomputation.
 fn scratch(published: &Variant) -> Variant {
     Variant {
         pipeline: 1,
@@ -26,13 +26,13 @@ fn scratch(published: &Variant) -> Variant {
     }
 }
 
-/// Dimensions and the sizes between which they are varied.
+/// Dimensions and the range of sizes in which they are varied.
 type Ranges = &'static [(Dimension, u64, u64)];
 
 #[test]
 fn published_layouts_are_found_or_beaten() {
     use Dimension as D;
-    // What the published layouts are held to, so that a test without optimisation has the time.
+    // Ranges around the published layouts, so that an unoptimized test finishes in time.
     let held: [(&str, Ranges); 8] = [
         (
             "llama-3 405b, 16384 H100",
@@ -63,7 +63,7 @@ fn published_layouts_are_found_or_beaten() {
         let capacity = ran.cluster().accelerator.memory;
         let fits = totals.iter().all(|one| one.verdict(capacity, ran.recipe().headroom) == Verdict::Fits);
         let theirs = exact_step_seconds(&ran).get();
-        // Where no batch divides over as many replicas, the search begins from the published number of stages.
+        // If no batch divides over that many replicas, the search begins from the published number of stages.
         let from = scratch(&human).apply(&stated);
         let from = from.or_else(|| Variant { recompute: Recompute::None, ..human.clone() }.apply(&stated));
         let from = from.expect("a plan");

@@ -1,11 +1,11 @@
-//! The search against every layout of the same space, worked out one by one.
+//! Compares the search with an estimate of every layout in the same space.
 
 mod pairs;
 
 use pairs::{of_flags, plan, plan_set};
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
-use shardscope_plan::{DpSharding, Overlap, Variant};
+use shardscope_plan::{DpSharding, Overlap, Recompute, Variant};
 use shardscope_search::{Choices, Dimension, Space, Values, Walk, exhaust};
 
 fn walk(space: Space) -> Walk {
@@ -14,10 +14,10 @@ fn walk(space: Space) -> Walk {
     walk
 }
 
-/// Dimensions and the sizes between which they are varied.
+/// Dimensions and the range of sizes in which they are varied.
 type Ranges = &'static [(Dimension, u64, u64)];
 
-/// Pairs, the dimensions opened, and the sizes that some of them are held to so that a test can try everything.
+/// Pairs, the dimensions opened, and ranges for some of them so that a test can try everything.
 const PAIRS: [(&str, &[Dimension], Ranges); 12] = {
     use Dimension as D;
     [
@@ -64,8 +64,8 @@ const PAIRS: [(&str, &[Dimension], Ranges); 12] = {
     ]
 };
 
-/// Branch and bound leaves out nothing that is better: over each of twelve spaces the fastest layout is the one that trying
-/// every layout finds, to the last bit, and as many are decided.
+/// Branch and bound skips nothing that is better: in each of twelve spaces the fastest layout is the one found by
+/// trying every layout, to the last bit, and at least as many are decided.
 #[test]
 fn the_fastest_is_the_one_that_trying_everything_finds() {
     for (name, opened, ranges) in PAIRS {
@@ -88,7 +88,7 @@ fn the_fastest_is_the_one_that_trying_everything_finds() {
         );
         assert!(all.tally.estimated > 0, "{name}: {:?}", all.tally);
         assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{name}");
-        // Layouts that take headroom are told only as far as nothing faster leaves it free.
+        // Layouts that take part of the headroom are listed only as long as nothing faster leaves it free.
         if found.best().is_empty() {
             assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
         }
@@ -98,7 +98,24 @@ fn the_fastest_is_the_one_that_trying_everything_finds() {
     }
 }
 
-/// What the space leaves out: reductions that overlap less than they could take no less time, and no less memory.
+/// On one GPU recomputation can need more memory than none, because it splits the allocator's blocks differently:
+/// here full recomputation does not fit, and no recomputation does.
+#[test]
+fn what_recomputes_nothing_is_found_where_what_recomputes_all_does_not_fit() {
+    let recomputed =
+        [("recompute_granularity", "full"), ("recompute_method", "uniform"), ("recompute_num_layers", "1")];
+    let set = [[("software", "torchtune"), ("gpu_memory_gib", "13")].as_slice(), &recomputed].concat();
+    let plan = plan_set("llama-3 1b, 1 H100", &set).expect("a plan");
+    let space = Space::with(&plan, Choices::stated().with(Dimension::Recompute, Values::Open));
+    let (found, all) = (walk(space.clone()), exhaust(&space));
+    let recompute = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.variant.recompute.clone());
+    assert_eq!((all.tally.decided(), all.tally.too_large), (2, 1));
+    assert_eq!(recompute(all.tight.as_ref()), Some(Recompute::None));
+    assert_eq!(recompute(found.tight().first()), Some(Recompute::None));
+}
+
+/// Layouts that the space excludes: reductions that overlap less than they could take no less time, and no less
+/// memory.
 #[test]
 fn overlapped_reductions_are_never_worse() {
     let mut compared = 0;
@@ -125,7 +142,7 @@ fn overlapped_reductions_are_never_worse() {
     assert!(compared > 60, "{compared}");
 }
 
-/// Several workers find together what one finds, and decide as many layouts.
+/// Several workers together find what one finds, and decide as many layouts.
 #[test]
 fn parts_of_a_search_are_the_whole() {
     let name = "llama-3 8b, 8 H100";
@@ -149,8 +166,9 @@ fn parts_of_a_search_are_the_whole() {
     }
 }
 
-/// Models small enough that every layout of their whole spaces is tried, each dimension open that a search has: experts and
-/// products in 8 and 4 bits, states on the host, stages of uneven size under every schedule with zero bubbles, and devices that they hardly fit on.
+/// Models small enough to try every layout of their full spaces, with all dimensions of a search open: experts and
+/// products in 8 and 4 bits, states on the host, uneven stages under every zero-bubble schedule, and devices that
+/// they barely fit on.
 const SMALL: [(&str, u64, &str, &str); 5] = [
     (
         "states on the host",
@@ -211,14 +229,14 @@ fn over_whole_spaces_of_small_models() {
         if found.best().is_empty() {
             assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
         }
-        // What fits nowhere else is found there, and what fits is never the slower for it.
+        // What only fits with states on the host is found there, and what fits otherwise is never slower for it.
         let best = found.best().first().expect("one that fits");
         assert_eq!(best.variant.optimizer_on_host, name == "states on the host", "{}", both());
     }
 }
 
-/// The same with groups of replicas and modules that wait on the host opened: sharding within groups across a slow network, a
-/// mixture of experts whose groups divide its own replicas too, and devices that hardly hold what layers keep.
+/// The same with groups of replicas and offloaded modules opened: sharding within groups across a slow network, a
+/// mixture of experts whose groups also divide its own replicas, and devices that barely hold what layers save.
 const WITH_GROUPS_AND_HOSTS: [(&str, u64, &str, &[Dimension], &str); 5] = {
     use Dimension as D;
     [
@@ -284,7 +302,8 @@ fn over_groups_of_replicas_and_modules_on_the_host() {
             if found.best().is_empty() {
                 assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
             }
-            // Neither is opened for nothing: weights gathered within a node and modules on the host are the fastest there.
+            // Neither is opened in vain: weights gathered within a node, and modules on the host, are the fastest
+            // there.
             let best = found.best().first().expect("one that fits");
             assert_eq!(best.variant.instances > 1, name == "HSDP", "{}", both());
             assert_eq!(!best.variant.offloaded.is_empty(), name.ends_with("on the host"), "{}", both());
@@ -299,8 +318,8 @@ fn over_groups_of_replicas_and_modules_on_the_host() {
     }
 }
 
-/// torchtitan's groups (`data_parallel_replicate_degree`), between nodes of a slow network and within them: FSDP2 adds shards up
-/// behind every reduction, and holds them until backward is over.
+/// torchtitan's groups (`data_parallel_replicate_degree`), between nodes of a slow network and within them: FSDP2
+/// sums shards after every reduction, and holds them until backward ends.
 #[test]
 fn over_groups_of_torchtitan() {
     let set =
@@ -318,11 +337,11 @@ fn over_groups_of_torchtitan() {
     println!("{best:?} of {:?}, {} worked out", all.tally, found.tally().estimated);
     assert!(all.tally.estimated > 20, "{:?}", all.tally);
     assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{best:?} for {:?}", all.best);
-    // Weights gathered within a node are the fastest.
+    // Gathering weights within a node is the fastest.
     assert!(best.variant.instances > 1, "{best:?}");
 }
 
-/// The fastest over whole spaces, an hour of work: `cargo test --release -p shardscope-search -- --ignored`.
+/// The fastest in full spaces, an hour of work: `cargo test --release -p shardscope-search -- --ignored`.
 #[test]
 #[ignore = "tries some ten million layouts"]
 fn over_whole_spaces_too() {

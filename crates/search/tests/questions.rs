@@ -1,4 +1,4 @@
-//! The questions that people bring.
+//! The questions that users ask.
 
 mod pairs;
 
@@ -19,7 +19,7 @@ fn small(gpus: u64, more: &str) -> Plan {
     of_flags(gpus, "A100-SXM-40GB", &flags)
 }
 
-/// Tensor and pipeline sizes alone: enough to see a question answered.
+/// Only tensor and pipeline sizes, recomputation and two micro-batch sizes: enough to see a question answered.
 fn few() -> Choices {
     let open = [Dimension::Tensor, Dimension::Pipeline, Dimension::Recompute];
     open.into_iter()
@@ -85,7 +85,7 @@ fn cost_and_time_follow_from_the_step() {
     let chosen = inquiry.chosen().expect("an answer");
     let cost = |place: usize| inquiry.reached()[place].cost.expect("a cost");
     assert!((0..2).all(|other| cost(chosen) <= cost(other)));
-    // Nothing is done in a second.
+    // Nothing finishes within a second.
     let question = Question::Cheapest { tokens: 1_000_000_000, days: Some(1e-5), price: 2.0, most_nodes: 2 };
     assert_eq!(asked(&small(8, ""), question).chosen(), None);
     // More nodes are faster, and never by more than their number.
@@ -154,7 +154,7 @@ fn kinds_of_accelerators_are_compared() {
     assert!(gpus[0] > 1);
     let outcome = fewest.answers().nth(1).and_then(|(_, one)| one?.outcome.clone()).expect("a layout");
     assert!(outcome.changes.contains(&(Field::Accelerator, "H200-SXM".to_owned())), "{:?}", outcome.changes);
-    // Cost is each kind's own price.
+    // Each candidate's cost uses its own price.
     let question = Question::Cheapest { tokens: 1_000_000_000, days: None, price: 0.0, most_nodes: 1 };
     let cheapest = asked(question, Preferred::Cheapest);
     let costs: Vec<f64> =
@@ -166,12 +166,12 @@ fn kinds_of_accelerators_are_compared() {
     }
     let chosen = cheapest.chosen().expect("an answer");
     assert!(costs.iter().all(|cost| costs[chosen] <= *cost));
-    // The first that fits ends a comparison of candidates that come the best first.
+    // The first that fits ends a comparison of candidates that are ordered best first.
     let first = asked(Question::Fits, Preferred::First);
     assert_eq!((first.chosen(), first.answers().count()), (Some(0), 1));
 }
 
-/// How long a pack is follows from its tokens on each rank, and a micro-batch is one of them: neither is the search's to vary.
+/// The length of a pack follows from the tokens per rank, and a micro-batch is one pack: the search may vary neither.
 #[test]
 fn packs_stay_as_they_are() {
     let flags = "--num-layers 8 --hidden-size 4096 --num-attention-heads 32 --global-batch-size 64 --vocab-size 32000 --bf16 \

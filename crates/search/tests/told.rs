@@ -1,5 +1,5 @@
-//! Every result opens as a plan with the same figures: the settings told, put on top of the reader's own, resolve to the very
-//! plan that was searched.
+//! Every result opens as a plan with the same figures: its reported settings, applied on top of the reader's own,
+//! resolve to the exact plan that was searched.
 
 mod pairs;
 
@@ -77,7 +77,7 @@ fn changes_open_as_what_was_searched() {
         let opened = [(Instances, 1, 4), (OffloadModules, 0, 1), (MicroBatch, 1, 2), (Tensor, 1, 2)];
         check("llama-3 8b, 8 H100", more, &opened, 401);
     }
-    // ZeRO's own way of saying it, and the formats of Blackwell.
+    // ZeRO's own syntax for it, and the formats of Blackwell.
     let deepspeed = [("software", "megatron_deepspeed"), ("zero_stage", "1")];
     check_set("llama-3 8b, 8 H100", &deepspeed, "", &[(Offload, 0, 1), (MicroBatch, 1, 2)], 11);
     for more in ["", "--fp4-format e2m1"] {

@@ -6,12 +6,12 @@ use shardscope_link::{Shared, encode, encode_pair};
 use shardscope_plan::Plan;
 use shardscope_units::{grouped, rounded};
 
-/// The fragment of the address: the plan by its settings, with the pinned one beside it. Empty for what a first
-/// visit shows, and for what makes no plan.
+/// The fragment of the address: the plan as settings, together with the pinned one. Empty for what a first visit
+/// shows, and for input that does not form a plan.
 #[must_use]
 pub fn fragment(state: &State) -> String {
-    // The example is compared as input, not as text alone: with one setting changed by hand it is no first visit any
-    // more.
+    // The example is compared as input, not as text alone: once a setting is changed by hand it is no longer a first
+    // visit.
     let first_visit = state.pinned.is_none() && state.input == UserInput::from_text(EXAMPLE);
     match (&state.shown, first_visit) {
         (Some(shown), false) => link(shown, state),
@@ -19,13 +19,13 @@ pub fn fragment(state: &State) -> String {
     }
 }
 
-/// The fragment of the link that carries the plan shown, and the pinned one beside it, without any text.
+/// The fragment of the link that carries the plan shown and the pinned one, without any text.
 #[must_use]
 pub fn settings_link(state: &State) -> Option<String> {
     state.shown.as_ref().map(|shown| link(shown, state)).filter(|link| !link.is_empty())
 }
 
-/// The fragment of the link that carries everything in hand, the texts as well.
+/// The fragment of the link that carries the complete input, including the texts.
 #[must_use]
 pub fn script_link(state: &State) -> String {
     let pasted = Shared::Pasted(state.input.pasted());
@@ -35,8 +35,8 @@ pub fn script_link(state: &State) -> String {
     }
 }
 
-/// The fragment of the link that carries the plan of `input` with `changes`: as settings, or with its texts where settings cannot
-/// say it.
+/// The fragment of the link that carries the plan of `input` with `changes`: as settings, or with its texts if
+/// settings cannot express it.
 #[must_use]
 pub fn changed_link(input: &UserInput, changes: &[(String, String)]) -> String {
     let mut input = input.clone();
@@ -46,13 +46,12 @@ pub fn changed_link(input: &UserInput, changes: &[(String, String)]) -> String {
 }
 
 fn link(shown: &Shown, state: &State) -> String {
-    // The pinned plan travels as settings too, even beside texts: a link carries one set of texts at most.
+    // The pinned plan is carried as settings even alongside texts: a link carries at most one set of texts.
     let pinned = state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown));
     match (shared(shown), pinned) {
         (Some(shown), Some(pinned)) => encode_pair(&shown, &pinned),
         (Some(shown), None) => encode(&shown),
-        // Without settings of its own a plan cannot be said by a link, and a pinned one alone would open as the wrong
-        // plan.
+        // Without settings a plan cannot be expressed in a link, and a pinned one alone would open as the wrong plan.
         (None, _) => String::new(),
     }
 }
@@ -72,7 +71,8 @@ pub fn title(shown: &Shown) -> String {
 #[must_use]
 pub fn file_stem(shown: &Shown) -> String {
     let mut stem = String::new();
-    // Dots stay for sizes such as 5.04b; everything else that a file system or a shell could trip over ends a word.
+    // Dots are kept for sizes such as 5.04b; everything else that a file system or a shell could trip over ends a
+    // word.
     for word in title(shown).replace(',', "").split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
         if !word.is_empty() {
             stem += if stem.is_empty() { "" } else { "-" };

@@ -1,4 +1,4 @@
-//! What the engine says to what the reader has in hand.
+//! The engine's answer to the current input.
 
 use super::phases::phase_memories;
 use super::{Fit, PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories, texts};
@@ -15,18 +15,18 @@ use shardscope_units::Bytes;
 /// The answer to one text.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The text that it answers, for places in it.
+    /// The text that it answers, to resolve spans.
     pub source: Source,
     /// Plan, settings, questions and diagnostics.
     pub resolution: Resolution,
 }
 
 impl Answer {
-    /// How many conditions were read one way that the text does not decide, each said in a note.
+    /// How many conditions that the text does not decide were resolved by assumption, each reported in a note.
     #[must_use]
     pub fn undecided(&self) -> usize {
-        let said = self.resolution.diagnostics.iter();
-        said.filter(|diagnostic| diagnostic.code == Code::Undecided).count()
+        let diagnostics = self.resolution.diagnostics.iter();
+        diagnostics.filter(|diagnostic| diagnostic.code == Code::Undecided).count()
     }
 }
 
@@ -39,9 +39,9 @@ pub struct Shown {
     pub plan: Plan,
     /// Every estimate.
     pub report: Report,
-    /// The memory of each stage as it is shown.
+    /// The memory of each stage as displayed.
     pub stages: Vec<StageMemory>,
-    /// The memory of each phase of reinforcement learning; none without rollouts.
+    /// The memory of each phase of reinforcement learning; empty without rollouts.
     pub phases: Vec<PhaseMemory>,
 }
 
@@ -71,25 +71,25 @@ impl Shown {
         usize::try_from(Groups::new(self.plan.layout()).coordinates(rank).pipeline).ok()
     }
 
-    /// Peak of the GPU `rank`, as the verdict tells it; `None` outside the cluster.
+    /// Peak of the GPU `rank`, as in the verdict; `None` outside the cluster.
     #[must_use]
     pub fn memory_of(&self, rank: Rank) -> Option<Bytes> {
         self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)
     }
 
-    /// The stage that decides the verdict: the one that needs most, of those that run out of memory where any does.
+    /// The stage that decides the verdict: the one that needs most, among those that run out of memory if any do.
     #[must_use]
     pub fn worst(&self) -> Option<&StageMemory> {
         self.stages
             .iter()
-            // `released` counts: a stage that fits only once cached blocks are freed is nearer to the edge than its
+            // `released` counts: a stage that fits only once cached blocks are freed is closer to the limit than its
             // reserved bytes show.
             .max_by_key(|stage| (stage.fit == Fit::DoesNotFit, stage.reserved + stage.needs.released))
     }
 }
 
-/// The plan and its report. Where the estimate exceeds what any machine could hold, the fault is pushed as a
-/// diagnostic and there is no report.
+/// The plan and its report. If the estimate exceeds what any machine could hold, the fault is pushed as a diagnostic
+/// and there is no report.
 #[must_use]
 pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
     estimated_by(advised, resolution)
@@ -99,7 +99,7 @@ fn estimated_by(
     estimate: fn(&Plan) -> Result<Report, Fault>,
     resolution: &mut Resolution,
 ) -> Option<(Plan, Report)> {
-    // A clone, since the resolution goes on to own its plan beside the diagnostics pushed below.
+    // A clone, since the resolution keeps its plan while diagnostics are pushed below.
     let plan = resolution.plan.clone()?;
     match estimate(&plan) {
         Ok(report) => Some((plan, report)),
@@ -111,14 +111,14 @@ fn estimated_by(
     }
 }
 
-/// Reads what is in hand, and estimates what it takes if it is a plan. Says nothing where the texts are still to be read by
+/// Reads the input, and estimates it if it is a plan. The answer is empty while the texts are still to be read by
 /// another program ([`texts`]).
 #[must_use]
 pub fn answer(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
     answer_by(advised, input)
 }
 
-/// The same without advice, which takes ten times as long: [`Shown::with_advice`] brings it.
+/// The same without advice, which takes ten times as long: [`Shown::with_advice`] adds it.
 #[must_use]
 pub(crate) fn figures(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
     answer_by(reported, input)
@@ -130,8 +130,8 @@ fn answer_by(
 ) -> (PtrEq<Answer>, Option<Shown>) {
     let source = input.source();
     let readings = texts::readings(input);
-    // Texts that nobody has read yet: an empty resolution has neither plan nor diagnostics, so nothing untrue is said
-    // meanwhile.
+    // Texts that have not been read yet: an empty resolution has neither plan nor diagnostics, so nothing wrong is
+    // shown meanwhile.
     let mut resolution =
         readings.map_or_else(Resolution::default, |readings| resolve(&readings, &input.settings));
     let found = estimated_by(estimate, &mut resolution);

@@ -1,4 +1,4 @@
-//! What people ask before they launch, of the run in hand: other machines, lengths, batches, models.
+//! What people ask about the current run before they launch: other machines, lengths, batches, models.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ use shardscope_units::grouped;
 pub enum Topic {
     /// The fewest accelerators of this kind that hold the run.
     FewestGpus,
-    /// Of which kind of accelerators the fewest hold it.
+    /// The kind of accelerator of which the fewest hold it.
     WhichGpu,
     /// The number of nodes on which the tokens cost least.
     Cheapest,
-    /// The fastest layout from one node up to so many.
+    /// The fastest layout from one node up to a given number.
     Scaling,
     /// What one more node brings.
     OneMoreNode,
-    /// The longest sequence that fits.
+    /// The longest sequence length that fits.
     LongestSequence,
     /// The largest micro-batch that fits.
     LargestMicroBatch,
@@ -63,13 +63,13 @@ impl Topic {
         }
     }
 
-    /// Whether a number of nodes belongs to it.
+    /// Whether it takes a number of nodes.
     #[must_use]
     pub const fn asks_nodes(self) -> bool {
         matches!(self, Self::Cheapest | Self::Scaling)
     }
 
-    /// Whether tokens, a price and days belong to it.
+    /// Whether it takes tokens, a price and days.
     #[must_use]
     pub const fn asks_budget(self) -> bool {
         matches!(self, Self::Cheapest)
@@ -82,16 +82,16 @@ pub struct Asked {
     /// What is asked.
     #[serde(rename = "question")]
     pub topic: Topic,
-    /// What trains; as in the run where nothing is chosen.
+    /// What trains; as in the run if nothing is chosen.
     #[serde(rename = "train")]
     pub trained: Option<Trained>,
     /// Tokens to train on.
     pub tokens: Option<u64>,
-    /// Days that there are.
+    /// Days available.
     pub days: Option<f64>,
     /// Money per accelerator and hour.
     pub price: Option<f64>,
-    /// Nodes that there are.
+    /// Nodes available.
     pub most_nodes: Option<u64>,
     /// For [`Topic::WhichGpu`]: money per accelerator and hour by kind. These kinds are compared, by what the tokens cost.
     #[serde(default)]
@@ -102,10 +102,11 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// That its values are ones the question takes: an answer that passed one over would be to another question.
+    /// Checks that the question supports all of its values: an answer that ignored one would answer a different
+    /// question.
     ///
     /// # Errors
-    /// The first that it does not take, or that is no amount.
+    /// The first value that it does not support, or that is not a valid amount.
     pub fn checked(&self) -> Result<(), AskError> {
         let (budget, nodes) = (self.topic.asks_budget(), self.topic.asks_nodes());
         // Kinds are compared by what tokens cost where they have prices.
@@ -130,19 +131,19 @@ impl Asked {
         Ok(())
     }
 
-    /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
+    /// The input to which the changes of an answer are applied: a catalog model is a separate plan.
     #[must_use]
     pub fn changed(&self, input: &UserInput) -> UserInput {
-        // Changes of such an answer state the whole plan (see `models_on`): put onto the input, its texts would
+        // Changes of such an answer state the whole plan (see `models_on`): applied to the input, its texts would
         // contradict them.
         if self.topic == Topic::LargestModel { UserInput::from_text("") } else { input.clone() }
     }
 }
 
-/// A question under way.
+/// A question in progress.
 #[derive(Debug)]
 pub enum Asking {
-    /// Sizes of one run.
+    /// Varies the sizes of one run.
     Sizes(Box<Inquiry>),
     /// The kinds of accelerators, each with the number in a node.
     Kinds(Comparison, u64),
@@ -155,25 +156,25 @@ pub enum Asking {
 pub struct AskedLine {
     /// What was asked about: a number of accelerators, a length, a batch, a kind or a model.
     pub name: String,
-    /// What was found; none where nothing fits.
+    /// What was found; `None` if nothing fits.
     pub reached: Option<Reached>,
     /// Whether it is the answer.
     pub chosen: bool,
 }
 
 impl Asking {
-    /// `asked` of what the reader gave.
+    /// Starts `asked` for the user's input.
     ///
     /// # Errors
     /// What is missing to ask it.
     pub fn new(input: &UserInput, asked: &Asked) -> Result<Self, AskError> {
         let mut input = input.clone();
         let mut before = Vec::new();
-        // A model of the catalog has a plan of its own for what trains.
+        // A model of the catalog has its own plan for what trains.
         if let Some(trained) = asked.trained.filter(|_| asked.topic != Topic::LargestModel) {
             before.push((Field::TrainType, trained.word().to_owned()));
-            // Put into the input as well as into `before`: the plan searched around must already train so, and
-            // whoever takes an answer needs the change told.
+            // Put into the input as well as into `before`: the plan searched around must already train so, and an
+            // answer that is applied must include the change.
             input.put((Field::TrainType.name().to_owned(), trained.word().to_owned()));
         }
         let plan = plan_of(&input)?;
@@ -198,7 +199,7 @@ impl Asking {
                     (Question::FewestGpus, Preferred::FewestGpus)
                 } else {
                     let tokens = asked.tokens.or(plan.recipe().budget.tokens).ok_or(AskError::Tokens)?;
-                    // Each kind has a price of its own, and the question's is read of none.
+                    // Each kind has its own price, so the question's price is not used.
                     let question = Question::Cheapest { tokens, days: asked.days, price: 0.0, most_nodes };
                     (question, Preferred::Cheapest)
                 };
@@ -218,12 +219,12 @@ impl Asking {
                 return Ok(Self::Models(compared, choice));
             }
         };
-        // `told_behind`: the change of what trains is part of every answer, or opening one would bring back the old
-        // training.
+        // `told_behind`: the change of what trains is part of every answer; otherwise opening one would restore the
+        // old training.
         Ok(Self::Sizes(Box::new(Inquiry::new(&plan, question, choices).told_behind(before))))
     }
 
-    /// Looks at up to `count` more things; whether there are more.
+    /// Evaluates up to `count` more candidates; returns whether there are more.
     pub fn step(&mut self, count: u64) -> bool {
         match self {
             Self::Sizes(inquiry) => inquiry.step(count),
@@ -244,10 +245,7 @@ impl Asking {
                         grouped(one.gpus)
                     )
                 }
-                None => format!(
-                    "None of these kinds of accelerators answers it, where {} are in a node",
-                    grouped(*per_node)
-                ),
+                None => format!("None of these accelerators answers it with {} per node", grouped(*per_node)),
             },
             Self::Models(compared, choice) => {
                 let how = choice.objective.name();
@@ -262,7 +260,7 @@ impl Asking {
         }
     }
 
-    /// What was looked at, in order.
+    /// What was evaluated, in order.
     #[must_use]
     pub fn lines(&self) -> Vec<AskedLine> {
         match self {

@@ -1,6 +1,6 @@
-//! Work that an answer does not wait for (a search, a question, a file to take away, a row of evidence), as a task
-//! for workers beside the page. Tasks and their results are JSON texts: page and worker are separate WebAssembly
-//! programs and share no memory.
+//! Work that an answer does not wait for (a search, a question, a file to download, a row of evidence), as a task for
+//! web workers. Tasks and their results are JSON texts: page and worker are separate WebAssembly programs and share
+//! no memory.
 
 mod around;
 mod file;
@@ -38,7 +38,7 @@ pub struct Task {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Work {
-    /// Layouts of one of so many parts of the space, counted from 0.
+    /// The layouts in one of `parts` parts of the search space, counted from 0.
     Layouts { vary: Varied, part: usize, parts: usize },
     /// The answer to a question.
     Question(Asked),
@@ -48,7 +48,7 @@ enum Work {
     Row(Provenance),
 }
 
-/// Result of a task so far; each step's takes the place of the last.
+/// Result of a task so far; each step's result replaces the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Told {
     /// Of layouts.
@@ -80,7 +80,7 @@ impl Task {
         Self { kept: keep_input(input), work: Work::File(file) }
     }
 
-    /// The run of `input`, measured by the log beside it, as a row of evidence.
+    /// The run of `input`, measured by its log, as a row of evidence.
     #[must_use]
     pub fn row(input: &UserInput, provenance: &Provenance) -> Self {
         Self { kept: keep_input(input), work: Work::Row(provenance.clone()) }
@@ -95,26 +95,26 @@ impl Task {
 }
 
 impl Told {
-    /// Parses what [`Working::told`] wrote; `None` where another version of the program wrote it.
+    /// Parses what [`Working::told`] wrote; `None` if another version of the program wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        // A worker of the version before may still answer after an update, so what does not parse is ignored and
-        // never a crash.
+        // After an update, a worker of the previous version may still answer, so text that does not parse is ignored
+        // rather than a crash.
         serde_json::from_str(text).ok()
     }
 }
 
-/// A task under way.
+/// A task in progress.
 #[derive(Debug)]
 pub struct Working(Stage);
 
 #[derive(Debug)]
 enum Stage {
-    /// A part of the space, with the plan that it lies around.
+    /// A part of the space, with the plan at its centre.
     Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool, around: Box<Around> },
-    /// All layouts are decided and none fits: how many accelerators would do?
+    /// All layouts are decided and none fits: how many accelerators would suffice?
     Enough { walk: Box<Walk>, around: Box<Around>, inquiry: Box<Inquiry>, goes_on: bool },
-    /// A question, and whether more is looked at.
+    /// A question, and whether there is more to evaluate.
     Question(Box<Asking>, bool),
     /// A question that cannot be asked, and why.
     Refused(String),
@@ -125,24 +125,24 @@ enum Stage {
 }
 
 impl Working {
-    /// Begins what [`Task::written`] describes; `None` where the text is no task or its input makes no plan.
+    /// Begins what [`Task::written`] describes; `None` if the text is not a task or its input does not form a plan.
     #[must_use]
     pub fn begin(task: &str) -> Option<Self> {
         let task: Task = serde_json::from_str(task).ok()?;
-        // A search has no use for the pinned plan, which `restore` would give too.
+        // A search has no use for the pinned plan, which `restore` would restore too.
         let input = restore(&task.kept)?.input;
         Some(Self(match task.work {
             Work::Layouts { vary, part, parts } => {
-                // The plan alone: a report, and advice above all, would take longer than the first layouts.
+                // Only the plan: a report, and especially advice, would take longer than the first layouts.
                 let plan = why::planned(&input, &[]).ok()?;
                 let walk = Box::new(Walk::with(&plan, vary.choices()).part(part, parts));
-                // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
-                // question.
+                // Only part 0 continues with how many accelerators would suffice; otherwise every worker would
+                // evaluate the same question.
                 Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0, around: Box::default() }
             }
             Work::Question(asked) => match Asking::new(&input, &asked) {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
-                // A refusal is a result: the reader is told what is missing in the place of the answer.
+                // A refusal is a result: the user is told what is missing instead of an answer.
                 Err(why) => Stage::Refused(why.to_string()),
             },
             // Written at once: a file is one step, and `step` has nothing left to do.
@@ -151,7 +151,7 @@ impl Working {
         }))
     }
 
-    /// Looks at up to `count` more candidates; `false` once there are none.
+    /// Evaluates up to `count` more candidates; `false` once there are none.
     pub fn step(&mut self, count: u64) -> bool {
         match &mut self.0 {
             Stage::Layouts { walk, plan, is_first, around } => {
@@ -162,22 +162,22 @@ impl Working {
                 if *is_first {
                     **around = Around::new(plan);
                 }
-                // Where nothing fits, the next question is how many accelerators would do. One part asks it; where another
-                // has found something its answer is left out.
+                // If nothing fits, the next question is how many accelerators would suffice. One part evaluates it;
+                // if another part has found something, that answer is dropped.
                 let asks = *is_first && walk.ranked().next().is_none();
                 if asks {
                     let inquiry =
                         Box::new(Inquiry::new(plan, Question::FewestGpus, walk.space().choices().clone()));
-                    // The walk goes along by clone, because `known` reports its tallies beside the answer and
-                    // `self.0` is borrowed here.
+                    // The walk is cloned, because `known` reports its tallies along with the answer and `self.0` is
+                    // borrowed here.
                     self.0 =
                         Stage::Enough { walk: walk.clone(), around: around.clone(), inquiry, goes_on: true };
                 }
                 asks
             }
             Stage::Enough { inquiry, goes_on, .. } => {
-                // Kept, not only returned: `known` may be asked after the last step, and must then say that nothing
-                // more comes.
+                // Stored, not only returned: `known` may be called after the last step, and must then report that
+                // nothing more comes.
                 *goes_on = inquiry.step(count);
                 *goes_on
             }
@@ -199,8 +199,8 @@ impl Working {
             Stage::Enough { walk, around, inquiry, goes_on } => {
                 let found = Found { around: around.clone(), ..Found::from_walk(walk) };
                 Told::Found(Box::new(if *goes_on {
-                    // All parts of the walk are done here. Without one more thing outstanding the page would end the search
-                    // before the answer.
+                    // All parts of the walk are done here. Unless one more item is outstanding, the page would end
+                    // the search before the answer.
                     found.with_one_more()
                 } else {
                     let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
@@ -260,7 +260,8 @@ mod tests {
             date: "2026-03".to_owned(),
             versions: "core 0.14".to_owned(),
         };
-        // A correction by the run's own step is no setting of the run: the row is what the estimate is held against.
+        // A correction by the run's own step time is not a setting of the run: the row is what the estimate is
+        // compared with.
         for (name, value) in [("accelerator", "H100-SXM"), ("measured_over_estimated", "1.1")] {
             input.settings.push((name.to_owned(), value.to_owned()));
         }
@@ -283,7 +284,7 @@ mod tests {
             assert_eq!(found.reasons.iter().map(|(_, count)| count).sum::<u64>(), found.refused);
         }
         assert_eq!(whole.refused, joined.refused);
-        // A table has a row of as many columns for each, whatever a change holds.
+        // Every row of the table has the same number of columns, whatever a change contains.
         let table = joined.markdown();
         let columns = |line: &str| line.replace("\\|", "").matches('|').count();
         let lines: Vec<&str> = table.lines().collect();
@@ -294,7 +295,7 @@ mod tests {
             lines[2].contains(&format!("| {} | {} |", seconds(first.step()), gib(first.peak()))),
             "{table}"
         );
-        // Behind it stands what the parts hold besides.
+        // After it comes whatever else the parts hold.
         let roomy = |found: &Found| found.best.iter().filter(|one| !one.tight).cloned().collect::<Vec<_>>();
         assert!(!roomy(&whole).is_empty() && roomy(&joined).starts_with(&roomy(&whole)));
         let reaches = |one: &Layout, other: &Layout| one.step() <= other.step() && one.peak() <= other.peak();
@@ -316,7 +317,7 @@ mod tests {
         while !matches!(working.0, Stage::Enough { .. }) {
             assert!(working.step(1));
         }
-        // The page ends a search that does not go on.
+        // The page ends a search that reports that it is done.
         assert!(known(&working).goes_on() && known(&working).needs.is_none());
         while working.step(u64::MAX) {}
         let gpus = State::new(input.clone()).shown.unwrap().plan.cluster().gpus();

@@ -1,4 +1,4 @@
-//! A breakdown as it is shown: every number in its unit, with its share and its reason.
+//! A breakdown as displayed: every number with its unit, its share and its reason.
 
 use shardscope_estimate::time::part_words;
 use shardscope_explain::{Breakdown, Explanation, Rule};
@@ -10,13 +10,13 @@ use shardscope_units::{Quantity, Seconds, decimal, grouped, seconds};
 pub struct Branch {
     /// Label of the part.
     pub label: String,
-    /// The number with its unit, all `times` counted.
+    /// The number with its unit, including all `times`.
     pub value: String,
     /// Its share of the root, 0 to 1.
     pub share: f64,
     /// How many equal parts it stands for.
     pub times: u64,
-    /// Whether it is the greatest of its parts instead of their sum.
+    /// Whether it is the maximum of its parts rather than their sum.
     pub greatest: bool,
     /// Formula behind the value; `None` for a sum of parts.
     pub reason: Option<Reason>,
@@ -44,12 +44,12 @@ pub struct SymbolValue {
     pub name: &'static str,
     /// Its value, without a unit.
     pub value: String,
-    /// What it means, with its unit; empty where no text says it.
+    /// What it means, with its unit; empty if no text states it.
     pub meaning: &'static str,
 }
 
 impl Reason {
-    /// `explanation` as it is shown.
+    /// `explanation` as displayed.
     #[must_use]
     pub fn from_explanation(explanation: &Explanation) -> Self {
         let formula = explanation.formula;
@@ -71,7 +71,7 @@ impl Reason {
 }
 
 impl Branch {
-    /// The time of a step: what takes none is left out.
+    /// The time of a step, without parts that take none.
     #[must_use]
     pub fn of_time(node: &Breakdown<Seconds>) -> Self {
         let mut branch = Self::from_breakdown(node, seconds);
@@ -98,10 +98,11 @@ fn grow<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String, whole: f64) -> 
         value: show(node.value()),
         share,
         times: node.multiplicity(),
-        // The greatest of one part is that part; the word would puzzle where there is nothing to compare.
+        // The maximum of a single part is that part; the word would confuse where there is nothing to compare.
         greatest: node.rule() == Rule::Greatest && node.children().len() > 1,
         reason: node.why().map(Reason::from_explanation),
-        // `whole` is handed down unchanged: shares are of the root, so that bars of different depth compare.
+        // `whole` is passed down unchanged: shares are relative to the root, so that bars at different depths are
+        // comparable.
         parts: node.children().iter().map(|child| grow(child, show, whole)).collect(),
     }
 }
@@ -118,8 +119,7 @@ fn title(label: &str) -> &str {
 /// A number without a unit: whole numbers in groups of three digits, others with four significant places.
 #[must_use]
 pub fn plain(value: f64) -> String {
-    // Above it, consecutive integers are no longer told apart by a double, and grouped digits would claim to be
-    // exact.
+    // Above it, a double no longer distinguishes consecutive integers, and grouped digits would claim to be exact.
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     let size = value.abs();
     if value.fract() == 0.0 && size < EXACT {

@@ -1,16 +1,16 @@
-//! What is copied to be pasted elsewhere: a table with its link, a frame for a page.
+//! Content to copy and paste elsewhere: a table with its link, a frame for a page.
 
 use super::{Shown, cut, title};
 use shardscope_report::text::inert;
 use shardscope_units::{gib, percent, rounded, seconds, tflops};
 
-/// Length in characters above which chat tools and trackers cut or refuse a link.
+/// Length in characters above which chat tools and issue trackers truncate or refuse a link.
 pub const LONG_LINK: usize = 2_000;
 
 /// The verdict as a Markdown table, with the link to the page below.
 #[must_use]
 pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
-    // Titles hold names out of pasted scripts: `inert` keeps a pipe or a link in them from becoming table or markup.
+    // Titles contain names from pasted scripts: `inert` keeps a pipe or a link in them from becoming table or markup.
     let mut out = format!("| {} | |\n|---|---:|\n", inert(&title(shown)));
     for (name, value) in verdict_lines(shown) {
         out += &format!("| {name} | {} |\n", inert(&value));
@@ -18,7 +18,7 @@ pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
     out + &format!("\n[Open in Shardscope]({link})\n")
 }
 
-/// The numbers that everyone asks for first.
+/// The numbers that everyone looks for first.
 #[must_use]
 pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
     let accelerator = &shown.plan.cluster().accelerator;
@@ -26,7 +26,7 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
     let mut say = |name: &str, value: String| lines.push((name.to_owned(), value));
     if let Some(fullest) = shown.fullest() {
         let share = shardscope_units::Quantity::number(fullest.peak)
-            // A card whose memory is unknown is 0; the share must not divide by it.
+            // The memory of an unknown card is 0; the share must not divide by it.
             / shardscope_units::Quantity::number(accelerator.memory).max(1.0);
         say("Verdict", fullest.fit.words().to_ascii_lowercase());
         say(
@@ -40,8 +40,7 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
             ),
         );
     }
-    // Whoever pastes the table elsewhere has no page beside it: what the verdict leaves out must travel with the
-    // figures.
+    // A table pasted elsewhere has no page next to it, so what the verdict leaves out must accompany the figures.
     for sentence in shown.plan.recipe().marks.sentences() {
         say("Beside it", sentence);
     }

@@ -19,16 +19,16 @@ impl Difference {
             return None;
         }
         let mut start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-        // Both texts are asked: equal leading bytes can end inside characters that differ only in their last byte.
+        // Both texts are checked: equal leading bytes can end inside characters that differ only in their last byte.
         while !old.is_char_boundary(start) || !new.is_char_boundary(start) {
             start -= 1;
         }
-        // Prefix and suffix may not overlap: of "aa" and "aaa" the shared suffix would otherwise count bytes of the
+        // Prefix and suffix must not overlap: for "aa" and "aaa" the shared suffix would otherwise count bytes of the
         // prefix twice.
         let room = old.len().min(new.len()) - start;
         let mut same =
             old.bytes().rev().zip(new.bytes().rev()).take(room).take_while(|(a, b)| a == b).count();
-        // Ends inside a character move towards the end of the text, for the same reason.
+        // Ends inside a character are moved towards the end of the text, for the same reason.
         while !old.is_char_boundary(old.len() - same) || !new.is_char_boundary(new.len() - same) {
             same -= 1;
         }

@@ -5,7 +5,7 @@ use super::{PtrEq, Shown, StoredSession, UserInput};
 use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
 
-/// A plan held beside another.
+/// A pinned plan, for comparison.
 #[derive(Clone, Debug)]
 pub struct Pinned {
     /// What made it.
@@ -14,7 +14,7 @@ pub struct Pinned {
     pub shown: PtrEq<Shown>,
 }
 
-/// Values tried by hand that would have made no plan, so that the state kept the ones before.
+/// Values tried by hand that would not have formed a plan, so the state kept the previous ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The settings with the values that were tried.
@@ -25,65 +25,66 @@ pub struct Refused {
 
 impl Refused {
     pub(super) fn new(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
-        // The first error is the first contradiction found; what only asks for more comes behind.
-        // Errors stand in the order of the checks; a later one is often only a consequence.
+        // The first error is the first contradiction found; requests for more input come later. Errors are in the
+        // order of the checks; a later one is often only a consequence.
         let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
         let reason = worst.map(|one| one.message.clone()).unwrap_or_default();
         Self { values, reason }
     }
 }
 
-/// What the reader, the browser or a link can do to the state.
+/// What the user, the browser or a link can do to the state.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The text was edited; the answer waits until the reader pauses.
+    /// The text was edited; the answer waits until the user pauses.
     Edit(String),
-    /// The reader paused.
+    /// The user paused.
     Settle,
-    /// The advice of an answer that was given without it, for the figures to be there sooner.
+    /// Computes the advice for an answer that was given without it so that the figures appear sooner.
     Advise,
-    /// Another input, such as a file or an example, replaces the one in hand.
+    /// Another input, such as a file or an example, replaces the current one.
     Open(Box<UserInput>),
-    /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
+    /// The same for settings alone, which amend such a current plan without a separate history entry.
     Start(Box<UserInput>),
-    /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
+    /// The content of a link's fragment replaces the current input; if it cannot be read, nothing changes.
     Follow(String),
-    /// Restores what the browser kept.
+    /// Restores what the browser stored.
     Restore(Box<StoredSession>),
     /// One step back.
     Undo,
-    /// One step forth again.
+    /// One step forward.
     Redo,
-    /// The plan shown is held beside what follows, or the one held is let go.
+    /// Pins the plan shown, or unpins the pinned one.
     Pin,
-    /// No plan is held any more.
+    /// Unpins the pinned plan.
     Unpin,
-    /// This plan is held beside what follows.
+    /// Pins this plan.
     Hold(PtrEq<Pinned>),
-    /// The plan held and the one in hand change places.
+    /// Swaps the pinned plan with the current one.
     Swap,
-    /// The remark about a link was read.
+    /// The message about a link was read.
     Dismiss,
-    /// Several settings get values by hand at once; an empty value takes back what the text states.
+    /// Several settings get values by hand at once; an empty value unsets what the text states.
     Try(Vec<(String, String)>),
-    /// The same on what was in hand earlier, which takes the place of what is: another layout of a list that was searched
-    /// from there.
+    /// The same applied to an earlier input, which replaces the current one: another layout from a list that was
+    /// searched from there.
     TryOn(Box<UserInput>, Vec<(String, String)>),
-    /// A setting or a variable gets a value by hand; an empty one takes it back.
+    /// A setting or a variable gets a value by hand; an empty one unsets it.
     Set {
         /// A setting's name, or a variable's.
         name: String,
         /// Its value.
         value: String,
     },
-    /// Settings that are not modelled are gone on without, and the verdict marked with them: their names, with blanks between them.
+    /// Continue without settings that are not modelled, and mark the verdict with them: their names, separated by
+    /// spaces.
     Without(String),
-    /// A value given by hand is forgotten.
+    /// Drops a value given by hand.
     Unset(String),
-    /// All values given by hand are forgotten.
+    /// Drops all values given by hand.
     UnsetAll,
-    /// The map is to be coloured by something else.
+    /// Colours the map by something else.
     Paint(Colour),
-    /// A GPU was picked, or none.
+    /// Picks a GPU, or none.
     Pick(Option<Rank>),
 }

@@ -1,4 +1,4 @@
-//! What of a plan comes nearest to running out of memory.
+//! The part of a plan that is closest to running out of memory.
 
 use super::{Fit, Shown};
 use shardscope_estimate::{Needs, PhaseKind};
@@ -15,14 +15,14 @@ pub enum FullestPlace {
     Starved,
 }
 
-/// What comes nearest to running out of memory, or is out of it.
+/// The part that is closest to running out of memory, or has run out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fullest {
     /// Where.
     pub place: FullestPlace,
-    /// What the device holds there at its peak, above its capacity only where it runs out of memory.
+    /// What the device holds there at its peak, above its capacity only if it runs out of memory.
     pub peak: Bytes,
-    /// Bytes of cached blocks that PyTorch's allocator must free to get there; zero where they fit.
+    /// Bytes of cached blocks that PyTorch's allocator must free to get there; zero if they fit.
     pub released: Bytes,
     /// The verdict on the plan.
     pub fit: Fit,
@@ -33,7 +33,7 @@ impl Fullest {
         Self { place, peak: needs.bytes, released: needs.released, fit }
     }
 
-    /// Words behind the peak for what the allocator must release; empty where it need release nothing.
+    /// Text after the peak about what the allocator must release; empty if it need not release anything.
     #[must_use]
     pub fn condition(&self) -> String {
         Needs { bytes: self.peak, released: self.released }.condition()
@@ -51,14 +51,15 @@ impl Fullest {
 }
 
 impl Shown {
-    /// The verdict with the place that decides it: the gravest phase of reinforcement learning, else the fullest stage.
+    /// The verdict with the place that decides it: the worst phase of reinforcement learning, otherwise the fullest
+    /// stage.
     #[must_use]
     pub fn fullest(&self) -> Option<Fullest> {
         let phase = self.phases.iter().max_by_key(|phase| (phase.fit, phase.peak));
-        // With rollouts the training's peak is one of the phases, so the stages need not be asked as well.
+        // With rollouts the training's peak is one of the phases, so the stages need not be checked as well.
         if let Some(phase) = phase {
-            // A starved rollout phase can be far below capacity: the place says that its KV cache, not its size, is
-            // what fails.
+            // A starved rollout phase can be far below capacity: the place states that its KV cache, not its size, is
+            // the problem.
             let place = if phase.starved { FullestPlace::Starved } else { FullestPlace::Phase(phase.kind) };
             return Some(Fullest::new(place, phase.needs, phase.fit));
         }
@@ -95,7 +96,7 @@ mod tests {
         }
         let (name, fullest) = released.first().expect("a run that is tight by what PyTorch caches");
         assert_eq!((name.as_str(), fullest.fit), ("Llama 3 405B", Fit::Tight));
-        // Its bar, its row and the tree behind them have the verdict's figure, not what the allocator would hold on a larger device.
+        // Its bar, row and tree show the verdict's figure, not what the allocator would hold on a larger device.
         let shown = State::new(gallery()[0].examples[0].input.clone()).shown.expect("a plan");
         let worst = shown.worst().expect("a stage");
         assert_eq!(worst.reserved, fullest.peak);

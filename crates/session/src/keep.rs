@@ -1,4 +1,4 @@
-//! The reader's input as JSON, kept across reloads, in the browser's history and for workers. It never leaves the
+//! The user's input as JSON, stored across reloads, in the browser's history and for workers. It never leaves the
 //! browser.
 
 use serde::de::Error;
@@ -9,7 +9,7 @@ use super::kept::StoredSession;
 use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
-/// Everything in `state` that [`restore`] needs: estimates are left out, since they follow from the input.
+/// Everything in `state` that [`restore`] needs: estimates are omitted, since they follow from the input.
 #[must_use]
 pub fn keep(state: &State) -> String {
     let pinned = state.pinned.as_ref().map(|pinned| &pinned.input);
@@ -22,8 +22,8 @@ pub fn keep_input(input: &UserInput) -> String {
     keep_pair(input, None)
 }
 
-// In JSON an input is a string of its own, in the same form as the browser keeps, so that only one form has to be
-// read for ever.
+// In JSON an input is a single string, in the same form as the browser stores, so that only one form has to stay
+// readable forever.
 impl Serialize for UserInput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&keep_input(self))
@@ -33,17 +33,17 @@ impl Serialize for UserInput {
 impl<'de> Deserialize<'de> for UserInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let kept = restore(&String::deserialize(deserializer)?);
-        // Bounds of links hold here too (`Pasted::from_json`): storage and messages of another tab are no better than
-        // a link.
+        // The bounds of links apply here too (`Pasted::from_json`): storage and messages from another tab are as
+        // untrusted as a link.
         kept.map(|kept| kept.input).ok_or_else(|| D::Error::custom("no input"))
     }
 }
 
 fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
-    /// The form of what is kept.
+    /// The stored form.
     #[derive(Serialize)]
     struct Form<'p> {
-        // Kept texts of earlier versions have this name.
+        // Data stored by earlier versions has this name.
         #[serde(rename = "hand")]
         input: Compact<'p>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
     serde_json::to_string(&form).unwrap_or_default()
 }
 
-/// What `text` keeps, if it is what [`keep`] gave.
+/// Restores `text`, if it was written by [`keep`].
 #[must_use]
 pub fn restore(text: &str) -> Option<StoredSession> {
     let value: Value = serde_json::from_str(text).ok()?;

@@ -1,4 +1,4 @@
-//! What was kept of a session, to be restored.
+//! The stored part of a session, to be restored.
 
 use crate::user_input::UserInput;
 

@@ -1,4 +1,4 @@
-//! The run on other kinds of accelerators, and why a question cannot be asked of it.
+//! The run on other kinds of accelerators, and why a question about it cannot be asked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use shardscope_search::Candidate;
 /// Reason why a question cannot be asked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskError {
-    /// The input makes no plan; carries the first reason.
+    /// The input does not form a plan; carries the first reason.
     NoPlan(String),
-    /// It is not said on how many tokens.
+    /// The number of tokens is missing.
     Tokens,
-    /// It is not said what an accelerator costs.
+    /// The price of an accelerator is missing.
     Price,
-    /// A kind of accelerator that the catalog has not.
+    /// A kind of accelerator that the catalog does not have.
     Kind(String),
     /// A value that belongs to other questions.
     Misplaced {
@@ -48,7 +48,7 @@ impl fmt::Display for AskError {
 
 impl std::error::Error for AskError {}
 
-/// Kinds of accelerators that are compared, beside the run's own.
+/// Kinds of accelerators to compare with the run's own.
 const KINDS: [&str; 6] = ["A100-SXM-80GB", "H100-SXM", "H200-SXM", "B200", "MI300X", "MI355X"];
 
 /// The plan of `input`.
@@ -59,12 +59,12 @@ pub(super) fn plan_of(input: &UserInput) -> Result<Plan, AskError> {
     }
     let resolution = &state.answer.resolution;
     let stopped = resolution.not_modelled.first().map(|item| format!("not modelled: {}", item.name));
-    let said = resolution.diagnostics.first().map(|first| first.message.clone());
-    Err(AskError::NoPlan(stopped.or(said).unwrap_or_default()))
+    let message = resolution.diagnostics.first().map(|first| first.message.clone());
+    Err(AskError::NoPlan(stopped.or(message).unwrap_or_default()))
 }
 
-/// The run on each kind of accelerators, those that `prices` name where it names any; kinds on which the run is no plan, as
-/// without fp8, are left out.
+/// The run on each kind of accelerators, or on those named in `prices` if it is not empty; kinds on which the run is
+/// not a valid plan, for example without fp8, are left out.
 pub(super) fn kinds(
     input: &UserInput,
     plan: &Plan,
@@ -73,7 +73,7 @@ pub(super) fn kinds(
 ) -> Result<Vec<Candidate>, AskError> {
     let own = plan.cluster().accelerator.name.as_str();
     let priced = prices.iter().map(|(name, price)| {
-        // The catalog takes beginnings of names: an empty one would be any.
+        // The catalog matches prefixes of names, and an empty one would match anything.
         let known = accelerator(name).filter(|_| !name.is_empty());
         let known = known.ok_or_else(|| AskError::Kind(name.clone()))?;
         if *price > 0.0 { Ok((known.name, Some(*price))) } else { Err(AskError::Price) }
@@ -87,8 +87,8 @@ pub(super) fn kinds(
     let candidate = |(name, price): (String, Option<f64>)| {
         let mut input = input.clone();
         let mut before = before.to_vec();
-        // The run's own kind keeps its setting as it was read, since it may hold figures (memory, rates) that the
-        // catalog has not.
+        // The run's own kind keeps its setting as it was read, since that may contain figures (memory, rates) that
+        // the catalog does not have.
         if name != own {
             before.push((Field::Accelerator, name.clone()));
             input.put((Field::Accelerator.name().to_owned(), name.clone()));

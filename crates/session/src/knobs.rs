@@ -1,4 +1,4 @@
-//! The settings that are tried most, each one step away from where it is.
+//! The settings that are tried most, each with its next lower and higher value.
 
 use shardscope_launch::Resolution;
 use shardscope_plan::{Field, Plan, Recompute};
@@ -12,20 +12,20 @@ pub struct Knob {
     pub short: &'static str,
     /// Its value now.
     pub value: u64,
-    /// The next lower value; none at the end.
+    /// The next lower value; `None` at the end.
     pub less: Option<u64>,
-    /// The next higher value; none at the end.
+    /// The next higher value; `None` at the end.
     pub more: Option<u64>,
 }
 
-/// Most that a degree is turned up to; the text may go further.
+/// Maximum to which a knob turns a degree; the text may go further.
 const MOST: u64 = 65_536;
 
 fn knob(field: Field, short: &'static str, value: u64) -> Knob {
-    // Degrees divide the world size, which is nearly always a power of two: steps of one would be refused mostly.
+    // Degrees divide the world size, which is nearly always a power of two: steps of one would mostly be refused.
     let less = value.is_multiple_of(2).then_some(value / 2).filter(|less| *less > 0);
     let more = value.checked_mul(2).filter(|more| *more <= MOST);
-    // An odd number steps down to one, as no half of it exists.
+    // An odd number steps down to one, since it cannot be halved.
     let less = less.or((value > 1).then_some(1));
     Knob { field, short, value, less, more }
 }
@@ -95,7 +95,7 @@ pub fn short_name(field: Field) -> String {
     short.to_owned()
 }
 
-/// A value in words, where its setting writes it in a code.
+/// A value in words, if its setting uses a code.
 fn value_words(field: Field, value: &str) -> &str {
     match (field, value) {
         (Field::DataParallelShardingStrategy, "optim") => "optimizer states",
@@ -107,7 +107,7 @@ fn value_words(field: Field, value: &str) -> &str {
     }
 }
 
-/// Changes of settings in a line: `TP 2 → 1, recompute full`.
+/// Changes of settings in one line: `TP 2 → 1, recompute full`.
 #[must_use]
 pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> String {
     let now = |field: Field| {
@@ -118,17 +118,17 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
         // Settings are compared as written, so that `true` by default and `true` by hand are the same value.
         let short = short_name(*field);
         match (now(*field).as_str(), value_words(*field, value)) {
-            // An empty value takes back what the text states (`Event::Try`).
+            // An empty value unsets what the text states (`Event::Try`).
             (_, "") => format!("without {short}"),
             (_, "true") => format!("{short} on"),
             (_, "false") => format!("{short} off"),
-            // What was sharded before says less than what is now.
+            // What was sharded before matters less than what is now.
             (_, value) if *field == Field::DataParallelShardingStrategy => format!("{short} {value}"),
             ("", value) => format!("{short} {value}"),
             (now, value) => format!("{short} {now} → {value}"),
         }
     };
-    // "recompute full" says it, and so does "FP8 hybrid": how it is asked of the software stands among the settings.
+    // "recompute full" says it, and so does "FP8 hybrid": how the software is told so is in the settings.
     let told_by = |field: Field, value: &str| match field {
         Field::RecomputeMethod | Field::RecomputeNumLayers => Some(Field::RecomputeGranularity),
         Field::Fp8ParamGather if value == "false" => Some(Field::Fp8),
@@ -137,11 +137,11 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
     };
     let changed = |field: Field| changes.iter().any(|(other, _)| *other == field);
     // Search states values that hold already, where another software would choose otherwise.
-    let told = changes.iter().filter(|(field, value)| {
-        // A change told by another is left out only where that other is in the line too.
+    let stated = changes.iter().filter(|(field, value)| {
+        // A change implied by another is omitted only if that other one is in the line too.
         !told_by(*field, value).is_some_and(changed) && (value.is_empty() || now(*field) != *value)
     });
-    told.map(one).collect::<Vec<_>>().join(", ")
+    stated.map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Ways to recompute activations.
@@ -162,7 +162,7 @@ pub fn recompute_of(plan: &Plan) -> &'static str {
 #[must_use]
 pub fn recompute_as(name: &str) -> Vec<(String, String)> {
     let (granularity, method, layers) = match name {
-        // Uniform over one layer keeps the least that full recomputation can keep: the input of every layer.
+        // Uniform over one layer saves the least that full recomputation can save: the input of every layer.
         "full" => ("full", "uniform", "1"),
         "selective" => ("selective", "", ""),
         _ => ("", "", ""),
@@ -171,8 +171,8 @@ pub fn recompute_as(name: &str) -> Vec<(String, String)> {
         (Field::RecomputeGranularity, granularity),
         (Field::RecomputeMethod, method),
         (Field::RecomputeNumLayers, layers),
-        // Older flags that ask for the same are taken back as well, else they would still recompute what the choice
-        // has just switched off.
+        // Older flags for the same are unset as well; otherwise they would still recompute what the choice has just
+        // switched off.
         (Field::RecomputeActivations, ""),
         (Field::CheckpointActivations, ""),
     ];
@@ -192,7 +192,7 @@ mod tests {
             for value in [knob.less, knob.more].into_iter().flatten() {
                 let set = Event::Set { name: knob.field.name().to_owned(), value: value.to_string() };
                 let turned = apply(state.clone(), set);
-                // Where Megatron refuses the step, the reader is told why; else the knob has moved.
+                // If Megatron refuses the step, the user is told why; otherwise the knob has moved.
                 if turned.refused.is_none() {
                     let plan = &turned.shown.expect("a plan").plan;
                     let now = knobs(plan).into_iter().find(|other| other.field == knob.field);
@@ -217,7 +217,7 @@ mod tests {
         let fp8 = [(Field::Fp8, "hybrid"), (Field::Fp8Recipe, "delayed"), (Field::Fp8ParamGather, "false")];
         let fp8 = fp8.map(|(field, value)| (field, value.to_owned()));
         assert_eq!(change_line(resolution, &fp8), "FP8 hybrid, FP8 recipe delayed");
-        // What holds already is no change.
+        // A value that already holds is not a change.
         let same = [(Field::TensorModelParallelSize, "2"), (Field::PipelineModelParallelSize, "4")];
         let same = same.map(|(field, value)| (field, value.to_owned()));
         assert_eq!(change_line(resolution, &same), "PP 2 → 4");
@@ -228,7 +228,7 @@ mod tests {
             change_line(resolution, &sharded),
             "Megatron FSDP on, sharded optimizer states, gradients and weights"
         );
-        // None of what a search varies is told by a flag's name.
+        // Nothing that a search varies is shown by a flag's name.
         for field in Field::ALL.iter().copied() {
             assert!(!short_name(field).contains('_'), "{}", field.name());
         }

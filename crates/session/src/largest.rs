@@ -6,7 +6,6 @@ use shardscope_estimate::parameters;
 use shardscope_launch::resolve;
 use shardscope_plan::Field;
 use shardscope_search::Candidate;
-use shardscope_sorting::sort_by_key;
 
 /// A plan for each model of the catalog on `choice`'s machines, trained as it says, the one with the most parameters
 /// first. Models for which no plan can be proposed there are left out; `choice.model` is ignored.
@@ -18,11 +17,11 @@ pub fn models_on(choice: &Choice) -> Vec<Candidate> {
         let Some(input) = start(&choice) else { continue };
         let Some(plan) = resolve(&[], &input.settings).plan else { continue };
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
-        // The whole proposal is told as changes: an answer opened from here starts without any texts.
+        // The whole proposal is given as changes: an answer opened from here starts without any texts.
         let before = input.settings.iter().filter_map(field).collect();
         let count = parameters(&plan).total.get();
         sized.push((count, Candidate { name: name.to_owned(), plan, before, price: None }));
     }
-    sort_by_key(&mut sized, |(count, _)| std::cmp::Reverse(*count));
+    sized.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     sized.into_iter().map(|(_, candidate)| candidate).collect()
 }

@@ -1,17 +1,17 @@
-//! The layers of the model as the panel shows them.
+//! The layers of the model as shown in the panel.
 
 use shardscope_estimate::{LayerNode, Load};
 use shardscope_operators::Shape;
 use shardscope_units::{Bytes, grouped, size};
 
-/// One line of the layer tree: a part of the whole model beside what one GPU holds of it.
+/// One line of the layer tree: a part of the unsharded model next to what one GPU holds of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerLine {
     /// Name of the layer or part.
     pub name: &'static str,
     /// Number of equal parts that this line stands for.
     pub times: u64,
-    /// In the whole model.
+    /// In the unsharded model.
     pub whole: LayerFigures,
     /// On one GPU that holds it.
     pub sharded: LayerFigures,
@@ -19,20 +19,20 @@ pub struct LayerLine {
     pub parts: Vec<LayerLine>,
 }
 
-/// The figures of a part, as text; of one part where `times` is above 1.
+/// The figures of a part, as text; for one part if `times` is above 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerFigures {
-    /// The tensor's shape, of leaves.
+    /// The tensor's shape; only for leaves.
     pub shape: String,
     /// Parameters.
     pub parameters: String,
-    /// Bytes as weights; empty where there are none.
+    /// Bytes as weights; empty if there are none.
     pub weights: String,
-    /// Bytes kept for one micro-batch; empty where there are none.
+    /// Bytes saved for one micro-batch; empty if there are none.
     pub kept: String,
 }
 
-/// `node` as it is shown.
+/// `node` as displayed.
 #[must_use]
 pub fn layer_line(node: &LayerNode) -> LayerLine {
     LayerLine {
@@ -45,7 +45,8 @@ pub fn layer_line(node: &LayerNode) -> LayerLine {
 }
 
 fn figures(shape: Option<Shape>, load: Load) -> LayerFigures {
-    // A zero reads as a measured zero; parts without weights (a softmax) or without kept tensors have an empty cell.
+    // A zero would read as a measured zero; parts without weights (a softmax) or without saved tensors have an empty
+    // cell.
     let some = |bytes: Bytes| if bytes == Bytes::ZERO { String::new() } else { size(bytes) };
     LayerFigures {
         shape: shape.map(written).unwrap_or_default(),

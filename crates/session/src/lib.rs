@@ -1,4 +1,4 @@
-//! What the reader has in hand: `apply(State, Event) -> State`. Pure, and tested without a browser.
+//! The state of the page: `apply(State, Event) -> State`. Pure, and tested without a browser.
 
 mod address;
 mod answer;

@@ -1,11 +1,11 @@
-//! What a training's own log measured, beside the estimate for it.
+//! What a training's own log measured, next to the estimate for it.
 
 use super::{File, Shown, UserInput};
 use shardscope_estimate::time::{Family, measured_factor};
 use shardscope_launch::{is_log, read_log};
 use shardscope_units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, percent, seconds, tflops};
 
-/// The name under which pasted log lines lie beside the script.
+/// The name under which pasted log lines are stored next to the script.
 pub const LOG: &str = "training.log";
 
 /// One figure, measured and predicted.
@@ -21,14 +21,14 @@ pub struct Logged {
     pub off: String,
 }
 
-/// The text among the files beside the script that is a log; empty without one.
+/// The text among the script's additional files that is a log; empty without one.
 #[must_use]
 pub fn log_text(input: &UserInput) -> &str {
-    // Told by content, not by name: a log dropped as a file keeps the name that it had.
+    // Recognised by content, not by name: a log dropped as a file keeps the name that it had.
     input.beside.iter().find(|file| is_log(&file.text)).map_or("", |file| &file.text)
 }
 
-/// `input` with `text` as its log lines; none of them where it is empty.
+/// `input` with `text` as its log lines; without log lines if it is empty.
 #[must_use]
 pub fn with_log(input: &UserInput, text: &str) -> UserInput {
     let mut input = input.clone();
@@ -40,8 +40,8 @@ pub fn with_log(input: &UserInput, text: &str) -> UserInput {
     input
 }
 
-/// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes it; none
-/// without a log that states steps.
+/// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes
+/// it; `None` without a log that states steps.
 #[must_use]
 pub fn measured_ratio(input: &UserInput, shown: &Shown) -> Option<f64> {
     let measured = read_log(log_text(input)).median_seconds()?;
@@ -58,7 +58,7 @@ pub fn corrects_others(shown: &Shown) -> bool {
     Family::from_plan(&shown.plan).common > 0.0
 }
 
-/// What that step says of other layouts of the run, in a sentence.
+/// What that step implies for other layouts of the run, in a sentence.
 #[must_use]
 pub fn measured_sentence(shown: &Shown) -> String {
     let family = Family::from_plan(&shown.plan);
@@ -76,7 +76,7 @@ pub fn measured_sentence(shown: &Shown) -> String {
     format!("{before}{}{after}", family.name)
 }
 
-/// What the log lines in hand say of the plan shown; empty where there are none.
+/// What the current log lines show for the plan shown; empty if there are none.
 #[must_use]
 pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
     let log = read_log(log_text(input));
@@ -87,20 +87,20 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
         let words = [median, time.step.get()].map(|value| seconds(Seconds::new(value)));
         out.push(Logged::new("step time, median without the first", [median, time.step.get()], words));
     }
-    // Of the same steps as the time; Megatron-LM's own FLOP count, or the two would differ by the convention and not by
-    // the time.
+    // For the same steps as the time, with Megatron-LM's own FLOP count; otherwise the two would differ by convention
+    // and not by time.
     if let Some(rate) = log.median_tflops_per_gpu() {
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rates = [rate * 1e12, time.flops.megatron.get() / time.step.get() / gpus];
         let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
         out.push(Logged::new("per GPU, as Megatron-LM counts, median without the first", rates, words));
     }
-    // A log reports some ranks, mostly the first of each stage, and need not say which: the greatest is held against
-    // the greatest.
+    // A log reports some ranks, mostly the first of each stage, and need not state which, so maximum is compared with
+    // maximum.
     let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
     for rank in &memory.ranks {
         peaks[0].2 = peaks[0].2.max(Some(rank.totals.peak_allocated));
-        // As on this device: what PyTorch would cache on a larger one is given back before it runs out.
+        // As on this device: what PyTorch would cache on a larger one is released before it runs out.
         peaks[1].2 = peaks[1].2.max(Some(rank.totals.cached_on(memory.capacity)));
     }
     for report in &log.memory {

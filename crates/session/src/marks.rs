@@ -1,11 +1,10 @@
 //! Which pieces of the text are underlined.
 
-use shardscope_sorting::{sort_by, sort_by_key};
 use std::ops::Range;
 
 use shardscope_source::{Diagnostic, Severity};
 
-/// Longest text that is underlined. Unit: byte. The browser lays out a longer one too slowly behind the box.
+/// Longest text that is underlined. Unit: byte. For longer texts the browser lays out the underlay too slowly.
 const LONGEST: usize = 200_000;
 
 /// A piece of the text, whole characters only.
@@ -13,11 +12,11 @@ const LONGEST: usize = 200_000;
 pub struct Piece {
     /// Its bytes.
     pub bytes: Range<usize>,
-    /// The gravest diagnostic that points at it.
+    /// The most severe diagnostic that points at it.
     pub severity: Option<Severity>,
 }
 
-/// The text cut into pieces, in order, covering all of it; nothing where the text is too long.
+/// The text cut into pieces, in order, covering all of it; empty if the text is too long.
 #[must_use]
 pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
     if text.len() > LONGEST {
@@ -29,18 +28,17 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
             spans.push((bytes, found.severity));
         }
     }
-    // The graver is placed first and what is placed stays.
-    // Errors first, and among equals from left to right, so that which of two overlapping ones is kept does not hang
-    // on the order of checks.
-    sort_by(&mut spans, |one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
+    // More severe ones are placed first and stay placed. Errors come first, and equals from left to right, so that
+    // which of two overlapping ones is kept does not depend on the order of checks.
+    spans.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();
     for (bytes, severity) in spans {
-        // Overlapping underlines cannot be drawn as pieces; the graver one keeps its place whole.
+        // Overlapping underlines cannot be drawn as pieces; the more severe one keeps its full range.
         if marked.iter().all(|(taken, _)| bytes.end <= taken.start || taken.end <= bytes.start) {
             marked.push((bytes, severity));
         }
     }
-    sort_by_key(&mut marked, |(bytes, _)| bytes.start);
+    marked.sort_by_key(|(bytes, _)| bytes.start);
     let mut pieces = Vec::new();
     let mut at = 0;
     for (bytes, severity) in marked {
@@ -54,18 +52,18 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
     pieces
 }
 
-/// Where the diagnostic points, grown to whole characters and to one at least.
+/// Where the diagnostic points, extended to whole characters, and at least one.
 fn inside(text: &str, diagnostic: &Diagnostic) -> Option<Range<usize>> {
     let span = diagnostic.span?;
     let (mut start, mut end) = (span.start as usize, span.end as usize);
-    // A span may lie past the end: while the reader types, diagnostics are of the text before.
+    // A span may be past the end: while the user types, diagnostics belong to the previous text.
     if start >= text.len() {
         return None;
     }
     while !text.is_char_boundary(start) {
         start -= 1;
     }
-    // An empty span (something is missing here) still needs one character to be seen under.
+    // An empty span (something is missing here) still needs one character to be visible.
     end = end.clamp(start + 1, text.len());
     while !text.is_char_boundary(end) {
         end += 1;

@@ -1,4 +1,4 @@
-//! The phases of reinforcement learning as they are shown.
+//! The phases of reinforcement learning as displayed.
 
 use super::{Branch, Fit};
 use shardscope_estimate::{Memory, Needs, PhaseKind};
@@ -9,20 +9,20 @@ use shardscope_units::{Bytes, size};
 pub struct PhaseMemory {
     /// Which.
     pub kind: PhaseKind,
-    /// All that the device holds in it, as the verdict tells it. Phases follow each other: their peaks are never summed.
+    /// Everything that the device holds in it, as in the verdict. Phases alternate: their peaks are never summed.
     pub peak: Bytes,
     /// Its parts by name, in bytes.
     pub parts: Vec<(String, Bytes)>,
     /// The verdict on it.
     pub fit: Fit,
-    /// Its peak as the verdict tells it.
+    /// Its peak as in the verdict.
     pub needs: Needs,
-    /// The KV cache that is left holds less than one rollout of full length, so that the engine does not start, however
-    /// little the phase takes.
+    /// Whether the remaining KV cache holds less than one full-length rollout, so that the engine does not start,
+    /// however little the phase takes.
     pub starved: bool,
 }
 
-/// The phases in their order; none where nothing is rolled out.
+/// The phases in their order; empty without rollouts.
 pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
     let Some(rl) = &memory.rl else { return Vec::new() };
     let shown = rl.phases.iter().map(|phase| PhaseMemory {
@@ -34,7 +34,7 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
             .iter()
             .enumerate()
             .map(|(place, part)| {
-                // The first part is the training's peak, in which PyTorch's cache is.
+                // The first part is the training's peak, which includes PyTorch's cache.
                 let released = if place == 0 { phase.needs.released } else { Bytes::ZERO };
                 (part.label().to_owned(), part.value().less(released))
             })

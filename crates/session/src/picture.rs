@@ -1,11 +1,10 @@
-//! Pictures that stand alone: the bars of every stage and the map of the cluster as SVG, with their own colours.
+//! Standalone pictures: the bars of every stage and the map of the cluster as SVG, with their own colours.
 
 use super::map::{Amounts, Area, Colour, Geometry, paint};
 use super::{Shown, StageMemory, Use, title};
-use shardscope_sorting::sort_by_key;
 use shardscope_units::{Count, Quantity, decimal, gib, grouped};
 
-/// Width of a picture. Unit: CSS pixel, as of all lengths here.
+/// Width of a picture. Unit: CSS pixel, as for all lengths here.
 const WIDTH: f64 = 960.0;
 /// Around everything.
 const MARGIN: f64 = 24.0;
@@ -13,14 +12,14 @@ const MARGIN: f64 = 24.0;
 const PITCH: f64 = 34.0;
 /// Height of a bar.
 const BAR: f64 = 22.0;
-/// Most bars; of more stages the fullest are kept.
+/// Maximum number of bars; if there are more stages, the fullest are kept.
 const MOST_BARS: usize = 24;
 /// Left and right of the bars, for names and values.
 const NAMES: f64 = 80.0;
 const VALUES: f64 = 110.0;
 
-/// Fill of each of [`Use::ALL`], in that order and as in the style sheet, and the pattern over it, so that colour
-/// does not tell alone.
+/// Fill of each of [`Use::ALL`], in that order and as in the style sheet, and the pattern over it, so that colour is
+/// not the only cue.
 const USES: [[&str; 2]; 6] = [
     [r##"fill="#0072b2""##, ""],
     [r##"fill="#56b4e9""##, "fill=\"url(#falling)\""],
@@ -40,12 +39,12 @@ const HUES: [&str; 8] = [
     r##"rx="2" fill="#e2dfa8""##,
     r##"rx="2" fill="#d4d7da""##,
 ];
-/// The same once more with an edge, and once more paler: [`super::map::HUES`] in all.
+/// The same again with an edge, and again paler: [`super::map::HUES`] in total.
 const AGAIN: [&str; 3] = ["", r##" stroke="#5a616d" stroke-width="2""##, r#" fill-opacity=".4""#];
 
 const DEFINITIONS: &str = r##"<defs><pattern id="falling" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern><pattern id="rising" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path d="M0 0v7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern><pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse"><circle cx="2" cy="2" r="1" fill="#14171a" fill-opacity=".45"/></pattern><pattern id="crossed" width="7" height="7" patternUnits="userSpaceOnUse"><path d="M0 0l7 7M7 0l-7 7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern></defs>"##;
 
-/// A picture under way.
+/// A picture under construction.
 struct Sheet {
     out: String,
     height: f64,
@@ -55,7 +54,7 @@ impl Sheet {
     /// With its name at the head.
     fn called(name: &str, definitions: &str) -> Self {
         let mut sheet = Self { out: definitions.to_owned(), height: MARGIN + 14.0 };
-        // `height` is the baseline of what comes next, moved down by whoever has drawn something.
+        // `height` is the baseline of what comes next, moved down by each drawing function.
         sheet.text(MARGIN, r##"font-size="17" font-weight="650" fill="#1a1d21""##, name);
         sheet.height += 22.0;
         sheet
@@ -101,7 +100,7 @@ impl Sheet {
     }
 }
 
-/// Writes `text` to `out` with what has a meaning in SVG named.
+/// Writes `text` to `out` with SVG's special characters escaped.
 fn escape(text: &str, out: &mut String) {
     for character in text.chars() {
         match character {
@@ -118,7 +117,7 @@ const STRONG: &str = r##"font-weight="600" fill="#1a1d21""##;
 const SOFT: &str = r##"fill="#545b63""##;
 const RIGHT: &str = r##"text-anchor="end" font-weight="600" fill="#1a1d21""##;
 
-/// The bars of every stage against what the accelerator holds.
+/// The bars of every stage against the accelerator's capacity.
 #[must_use]
 pub fn bars_svg(shown: &Shown) -> String {
     let name = title(shown);
@@ -133,9 +132,9 @@ pub fn bars_svg(shown: &Shown) -> String {
     sheet.height += 22.0;
     legend(&mut sheet);
     let capacity = capacity.number();
-    // A stage above capacity widens the scale: the limit then stands inside the picture, with the excess right of it.
+    // A stage above capacity widens the scale: the limit is then inside the picture, with the excess right of it.
     let most = shown.stages.iter().map(|stage| stage.reserved.number()).fold(capacity, f64::max).max(1.0);
-    // Shared scale for all bars, or their lengths could not be compared.
+    // Shared scale for all bars, otherwise their lengths could not be compared.
     let room = WIDTH - 2.0 * MARGIN - NAMES - VALUES;
     let left = MARGIN + NAMES;
     let top = sheet.height - 4.0;
@@ -159,9 +158,9 @@ pub fn bars_svg(shown: &Shown) -> String {
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
     // By size to choose, then by stage to draw: gaps in the numbers show that some are left out.
-    sort_by_key(&mut kept, |stage| std::cmp::Reverse(stage.reserved));
+    kept.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
     kept.truncate(MOST_BARS);
-    sort_by_key(&mut kept, |stage| stage.stage);
+    kept.sort_by_key(|stage| stage.stage);
     kept
 }
 
@@ -194,7 +193,7 @@ fn legend(sheet: &mut Sheet) {
     sheet.height += 20.0;
 }
 
-/// Most GPUs of a map that is drawn as a picture of its own; of more only the first are.
+/// Maximum number of GPUs in a standalone map; if there are more, only the first are drawn.
 const MOST_GPUS: u64 = 2_048;
 
 /// The map of the cluster, coloured by pipeline stage.
@@ -205,7 +204,7 @@ pub fn map_svg(shown: &Shown) -> String {
     let gpus = plan.layout().world_size;
     let drawn = gpus.min(MOST_GPUS);
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
-    // Colors of stages are those of the whole cluster however many GPUs are drawn.
+    // Stage colours are those of the whole cluster, however many GPUs are drawn.
     let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..drawn));
     let mut sheet = Sheet::called(&name, "");
     let words = if drawn < gpus {
@@ -227,21 +226,21 @@ pub fn map_svg(shown: &Shown) -> String {
     for (gpu, class) in (0..drawn).zip(&paint.classes) {
         let cell @ [x, y, width, height] = place(geometry.cell(gpu));
         let class = usize::from(*class);
-        // Classes run over hues first, then over edge and fill: as many as `map::HUES`, told apart without the page's
-        // style sheet.
+        // Classes run over hues first, then over edge and fill: as many as `map::HUES`, distinguishable without the
+        // page's style sheet.
         let again = AGAIN[class / HUES.len() % AGAIN.len()];
         sheet.rect(cell, &[HUES[class % HUES.len()], again].concat());
         // Three digits fit from here on.
         if width >= 24.0 {
             let stage = groups.coordinates(shardscope_topology::Rank::new(gpu)).pipeline;
-            // A little below the middle, where the baseline of text centred by eye lies.
+            // A little below the middle, the baseline for visually centred text.
             sheet.height = y + height / 2.0 + 4.0;
             sheet.text(x + width / 2.0, MIDDLE, &stage.to_string());
         }
     }
     let (width, height) = geometry.size();
     sheet.height = top + f64::from(height);
-    // At least as wide as the title may need; a few GPUs alone would make a sliver.
+    // At least as wide as the title may need; a few GPUs alone would be a sliver.
     sheet.finish(f64::from(width.max(ROOM)) + 2.0 * MARGIN, &name)
 }
 

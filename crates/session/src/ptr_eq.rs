@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-/// Shared ownership of a value that never changes; two are equal only where they are the same allocation.
+/// Shared ownership of a value that never changes; two are equal only if they are the same allocation.
 #[derive(Debug)]
 pub struct PtrEq<T>(Rc<T>);
 
@@ -13,7 +13,7 @@ impl<T> PtrEq<T> {
     }
 }
 
-// By hand, since a derive would ask for `T: Clone`, and cloning shares.
+// Implemented by hand, since a derive would require `T: Clone`, and cloning only shares.
 impl<T> Clone for PtrEq<T> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
@@ -22,7 +22,7 @@ impl<T> Clone for PtrEq<T> {
 
 impl<T> PartialEq for PtrEq<T> {
     fn eq(&self, other: &Self) -> bool {
-        // Components are drawn anew when their properties differ: comparing whole reports at every key would take
+        // Components are redrawn when their properties differ: comparing full reports at every keystroke would take
         // longer than drawing them.
         Rc::ptr_eq(&self.0, &other.0)
     }

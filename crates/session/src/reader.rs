@@ -1,6 +1,6 @@
-//! What needs the readers of texts, as tasks for a program of its own: a page without readers starts sooner, and is
-//! never held up by a long text. Tasks and replies are JSON; settings go by their documented names, so that programs
-//! of two versions notice each other.
+//! Work that needs the text readers, as tasks for a separate program: a page without readers starts sooner, and is
+//! never blocked by a long text. Tasks and replies are JSON; settings use their documented names, so that programs of
+//! different versions notice each other.
 
 use serde::{Deserialize, Serialize};
 use shardscope_export::{Exported, bridge_command, deepspeed_json, megatron_command};
@@ -9,7 +9,7 @@ use shardscope_plan::Field;
 
 use super::{File, Rewritten, UserInput, patched, rewritten};
 
-/// A task for the program that reads, with the input it is about.
+/// A task for the program that reads, with its input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadTask {
     input: UserInput,
@@ -25,47 +25,47 @@ enum ReadWork {
     Commands,
 }
 
-/// What came of a [`ReadTask`], by its kind.
+/// The result of a [`ReadTask`], by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ReadReply {
     /// What the texts say.
     Texts(Vec<Reading>),
-    /// The input with the files given.
+    /// The input with the given files.
     Input(Box<UserInput>),
-    /// The input with the values by hand written into its texts, where there are such values.
+    /// The input with the values by hand written into its texts, if there are such values.
     Rewritten(Option<Box<Rewritten>>),
-    /// The text of the box with changes written into it, where it has places for all of them.
+    /// The text of the box with changes written into it, if it has places for all of them.
     Patched(Option<String>),
     /// The plan for Megatron-LM, for NeMo and Megatron-Bridge, and for DeepSpeed.
     Commands(Box<[Exported; 3]>),
 }
 
 impl ReadTask {
-    /// To say what the texts of `input` say.
+    /// A task to read the texts of `input`.
     #[must_use]
     pub fn texts(input: &UserInput) -> Self {
         Self::new(input, ReadWork::Texts)
     }
 
-    /// To take up files, as [`UserInput::with_files`] does.
+    /// A task to take up files, as [`UserInput::with_files`] does.
     #[must_use]
     pub fn files(input: &UserInput, files: Vec<File>) -> Self {
         Self::new(input, ReadWork::Files(files))
     }
 
-    /// To write the values by hand into the texts, as [`rewritten`] does.
+    /// A task to write values given by hand into the texts, as [`rewritten`] does.
     #[must_use]
     pub fn rewritten(input: &UserInput) -> Self {
         Self::new(input, ReadWork::Rewritten)
     }
 
-    /// To write changes into the text, as [`patched`] does.
+    /// A task to write changes into the text, as [`patched`] does.
     #[must_use]
     pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Self {
         Self::new(input, ReadWork::Patched(changes.to_vec()))
     }
 
-    /// To write the plan as commands.
+    /// A task to write the plan as commands.
     #[must_use]
     pub fn commands(input: &UserInput) -> Self {
         Self::new(input, ReadWork::Commands)
@@ -81,7 +81,7 @@ impl ReadTask {
         &self.input
     }
 
-    /// Whether it only asks what the texts say: of such tasks the latest makes all earlier ones pointless.
+    /// Whether it only reads texts: the latest such task makes all earlier ones pointless.
     #[must_use]
     pub fn is_texts(&self) -> bool {
         matches!(self.work, ReadWork::Texts)
@@ -94,7 +94,7 @@ impl ReadTask {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Does the task here. Only a program with readers may: without them every text would come out as unread.
+    /// Runs the task here. Only a program with readers may do so: without them every text would come out as unread.
     #[must_use]
     pub fn done(self) -> ReadReply {
         let input = &self.input;
@@ -120,20 +120,20 @@ impl ReadTask {
 }
 
 impl ReadReply {
-    /// Whether it answers a task of [`ReadTask::is_texts`].
+    /// Whether it answers a task for which [`ReadTask::is_texts`] holds.
     #[must_use]
     pub fn is_texts(&self) -> bool {
         matches!(self, Self::Texts(_))
     }
 
-    /// Parses what [`reply`] wrote; `None` where another version wrote it.
+    /// Parses what [`reply`] wrote; `None` if another version wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// Does the task that [`ReadTask::written`] wrote; none where it is of another edition.
+/// Runs a task written by [`ReadTask::written`]; `None` if it is from another version.
 #[must_use]
 pub fn reply(task: &str) -> Option<String> {
     let task: ReadTask = serde_json::from_str(task).ok()?;

@@ -4,13 +4,12 @@ use super::UserInput;
 use serde::{Deserialize, Serialize};
 use shardscope_export::edit;
 use shardscope_plan::Field;
-use shardscope_sorting::sort_by;
 use shardscope_source::Span;
 
 /// A script rewritten.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rewritten {
-    /// The texts with the values in place; what found none stays a value given by hand.
+    /// The texts with the values in place; values without a place stay values given by hand.
     pub input: UserInput,
     /// The lines that changed, in order.
     pub lines: Vec<ChangedLine>,
@@ -18,10 +17,10 @@ pub struct Rewritten {
     pub unplaced: Vec<Field>,
 }
 
-/// A changed line: what stands before the change, the change, what stands behind it.
+/// A changed line: the text before the change, the change, and the text after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedLine {
-    /// The file, where there are several.
+    /// The file, if there are several.
     pub file: String,
     /// Its number, from 1.
     pub number: usize,
@@ -29,8 +28,8 @@ pub struct ChangedLine {
     pub parts: [String; 3],
 }
 
-/// What `input` holds with the settings changed by hand written into its texts; none where nothing is changed, or
-/// there is no text to change.
+/// `input` with the settings changed by hand written into its texts; `None` if nothing is changed, or if there is no
+/// text to change.
 #[must_use]
 pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     if input.text.trim().is_empty() {
@@ -38,7 +37,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     }
     let mut changes: Vec<(Field, String)> = Vec::new();
     for (name, value) in &input.settings {
-        // Values by hand may also answer variables or be of a later version: neither has a place in a script.
+        // Values by hand may also answer variables or come from a later version: neither has a place in a script.
         if let Some(field) = Field::named(name) {
             changes.push((field, value.clone()));
         }
@@ -49,8 +48,8 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     let edited = edit(&input.source(), &input.shell_environment(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
-    // Marks come in the order of the changes, lines are shown in the order of the text.
-    sort_by(&mut marks, |(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
+    // Marks are in the order of the changes, lines are shown in the order of the text.
+    marks.sort_by(|(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
     let mut lines = Vec::new();
     for (file, mark) in marks {
         // A mark names its file by number; one that the edit did not return has no line to show.
@@ -59,9 +58,10 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
         lines.extend(line_of(name, text, mark));
     }
     let mut out = input.clone();
-    // What found a place is now said by the text; kept by hand as well it would hide later edits there.
+    // What found a place is now stated in the text; if it stayed a value by hand too, it would hide later edits
+    // there.
     out.settings.retain(|(name, _)| edited.unplaced.iter().any(|(field, _)| field.name() == name));
-    // The box comes first, then the files beside it, as `UserInput::source` joins them.
+    // The box comes first, then the additional files, as `UserInput::source` joins them.
     let mut texts = edited.files.into_iter().map(|(_, text)| text);
     if let Some(text) = texts.next() {
         out.text = text.into();
@@ -72,7 +72,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     Some(Rewritten { input: out, lines, unplaced: edited.unplaced.iter().map(|(field, _)| *field).collect() })
 }
 
-/// The line in which `mark` begins, taken apart around it.
+/// The line in which `mark` begins, split around it.
 fn line_of(file: &str, text: &str, mark: Span) -> Option<ChangedLine> {
     let (start, end) = (mark.start as usize, mark.end as usize);
     // Marks are bytes of the edited text; `get` because a mark inside a character has no line rather than a panic.
@@ -87,7 +87,8 @@ fn line_of(file: &str, text: &str, mark: Span) -> Option<ChangedLine> {
     })
 }
 
-/// The text of the box with `changes` written into it as well; none where there is no text, or no place for one of them.
+/// The text of the box with `changes` written into it as well; `None` if there is no text, or no place for one of
+/// them.
 #[must_use]
 pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String> {
     let mut input = input.clone();
@@ -96,7 +97,7 @@ pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String>
         input.put((field.name().to_owned(), value.clone()));
     }
     rewritten(&input)
-        // All or none: a script with half of a proposal in it is a layout that nobody has estimated.
+        // All or none: a script with half of a proposal would be a layout that nobody has estimated.
         .filter(|changed| changed.unplaced.is_empty())
         .map(|changed| changed.input.text.to_string())
 }

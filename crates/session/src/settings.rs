@@ -22,7 +22,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether someone said it: the script, its environment or the reader.
+    /// Whether it was stated explicitly: by the script, its environment or the user.
     #[must_use]
     pub fn is_stated(&self) -> bool {
         matches!(self.setting.origin, Origin::Script | Origin::Environment | Origin::User)
@@ -38,12 +38,11 @@ impl Row {
         }
     }
 
-    /// What may be put in its place; empty where anything of its kind may.
+    /// The possible values; empty if any value of its kind is allowed.
     #[must_use]
     pub fn choices(&self) -> Vec<&'static str> {
         match self.field.kind() {
-            // Flags are offered with both values: where the text states one, the other is what its reader wants to
-            // try.
+            // Flags are offered with both values: if the text states one, the user wants to try the other.
             ValueKind::Flag => vec!["true", "false"],
             ValueKind::Word(words) => words.to_vec(),
             _ => Vec::new(),
@@ -51,7 +50,7 @@ impl Row {
     }
 }
 
-/// First setting of each group, in the order of [`Field::ALL`], which is grouped so.
+/// First setting of each group, in the order of [`Field::ALL`], which is grouped accordingly.
 const CHAPTERS: [(Field, &str); 8] = [
     (Field::Model, "Model"),
     (Field::Accelerator, "Cluster"),

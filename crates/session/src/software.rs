@@ -1,19 +1,19 @@
-//! What runs a plan, as those who wrote it call it.
+//! The software that runs a plan, by the name its authors use.
 
 use shardscope_launch::Resolution;
 use shardscope_plan::{Field, RlFramework, Software};
 
-/// The software of `resolution`: the trainer's own name where rollouts tell it, and what trains under it.
+/// The software of `resolution`: the trainer's own name if rollouts identify it, and the training software below it.
 #[must_use]
 pub fn software_name(resolution: &Resolution) -> String {
-    // Words as resolved: the name must agree with the settings table, whatever the plan makes of it.
+    // Words as resolved: the name must agree with the settings table, whatever the plan derives from it.
     let word =
         |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let name = word(Field::Software);
     let software = Software::ALL.into_iter().find(|software| software.name() == name);
     // A software that this version does not list keeps the name that was stated.
     let own = software.map_or_else(|| name.clone(), |software| written(software).to_owned());
-    // Rollout frameworks are known by their own name; what trains under them (FSDP, Megatron) comes second.
+    // Rollout frameworks are known by their own name; the training software below them (FSDP, Megatron) comes second.
     let Some(framework) = RlFramework::named(&word(Field::RlFramework)) else { return own };
     let trainer = framework.title();
     let engine = match word(Field::DataParallelEngine).as_str() {
@@ -30,7 +30,7 @@ pub fn software_name(resolution: &Resolution) -> String {
     }
 }
 
-/// A software as its makers write it.
+/// A software's name in its authors' spelling.
 const fn written(software: Software) -> &'static str {
     match software {
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe => "Megatron-LM",

@@ -1,4 +1,4 @@
-//! The memory of each stage as it is shown.
+//! The memory of each stage as displayed.
 
 use super::map::holds;
 use super::{Branch, Fit, StageMemory, Use};
@@ -14,12 +14,12 @@ pub fn stage_memories(plan: &Plan, memory: &Memory) -> Vec<StageMemory> {
 
 fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory {
     let totals = rank.totals;
-    // The peak can lie inside an operator (the loss, say), which a reader needs to look there.
+    // The peak can be inside an operator (for example the loss), which the user needs to know.
     let at = match rank.within {
         Some(within) => format!("{}, {within}", rank.at),
         None => rank.at.to_owned(),
     };
-    // Against this device: what PyTorch would cache on a larger one is released before it runs out here.
+    // For this device: what PyTorch would cache on a larger one is released before it runs out here.
     let needs = Needs::new(totals.peak_reserved, totals.peak_required, memory.capacity);
     StageMemory {
         stage: rank.pipeline_rank,
@@ -30,7 +30,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
             totals.optimizer,
             totals.activations,
             totals.temporaries,
-            // Cached blocks are among it.
+            // This includes cached blocks.
             totals.framework.less(needs.released),
         ],
         allocated: totals.peak_allocated,
@@ -43,7 +43,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
     }
 }
 
-/// What a stage's memory of one kind, or all of it, is made of.
+/// The breakdown of a stage's memory of one kind, or of all of it.
 #[must_use]
 pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<Branch> {
     let rank = memory.ranks.iter().find(|rank| rank.pipeline_rank == stage)?;
@@ -58,9 +58,8 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
     let mut branch = Branch::from_breakdown(node?, size);
     let needs = Needs::new(rank.totals.peak_reserved, rank.totals.peak_required, memory.capacity);
     if needs.released > Bytes::ZERO && kind.is_none_or(|kind| kind == Use::Framework) {
-        // The figure is that of the verdict: what is there once they are released.
-        // The tree itself holds what the allocator would like to keep; the figure must be the verdict's, or bar and
-        // tree disagree.
+        // The tree itself includes what the allocator would like to cache; the figure must be the verdict's, after
+        // releasing that, or bar and tree would disagree.
         branch.value = size(node?.value().less(needs.released));
         branch.parts.push(Branch {
             label: "cached blocks that PyTorch releases before it fails".to_owned(),

@@ -13,12 +13,11 @@ use shardscope_catalog as catalog;
 use shardscope_estimate::{Verdict, device_peak};
 use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
-use shardscope_sorting::sort;
 
 /// Settings of the model that `name` names, or whose `config.json` it is.
 ///
 /// # Errors
-/// What of the model no setting states, in words; nothing for an unknown name.
+/// Which parts of the model no setting can express, in words; empty for an unknown name.
 pub fn model_settings(name: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     // No model name begins with a brace.
     if name.trim_start().starts_with('{') {
@@ -29,10 +28,10 @@ pub fn model_settings(name: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     if lacking.is_empty() { Ok(model.settings()) } else { Err(lacking) }
 }
 
-/// Longest text that may be a model alone. Unit: byte. Configurations of the catalog's models have below 10,000.
+/// Longest text that may be just a model. Unit: byte. Configurations of the catalog's models have below 10,000.
 const LONGEST_MODEL: usize = 1 << 16;
 
-/// The model that `input` names, or whose `config.json` it is, where it says nothing else.
+/// The model that `input` names, or whose `config.json` it is, if it contains nothing else.
 #[must_use]
 pub fn model_alone(input: &UserInput) -> Option<&str> {
     let text = input.text.trim();
@@ -41,16 +40,16 @@ pub fn model_alone(input: &UserInput) -> Option<&str> {
     (alone && *input == UserInput::from_text(&input.text) && model_settings(text).is_ok()).then_some(text)
 }
 
-/// Tokens of one step where nobody says: Llama 3's first batch (arXiv 2407.21783, section 3.4.1).
+/// Default tokens per step: Llama 3's first batch (arXiv 2407.21783, section 3.4.1).
 const STEP_TOKENS: u64 = 4 << 20;
 
-/// Most layouts that are tried.
+/// Maximum number of layouts tried.
 const MOST_TRIED: usize = 200;
 
 /// Degrees of parallelism of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cut {
-    /// Whole layers computed again; tried when nothing else fits.
+    /// Full recomputation of layers; tried if nothing else fits.
     recompute: bool,
     /// TP × PP.
     model_parallel: u64,
@@ -59,10 +58,11 @@ struct Cut {
     expert: u64,
 }
 
-/// A plan for `choice`: the least cut that fits, or the most cut one when none does. Nothing for an unknown model.
+/// A plan for `choice`: the least sharded one that fits, or the most sharded one if none does. `None` for an unknown
+/// model.
 #[must_use]
 pub fn start(choice: &Choice) -> Option<UserInput> {
-    // A model that cannot be said whole by settings gets no proposal, since one for another model would look like it.
+    // A model that settings cannot express completely gets no proposal, since that would be for a different model.
     let model = model_settings(&choice.model).ok()?;
     let number = |field: Field| {
         model.iter().find(|(known, _)| *known == field).and_then(|(_, value)| value.parse::<u64>().ok())
@@ -78,7 +78,7 @@ pub fn start(choice: &Choice) -> Option<UserInput> {
         // All other objectives run under the Trainer of transformers.
         _ => return first_that_fits(tuned::ways(&base, choice)),
     }
-    // Key/value heads where there are groups: Megatron splits them over tensor ranks, so they bound TP first.
+    // Key/value heads if there are groups: Megatron splits them over tensor ranks, so they bound TP first.
     let heads = number(Field::NumQueryGroups).or(number(Field::NumAttentionHeads)).unwrap_or(1);
     let shape = Room {
         layers: number(Field::NumLayers).unwrap_or(1),
@@ -95,12 +95,12 @@ pub fn start(choice: &Choice) -> Option<UserInput> {
 fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<UserInput> {
     let mut last = None;
     for settings in tried {
-        // Ways that the software refuses are no proposals; the one after may be accepted.
+        // Layouts that the software refuses are not proposals; the next one may be accepted.
         let Some(plan) = resolve(&[], &settings).plan else { continue };
         if fits(&plan) {
             return Some(UserInput::of_settings(settings));
         }
-        // The last is the most sharded: where nothing fits, it shows how much is lacking at the least.
+        // The last one is the most sharded: if nothing fits, it shows the minimum that is lacking.
         last = Some(settings);
     }
     last.map(UserInput::of_settings)
@@ -110,7 +110,7 @@ fn fits(plan: &Plan) -> bool {
     device_peak(plan).1 != Verdict::OutOfMemory
 }
 
-/// As many accelerators in a node as is usual, or the most below that into which all of them divide.
+/// The usual number of accelerators per node, or the largest one below that which divides their total.
 fn per_node(choice: &Choice) -> u64 {
     let usual = catalog::usual_gpus_per_node(&choice.accelerator).clamp(1, choice.gpus.max(1));
     (1..=usual).rev().find(|count| choice.gpus.is_multiple_of(*count)).unwrap_or(1)
@@ -119,7 +119,7 @@ fn per_node(choice: &Choice) -> u64 {
 fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     let mut settings = Named::new();
     for (field, value) in model {
-        // The rest of a partly filled node would be idle, and Megatron wants equal nodes.
+        // The rest of a partly filled node would be idle, and Megatron requires equal nodes.
         settings.push((field.name().to_owned(), value.clone()));
     }
     say(&mut settings, "accelerator", &choice.accelerator);
@@ -139,13 +139,13 @@ fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     if model.iter().any(|(field, _)| *field == Field::NumExperts) {
         say(&mut settings, "moe_token_dispatcher_type", "alltoall");
         say(&mut settings, "moe_grouped_gemm", "true");
-        // Megatron's default is ETP = TP; experts are small, and whole experts per rank are the usual choice.
+        // Megatron's default is ETP = TP; experts are small, and unsharded experts per rank are the usual choice.
         count(&mut settings, "expert_tensor_parallel_size", 1);
     }
     settings
 }
 
-/// Sizes that a cut must divide.
+/// Sizes that a layout must divide.
 struct Room {
     layers: u64,
     heads: u64,
@@ -155,7 +155,7 @@ struct Room {
 }
 
 impl Room {
-    /// Every usual cut, the least first.
+    /// Every usual layout, the least sharded first.
     fn cuts(&self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for tensor in powers() {
@@ -175,15 +175,15 @@ impl Room {
                 }
             }
         }
-        // By the order of `Cut`'s fields: without recomputation first, then by how much the model is cut.
-        sort(&mut cuts);
+        // By the order of `Cut`'s fields: without recomputation first, then by how much the model is sharded.
+        cuts.sort();
         cuts
     }
 
-    /// As many ranks share the experts as there are, up to the ranks of a stage.
+    /// The experts are spread over as many ranks as there are experts, up to the ranks of a stage.
     fn expert(&self, pipeline: u64) -> u64 {
         let ranks = self.world / pipeline.max(1);
-        // Experts are spread over all ranks of a stage, tensor ranks among them, as ETP is 1.
+        // Experts are spread over all ranks of a stage, including tensor ranks, since ETP is 1.
         let mut most = 1;
         for expert in powers() {
             if self.experts.is_multiple_of(expert) && ranks.is_multiple_of(expert) {

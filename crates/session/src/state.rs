@@ -6,38 +6,40 @@ use super::map::Colour;
 use super::{Answer, EXAMPLE, PtrEq, Shown, Steps, UserInput, answer};
 use shardscope_link::{self as share, LinkError};
 
+use shardscope_launch::Resolution;
 use shardscope_topology::Rank;
 
-/// Everything the reader has in hand and sees. Whole states are values: an event makes the next one.
+/// Everything the user has entered and sees. States are values: an event produces the next one.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// What they gave.
+    /// The current input.
     pub input: UserInput,
-    /// Answer to [`Self::answered`]; behind `input` while the reader types.
+    /// Answer to [`Self::answered`]; lags behind `input` while the user types.
     pub answer: PtrEq<Answer>,
     /// Input that `answer` and `shown` belong to.
     answered: UserInput,
-    /// The plan of `answered` with its estimates; `None` where that makes none.
+    /// The plan of `answered` with its estimates; `None` if it does not form one.
     pub shown: Option<PtrEq<Shown>>,
-    /// Whether the answer is to another text than the one before, so that comparing the two says nothing of a change.
+    /// Whether the answer is for a different text than the previous one, so that comparing the two says nothing about
+    /// a change.
     pub is_another: bool,
-    /// A change of settings that would have made no plan, and was not taken.
+    /// A change of settings that would not have formed a plan, and was not applied.
     pub refused: Option<Refused>,
-    /// Quantity that the map is coloured by.
+    /// The quantity by which the map is coloured.
     pub colour: Colour,
     /// The GPU picked on the map.
     pub picked: Option<Rank>,
-    /// A plan held beside the one in hand, to be compared with it.
+    /// A pinned plan, to compare the current one with.
     pub pinned: Option<PtrEq<Pinned>>,
-    /// What was in hand before, and what was undone.
+    /// Earlier inputs, and undone ones.
     pub steps: Steps,
-    /// Why the last link could not be opened; `None` where it could, or the reader has read it.
+    /// Why the last link could not be opened; `None` if it could, or if the user has dismissed the message.
     pub broken_link: Option<LinkError>,
-    /// Whether answers come without their advice until it is asked for ([`Event::Advise`]).
+    /// Whether answers come without their advice until it is requested ([`Event::Advise`]).
     pub figures_first: bool,
-    /// Counts the plans taken up whole, each an entry of its own in the browser's history.
+    /// Counts the replaced plans, each a separate entry in the browser's history.
     pub entries: u64,
-    /// Counts the events applied. Equal revisions are equal states, so components need not compare them whole.
+    /// Counts the events applied. Equal revisions are equal states, so components need not compare them in full.
     pub revision: u64,
 }
 
@@ -52,6 +54,15 @@ impl State {
     #[must_use]
     pub fn figures_first(input: UserInput) -> Self {
         Self { figures_first: true, ..Self::answered_by(figures, input) }
+    }
+
+    /// `input` without an answer, if another input follows at once: a link must not wait for the previous input.
+    #[must_use]
+    pub fn unanswered(input: UserInput) -> Self {
+        let nothing = |input: &UserInput| {
+            (PtrEq::new(Answer { source: input.source(), resolution: Resolution::default() }), None)
+        };
+        Self { figures_first: true, ..Self::answered_by(nothing, input) }
     }
 
     fn answered_by(answer: fn(&UserInput) -> (PtrEq<Answer>, Option<Shown>), input: UserInput) -> Self {
@@ -80,11 +91,11 @@ impl State {
             return;
         }
         let (found, shown) = if self.figures_first { figures(&self.input) } else { answer(&self.input) };
-        // Before `answered` is moved on: it is the text that the last answer belonged to.
+        // Before `answered` is updated: it is the text that the last answer belonged to.
         self.is_another = self.input.replaces(&self.answered);
         self.answered = self.input.clone();
         self.answer = found;
-        // A pick survives where its rank still exists; without a plan it waits for the next one.
+        // A pick survives if its rank still exists; without a plan it waits for the next one.
         if let Some(shown) = &shown {
             let world = shown.plan.layout().world_size;
             self.picked = self.picked.filter(|rank| rank.get() < world);
@@ -92,7 +103,7 @@ impl State {
         self.shown = shown.map(PtrEq::new);
     }
 
-    /// What the answer is to: what the reader gave when they paused last.
+    /// The input that the answer belongs to: the input when the user last paused.
     #[must_use]
     pub fn answered(&self) -> &UserInput {
         &self.answered
@@ -106,9 +117,9 @@ impl State {
 }
 
 impl State {
-    /// Takes up `input` in the place of the one there.
+    /// Replaces the current input by `input`.
     fn take(&mut self, input: UserInput) {
-        // Taking up what is already there (Restore after a reload, a link to the page itself) is no step to undo.
+        // Replacing the input by itself (Restore after a reload, a link to the page itself) is not an undo step.
         if input != self.input {
             self.steps.record(&self.input);
             self.input = input;
@@ -122,14 +133,14 @@ impl State {
         let before = self.input.clone();
         change(&mut self.input);
         if before != self.input {
-            // One step, whatever number of settings it changed.
+            // One step, however many settings it changed.
             self.steps.record(&before);
         }
         self.settle();
     }
 
-    /// Takes `values` for settings, as `change` does, unless they make no plan where there is one: then the plan stays,
-    /// and the refusal says why.
+    /// Applies `values` to settings, as `change` does, unless that turns a plan into none: then the plan stays, and
+    /// the refusal says why.
     fn try_values(
         &mut self,
         from: Option<UserInput>,
@@ -146,11 +157,11 @@ impl State {
             }
             values.into_iter().for_each(|one| change(input, one));
         });
-        // Only where a settled plan was there: with no plan before, a try that makes none is progress, and its
-        // questions must be seen.
+        // Only if there was a settled plan: without one, an attempt that gives no plan is still progress, and its
+        // questions must be visible.
         if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
             let refused = Refused::new(tried, &self.answer.resolution.diagnostics);
-            // The revision goes on, since the refusal itself is a change to be drawn.
+            // The revision still advances, since the refusal itself must be drawn.
             let revision = self.revision;
             *self = Self { refused: Some(refused), revision, ..before };
         }
@@ -165,13 +176,12 @@ impl State {
 
     fn follow(&mut self, fragment: &str) {
         match share::decode_pair(fragment) {
-            // An anchor (`#memory`) is no link, and must neither replace the input nor count as broken.
+            // An anchor (`#memory`) is not a link, and must neither replace the input nor count as broken.
             Ok((None, _)) => {}
             Ok((Some(shared), pinned)) => {
                 self.broken_link = None;
                 self.take(UserInput::of_shared(shared));
-                // Links without a second plan let go of the pinned one: whoever follows a link sees what its sender
-                // saw.
+                // Links without a second plan unpin the pinned one: following a link shows what its sender saw.
                 self.pinned = pinned.map(UserInput::of_shared).and_then(pin);
             }
             Err(error) => self.broken_link = Some(error),
@@ -189,17 +199,17 @@ impl Default for State {
 #[must_use]
 pub fn apply(mut state: State, event: Event) -> State {
     if matches!(event, Event::Settle) && state.answered == state.input {
-        // The answer is there already; whoever looks need not look again.
+        // The answer already exists; nothing needs to be redrawn.
         return state;
     }
     state.revision += 1;
-    // Looking around does not make the remark about a refused value go away; every other event answers it.
+    // Looking around does not dismiss the message about a refused value; every other event does.
     if !matches!(event, Event::Paint(_) | Event::Pick(_) | Event::Advise) {
         state.refused = None;
     }
     match event {
         Event::Edit(text) => {
-            // Before the text is replaced, since the step is told from the difference between the two.
+            // Before the text is replaced, since the step is determined from the difference between the two.
             state.steps.record_typing(&state.input, &text);
             state.input = state.input.with_text(&text);
         }
@@ -211,11 +221,12 @@ pub fn apply(mut state: State, event: Event) -> State {
         }
         Event::Open(input) => {
             state.entries += 1;
-            // Counted even where the input is the same: opening is what the browser's history follows.
+            // Counted even if the input is the same, since the browser's history follows openings.
             state.take(*input);
         }
         Event::Start(input) => {
-            // Amending settings alone is one entry in the history, or each turn of a knob in the form would be one.
+            // Amending a settings-only input stays one history entry; otherwise each turn of a knob in the form would
+            // add one.
             state.entries += u64::from(!state.input.is_settings_alone());
             state.take(*input);
         }
@@ -227,7 +238,7 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Undo => state.step(Steps::undo),
         Event::Redo => state.step(Steps::redo),
         Event::Pin => {
-            // What is held is a text with its own answer.
+            // What is pinned is a text with its own answer.
             state.settle();
             let input = state.input.clone();
             let held = state.shown.clone().map(|shown| PtrEq::new(Pinned { input, shown }));
@@ -237,7 +248,7 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Hold(pinned) => state.pinned = Some(pinned),
         Event::Swap => {
             state.settle();
-            // Without a plan in hand there is nothing to change places with, and what is pinned stays.
+            // Without a current plan there is nothing to swap with, and what is pinned stays.
             if let (Some(pinned), Some(shown)) = (state.pinned.clone(), state.shown.clone()) {
                 let input = state.input.clone();
                 state.take(pinned.input.clone());
@@ -259,9 +270,9 @@ pub fn apply(mut state: State, event: Event) -> State {
     state
 }
 
-/// Estimates `input` to be held beside another; `None` where it makes no plan.
+/// Estimates `input` for pinning; `None` if it does not form a plan.
 fn pin(input: UserInput) -> Option<PtrEq<Pinned>> {
-    // No settling and no wait: a pinned plan is whole or not there.
+    // No settling and no waiting: a pinned plan is complete or absent.
     let shown = PtrEq::new(answer(&input).1?);
     Some(PtrEq::new(Pinned { input, shown }))
 }

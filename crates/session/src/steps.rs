@@ -1,18 +1,18 @@
-//! Undo and redo: what was in hand before, step by step.
+//! Undo and redo: earlier inputs, step by step.
 
 use std::rc::Rc;
 
 use super::{Difference, UserInput};
 
-/// Steps kept at most. Texts are shared pointers, so a step of settings costs little.
+/// Maximum number of steps kept. Texts are shared pointers, so a step of settings costs little.
 const MOST: usize = 200;
 
-/// What was in hand before and after now. Typing on at one place is one step, until a line is ended.
+/// Earlier and undone inputs. Continuous typing in one place is one step, until the end of a line.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     past: Vec<Rc<UserInput>>,
     future: Vec<Rc<UserInput>>,
-    /// Byte at which typing may go on as the same step; `None` after anything but typing.
+    /// Byte at which typing may continue the same step; `None` after anything but typing.
     typed_at: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl Steps {
         !self.past.is_empty()
     }
 
-    /// Whether there is something to come again.
+    /// Whether there is something to redo.
     #[must_use]
     pub fn can_redo(&self) -> bool {
         !self.future.is_empty()
@@ -41,21 +41,20 @@ impl Steps {
         let typed = text.get(change.start..change.new_end).unwrap_or_default();
         // One character typed over at most four bytes: a keystroke, a deletion, or one character replaced by another.
         let small = typed.chars().count() <= 1 && change.old_end - change.start <= 4;
-        // Typing on goes on at the place, deleting ends there.
-        // Forward typing starts where the last ended, backspace ends there.
+        // Forward typing starts where the last edit ended, and backspace ends there.
         let goes_on = self.typed_at.is_some_and(|at| at == change.start || at == change.old_end);
         if !(small && goes_on) {
             self.push(now);
         }
-        // Also where no step is pushed: typing on after an undo makes what was undone unreachable.
+        // Also where no step is pushed: typing after an undo makes what was undone unreachable.
         self.future.clear();
-        // The end of a line ends the step, so that undo goes back by lines in a long session of typing.
+        // The end of a line ends the step, so that undo goes back line by line after a long session of typing.
         self.typed_at = (small && typed != "\n").then_some(change.new_end);
     }
 
     fn push(&mut self, now: &UserInput) {
         self.future.clear();
-        // Shifting 200 pointers is nothing beside the estimate that follows.
+        // Shifting 200 pointers is negligible next to the estimate that follows.
         if self.past.len() == MOST {
             self.past.remove(0);
         }
@@ -82,7 +81,7 @@ impl Steps {
 mod tests {
     use super::{Difference, Steps, UserInput};
 
-    /// Types each text over the one before, then undoes everything; the texts seen on the way back.
+    /// Types each text over the previous one, then undoes everything; returns the texts seen on the way back.
     fn back(texts: &[&str]) -> Vec<String> {
         let (mut steps, mut input) = (Steps::default(), UserInput::from_text(texts[0]));
         for text in &texts[1..] {

@@ -1,8 +1,9 @@
-//! What the texts of an input say.
+//! The readings of an input's texts.
 //!
-//! The readers of all launch formats are most of a small program. One with the feature `readers-later` has none of them: another
-//! program reads for it ([`reader`](crate::reader)). What that one said is kept here for the inputs last read; an input of which
-//! nothing is kept yet is noted, for the caller to ask ([`wanted`]), hand over what it hears ([`provide`]), and try again.
+//! The readers of all launch formats make up most of a small program. A program with the feature `readers-later` has
+//! none of them: another program reads for it ([`reader`](crate::reader)). Its replies are cached here for the most
+//! recent inputs; an input without a cached reading is noted, for the caller to request it ([`wanted`]), provide the
+//! reply ([`provide`]), and try again.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,18 +14,18 @@ use shardscope_launch::{Reading, blank, readings as read_here};
 use super::UserInput;
 use super::reader::{ReadReply, ReadTask};
 
-/// Inputs whose readings are kept: the one in hand, a pinned one, and some steps to undo. Readings of a long script
-/// are large.
+/// Number of inputs whose readings are cached: the current one, a pinned one, and some undo steps. Readings of a long
+/// script are large.
 const KEPT: usize = 8;
 
-/// Readings of the texts of inputs. Inputs are kept without their settings, which no reading depends on.
+/// Readings of inputs' texts. Inputs are stored without their settings, on which no reading depends.
 #[derive(Debug, Default)]
 struct Known {
-    /// Of the examples, given at the start and kept.
+    /// Readings of the examples, provided at the start and kept.
     given: Vec<(UserInput, Rc<[Reading]>)>,
-    /// The last read, the newest first.
+    /// The most recently read ones, newest first.
     last: VecDeque<(UserInput, Rc<[Reading]>)>,
-    // Input whose readings an answer lacked since [`wanted`] was asked last.
+    // The input whose readings an answer lacked since the last call of [`wanted`].
     wanted: Option<UserInput>,
 }
 
@@ -34,17 +35,17 @@ thread_local! {
 }
 
 impl Known {
-    /// The readings of `texts`; `None` where they are not there yet, and the texts are then wanted.
+    /// The readings of `texts`; `None` if they do not exist yet, in which case the texts are noted as wanted.
     fn readings(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
         if let Some((_, readings)) = self.given.iter().find(|(known, _)| *known == texts) {
             return Some(readings.clone());
         }
         let Some(place) = self.last.iter().position(|(known, _)| *known == texts) else {
-            // What was wanted first comes first: whoever tries again asks for the next one then.
+            // What was wanted first comes first: the next attempt will ask for the next one.
             self.wanted.get_or_insert(texts);
             return None;
         };
-        // Moved to the front: with `truncate` below this makes the list forget what was looked at longest ago.
+        // Moved to the front: together with `truncate` below this makes the list an LRU cache.
         let known = self.last.remove(place)?;
         let readings = known.1.clone();
         self.last.push_front(known);
@@ -52,54 +53,54 @@ impl Known {
     }
 
     fn keep(&mut self, texts: UserInput, readings: Vec<Reading>) {
-        // Read twice (a task was asked again) it must not take two of the places.
+        // If read twice (a task was requested again), it must not occupy two entries.
         self.last.retain(|(known, _)| *known != texts);
         self.last.push_front((texts, readings.into()));
         self.last.truncate(KEPT);
     }
 }
 
-/// What the texts of `input` say; none where another program has to be asked first.
+/// The readings of `input`'s texts; `None` if another program has to be asked first.
 pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
     let source = input.source();
     if source.text().trim().is_empty() {
-        // Settings alone are enough: a plan put together by hand, or opened from a link.
-        // Nothing at all is answered as a blank page is, with the question what to train.
+        // Settings alone are enough: a plan assembled by hand, or opened from a link. Empty input is answered like a
+        // blank page, with the question what to train.
         return Some(if input.settings.is_empty() { blank().into() } else { Rc::default() });
     }
-    // A constant of the build: the readers must not even be linked into the page.
+    // A build-time constant: the readers must not even be linked into the page.
     if cfg!(feature = "readers-later") {
         return KNOWN.with_borrow_mut(|known| known.readings(texts_of(input)));
     }
     Some(read_here(&source, &input.shell_environment()).into())
 }
 
-/// `input` without what does not change how its texts are read.
+/// `input` without the parts that do not affect how its texts are read.
 pub(crate) fn texts_of(input: &UserInput) -> UserInput {
-    // Variables stay (`environment`): they change how a script is evaluated, settings do not.
+    // Variables are kept (`environment`): they change how a script is evaluated, settings do not.
     UserInput { settings: Vec::new(), ..input.clone() }
 }
 
-/// The task for the program that reads, where an answer since the last call lacked what texts say; such an answer says
-/// nothing and is not to be shown.
+/// The task for the reading program, if an answer since the last call lacked readings; such an answer is empty and
+/// must not be shown.
 #[must_use]
 pub fn wanted() -> Option<ReadTask> {
     KNOWN.with_borrow_mut(|known| known.wanted.take()).map(|input| ReadTask::texts(&input))
 }
 
-/// Keeps what the program that reads said of `task`; false where it said something else.
+/// Stores the reading program's reply to `task`; false if it replied something else.
 pub fn provide(task: &ReadTask, reply: ReadReply) -> bool {
     let ReadReply::Texts(readings) = reply else { return false };
     KNOWN.with_borrow_mut(|known| known.keep(texts_of(task.input()), readings));
     true
 }
 
-/// Keeps what [`given`](crate::given::given) wrote for good; false where it is of another edition.
+/// Permanently stores what [`given`](crate::given::given) wrote; false if it is from another version.
 pub fn give(text: &str) -> bool {
-    // All or nothing at the parse: a table of another version could hold readings of a format that changed.
+    // All or nothing at the parse: a table from another version could contain readings in a changed format.
     let Ok(given) = serde_json::from_str::<Vec<(ReadTask, ReadReply)>>(text) else { return false };
     for (task, reply) in given {
-        // Other replies are not what this table is for, and are passed over.
+        // Other replies do not belong in this table and are ignored.
         if let ReadReply::Texts(readings) = reply {
             let one = (texts_of(task.input()), readings.into());
             KNOWN.with_borrow_mut(|known| known.given.push(one));

@@ -1,4 +1,4 @@
-//! The figures of the analysis tool of 2023 beside ours, and its four measured runs, as they are shown.
+//! The figures of the analysis tool of 2023 next to ours, and its four measured runs, as displayed.
 
 use shardscope_estimate::memory_totals;
 use shardscope_launch::plan_from_flags;
@@ -16,16 +16,16 @@ pub struct ToolBlock {
     pub lines: Vec<ToolLine>,
 }
 
-/// A line of the tool's output beside ours.
+/// A line of the tool's output next to ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolLine {
     /// Label of the row.
     pub label: &'static str,
-    /// As the tool counts.
+    /// The tool's figure.
     pub tool: String,
-    /// As it is.
+    /// Our figure.
     pub ours: String,
-    /// How far apart they are, where they are.
+    /// How far apart they are, if they differ.
     pub difference: Option<String>,
     /// Why.
     pub reasons: Vec<&'static str>,
@@ -55,12 +55,12 @@ pub fn tool_blocks(plan: &Plan, report: &Report) -> Vec<ToolBlock> {
     blocks
 }
 
-/// A ratio in words: per cent where it is near one, times where it is far.
+/// A ratio in words: a percentage if it is close to one, otherwise a factor.
 fn apart(ratio: f64) -> String {
-    /// Below this share one decimal of a per cent tells nothing.
+    /// Below this share one decimal of a percentage shows nothing.
     const SMALL: f64 = 0.001;
     let share = (ratio - 1.0).abs();
-    // Decimals enough that a difference which is there does not print as 0.0%.
+    // Enough decimals that an existing difference does not print as 0.0%.
     if share < SMALL {
         let sign = if ratio < 1.0 { "−" } else { "+" };
         format!("{sign}{}%", decimal(share * 100.0, 3))
@@ -88,7 +88,7 @@ pub struct MeasuredLine {
     pub tool: (String, String),
 }
 
-/// The four runs that the tool was published with.
+/// The four runs published with the tool.
 #[must_use]
 pub fn measured_lines() -> Vec<MeasuredLine> {
     let mut lines = Vec::new();
@@ -98,7 +98,7 @@ pub fn measured_lines() -> Vec<MeasuredLine> {
     lines
 }
 
-/// The plan of a run that the tool was published with.
+/// The plan of a run published with the tool.
 #[must_use]
 pub fn measured_plan(row: &MeasuredRow) -> Option<Plan> {
     let flags = format!(
@@ -114,7 +114,7 @@ pub fn measured_plan(row: &MeasuredRow) -> Option<Plan> {
 
 fn measured_line(row: &MeasuredRow) -> Option<MeasuredLine> {
     let plan = measured_plan(row)?;
-    // The greatest of all ranks: the published figure does not say of which rank it is.
+    // The maximum over all ranks: the published figure does not state its rank.
     let peak = memory_totals(&plan).iter().map(|rank| rank.peak_allocated).max().map_or(0.0, Bytes::in_gib);
     let predicted = |value: f64, places| {
         let error = value / row.measured - 1.0;

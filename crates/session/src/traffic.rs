@@ -1,4 +1,4 @@
-//! What the communication panel says in words.
+//! The texts of the communication panel.
 
 use super::{Branch, Reason};
 use shardscope_estimate::collective::{self, Algorithm};
@@ -9,7 +9,7 @@ use shardscope_report::Report;
 use shardscope_topology::{GroupKind, Groups, Link, notation};
 use shardscope_units::{grouped, percent, seconds, size};
 
-/// The warning as a sentence, with what it costs a step.
+/// The warning as a sentence, with its cost per step.
 #[must_use]
 pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
     let what = match warning.detour {
@@ -32,7 +32,7 @@ pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
         Detour::ExpertsCrossNetwork => "expert",
         Detour::PipelineInsideDataOutside => "data",
     };
-    // Of the waits of that dimension as a whole: a warning is about its groups, not about one collective.
+    // For the waits of that dimension as a whole: a warning is about its groups, not about one collective.
     let (waits, share) = report.time.waits(kind);
     format!(
         "{what}: {} per GPU per step, of which {} is exposed: {} of the step ({}).",
@@ -94,7 +94,7 @@ pub fn explain_wire(of: &Operation) -> Branch {
         parts: Vec::new(),
     };
     let parts = Algorithm::ALL.map(|algorithm| line(format!("by {}", algorithm.name()), algorithm)).to_vec();
-    // A ring stands for the call: it is what NCCL takes for large messages, and what the tables count.
+    // The ring represents the call: it is what NCCL uses for large messages, and what the tables count.
     Branch { parts, ..line(format!("{}: {}, on the wire", of.name, of.tensor), Algorithm::Ring) }
 }
 

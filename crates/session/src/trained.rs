@@ -12,7 +12,7 @@ pub enum Trained {
     Full,
     /// LoRA's adapters.
     Lora,
-    /// Adapters over weights of 4 bits.
+    /// Adapters over 4-bit weights.
     QLora,
 }
 

@@ -1,4 +1,4 @@
-//! What the reader gave: everything that an answer follows from.
+//! The user's input: everything that determines an answer.
 
 use std::rc::Rc;
 
@@ -12,23 +12,23 @@ use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// A text of which less than one part in this many is left is another text.
+/// A text of which less than one part in this many is left counts as a different text.
 const LEFT_OF_TEXT: usize = 4;
 
-/// Everything that an answer follows from. Cloning is cheap: the texts are shared.
+/// Everything that determines an answer. Cloning is cheap: the texts are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserInput {
     /// Content of the text box.
     pub text: Rc<str>,
     /// The file it came from; empty when pasted.
     pub name: String,
-    /// The files beside it: a configuration that the script names, a model's `config.json`.
+    /// The additional files: a configuration that the script names, a model's `config.json`.
     pub beside: Vec<File>,
     /// Settings changed by hand, by Megatron's names.
     pub settings: Vec<(String, String)>,
     /// Answers for variables that the script leaves to its environment.
     pub environment: Vec<(String, String)>,
-    /// The words after the script in its call.
+    /// The positional arguments of the script.
     pub arguments: String,
 }
 
@@ -55,37 +55,37 @@ impl UserInput {
         }
     }
 
-    /// No text, only settings: a plan put together by hand, or opened from a link of settings.
+    /// No text, only settings: a plan assembled by hand, or opened from a link of settings.
     #[must_use]
     pub fn of_settings(settings: Vec<(String, String)>) -> Self {
         Self { settings, ..Self::from_text("") }
     }
 
-    /// The same with another text. What was changed and answered by hand belongs to the text that it was said of: where that
-    /// is replaced, by a paste over all of it, it goes too, and the new text is answered alone.
+    /// The same with another text. Changes and answers given by hand belong to their text: if that is replaced by
+    /// pasting over all of it, they are dropped, and the new text is answered by itself.
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
         if is_another_text(&self.text, text) {
-            // Files stay: a configuration beside the box completes the next script as well.
+            // Files are kept: an additional configuration completes the next script as well.
             return Self { beside: self.beside.clone(), ..Self::from_text(text) };
         }
         Self { text: as_in_box(Rc::from(text)), ..self.clone() }
     }
 
-    /// Whether this is another run than `old` and no change of it: its text was replaced.
+    /// Whether this is a different run from `old` rather than a change of it, because its text was replaced.
     // Equal texts first: an empty text would otherwise replace itself.
     pub(super) fn replaces(&self, old: &Self) -> bool {
         self.text != old.text && is_another_text(&old.text, &self.text)
     }
 
-    /// Files given at once: a script goes into the box, else the first; the others lie beside it. What only
-    /// completes a script (a model's or DeepSpeed's configuration) lies beside the one that is there.
+    /// Files given together: a script, otherwise the first file, goes into the box; the others are additional files.
+    /// Files that only complete a script (a model's or DeepSpeed's configuration) are added to the current one.
     #[must_use]
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
-        // Told by content, before anything is moved: names of dropped files say little.
+        // Recognised by content, before anything is moved: names of dropped files say little.
         let kinds: Vec<TextKind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
         let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
-        // The example is nobody's own: a configuration dropped on it is what its reader wants to see, alone.
+        // The example is not the user's own: a configuration dropped on it is meant to be shown by itself.
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
             let mut input = self.clone();
@@ -100,7 +100,7 @@ impl UserInput {
         Self { text: as_in_box(first.text), name: first.name, beside: files, ..Self::from_text("") }
     }
 
-    /// The same without the file called `name` beside it.
+    /// The same without the additional file `name`.
     #[must_use]
     pub fn without_file(&self, name: &str) -> Self {
         let beside = self.beside.iter().filter(|file| file.name != name).cloned().collect();
@@ -152,7 +152,7 @@ impl UserInput {
         Source::from_files(std::iter::once((self.name.as_str(), &*self.text)).chain(beside))
     }
 
-    /// Variables and arguments that the texts are read with.
+    /// Variables and arguments for reading the texts.
     #[must_use]
     pub fn shell_environment(&self) -> Environment {
         Environment {
@@ -164,7 +164,7 @@ impl UserInput {
     }
 
     fn values(&mut self, name: &str) -> &mut Vec<(String, String)> {
-        // What is no setting is a variable of the script; this is how one question form serves both.
+        // A name that is not a setting is a variable of the script, so one question form serves both.
         if Field::named(name).is_some() { &mut self.settings } else { &mut self.environment }
     }
 
@@ -179,13 +179,13 @@ impl UserInput {
         }
     }
 
-    /// Sets a value even when it is empty, which takes back what the text states.
+    /// Sets a value even when it is empty, which unsets what the text states.
     pub(super) fn put(&mut self, (name, value): (String, String)) {
         self.unset(&name);
         self.values(&name).push((name, value));
     }
 
-    /// Goes on without settings that are not modelled, names with blanks between them, beside those already gone without.
+    /// Continues without settings that are not modelled (names separated by spaces), in addition to earlier ones.
     pub(super) fn go_without(&mut self, more: &str) {
         let without = Field::Without.name();
         // One setting with several names, since a link has each setting once.
@@ -221,13 +221,13 @@ impl UserInput {
     /// Whether there is no text, so that settings alone make the plan.
     #[must_use]
     pub fn is_settings_alone(&self) -> bool {
-        // Files beside make a text as well: a configuration alone is read like a script.
+        // Additional files count as text as well: a configuration alone is read like a script.
         self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
     }
 }
 
-/// `text` with the ends of lines that a text box gives it: places in the text are places in the box, and the first
-/// character typed is no change of every line.
+/// `text` with a text box's newlines, so that places in the text are places in the box, and the first typed character
+/// is not a change in every line.
 fn as_in_box(text: Rc<str>) -> Rc<str> {
     if text.contains('\r') { Rc::from(text.replace("\r\n", "\n").replace('\r', "\n")) } else { text }
 }
@@ -240,7 +240,7 @@ fn is_another_text(old: &str, new: &str) -> bool {
         Some(change) => change.start + (old.len() - change.old_end),
         None => old.len(),
     };
-    // Whatever is typed into an empty box is a new text.
+    // Anything typed into an empty box is a new text.
     kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty()
 }
 

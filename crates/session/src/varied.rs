@@ -1,4 +1,4 @@
-//! How far each dimension of a search is varied, as a reader states it: fixed, open, or between two sizes.
+//! How far each dimension of a search is varied, as the user states it: fixed, open, or between two sizes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use shardscope_search::{Choices, Dimension, Values};
 pub enum Extent {
     /// As in the plan.
     Fixed,
-    /// Whatever the software can say.
+    /// Whatever the software supports.
     Open,
     /// One size.
     #[serde(untagged)]
@@ -21,8 +21,8 @@ pub enum Extent {
     Between(u64, u64),
 }
 
-/// What a reader states of a search's dimensions; what is not stated is varied as [`Choices::default`] has it. As JSON an object
-/// by the dimensions' names, for example `{"tp": [1, 8], "mbs": "fixed", "precision": "open"}`.
+/// The user's choices for a search's dimensions; others are varied as in [`Choices::default`]. As JSON an object by
+/// the dimensions' names, for example `{"tp": [1, 8], "mbs": "fixed", "precision": "open"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, Extent>", into = "BTreeMap<String, Extent>")]
 pub struct Varied(BTreeMap<Dimension, Extent>);
@@ -31,7 +31,7 @@ impl Varied {
     /// The same with `extent` for `dimension`.
     ///
     /// # Errors
-    /// Why the dimension cannot be varied so.
+    /// Why the dimension cannot be varied this way.
     pub fn with(mut self, dimension: Dimension, extent: Extent) -> Result<Self, String> {
         let name = dimension.name();
         let (least, most) = match extent {
@@ -55,7 +55,7 @@ impl Varied {
         self.0.get(&dimension).copied().unwrap_or_else(|| Self::usual(dimension))
     }
 
-    /// How far `dimension` is varied where nothing is stated.
+    /// How far `dimension` is varied by default.
     #[must_use]
     pub fn usual(dimension: Dimension) -> Extent {
         match Choices::default().get(dimension) {
@@ -65,7 +65,7 @@ impl Varied {
         }
     }
 
-    /// How many dimensions are varied otherwise than usual.
+    /// How many dimensions are not varied as by default.
     #[must_use]
     pub fn stated(&self) -> usize {
         self.0.iter().filter(|(dimension, extent)| Self::usual(**dimension) != **extent).count()
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(choices.get(Dimension::Context), &Values::Between(2, 2));
         assert_eq!(choices.get(Dimension::MicroBatch), &Values::Stated);
         assert_eq!(choices.get(Dimension::Precision), &Values::Open);
-        // What is not stated is as in every search.
+        // What is not stated has its default.
         assert_eq!(choices.get(Dimension::Pipeline), Choices::default().get(Dimension::Pipeline));
         assert_eq!(varied.get(Dimension::Instances), Extent::Fixed);
         assert_eq!(varied.stated(), 4);

@@ -46,7 +46,7 @@ impl Fit {
     }
 }
 
-/// What memory is used for; together all that a device holds.
+/// What memory is used for; together everything that a device holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Weights.
@@ -55,7 +55,7 @@ pub enum Use {
     Gradients,
     /// Main weights and moments.
     Optimizer,
-    /// Tensors kept for the backward pass.
+    /// Tensors saved for the backward pass.
     Activations,
     /// Tensors that are alive only at the peak.
     Temporaries,
@@ -99,7 +99,7 @@ pub struct StageMemory {
     pub uses: [Bytes; 6],
     /// What `torch.cuda.max_memory_allocated()` shows.
     pub allocated: Bytes,
-    /// What is on the device at the peak, as the verdict tells it.
+    /// What is on the device at the peak, as in the verdict.
     pub reserved: Bytes,
     /// What is allocated between two steps.
     pub between_steps: Bytes,
@@ -109,6 +109,6 @@ pub struct StageMemory {
     pub at: String,
     /// The verdict on its training; phases of reinforcement learning have their own.
     pub fit: Fit,
-    /// Its peak as the verdict tells it.
+    /// Its peak as in the verdict.
     pub needs: Needs,
 }

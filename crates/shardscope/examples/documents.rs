@@ -74,9 +74,9 @@ fn answered(
         // Proposals of each round may lead to new questions.
         for question in &resolution.questions {
             if let Some(proposal) = &question.proposal
-                && all.iter().all(|(name, _)| *name != question.name)
+                && all.iter().all(|(name, _)| *name != question.name())
             {
-                all.push((question.name.clone(), proposal.clone()));
+                all.push((question.name().to_owned(), proposal.clone()));
             }
         }
         // Nothing more is proposed: what is still open stays open.

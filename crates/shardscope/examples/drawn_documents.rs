@@ -1,9 +1,10 @@
-//! A digest of the document of each of so many plans drawn at random, one a line: `tools/same-everywhere` runs it natively and
-//! as WebAssembly, and compares. With a second word it writes the whole document of the plan of that number.
+//! Prints a digest of the document of each of a number of randomly drawn plans, one per line: `cargo xtask
+//! same-everywhere` runs it natively and as WebAssembly, and compares. With a second argument it prints the full
+//! document of the plan with that number.
 
 use shardscope::Run;
 
-/// Settings of which one alternative is drawn each; words joined by blanks.
+/// Settings, of each of which one alternative is drawn; words are separated by spaces.
 const DRAWN: &[&[&str]] = &[
     &["num_layers=4", "num_layers=12", "num_layers=48"],
     &["hidden_size=1024", "hidden_size=4096", "hidden_size=7168"],
@@ -52,7 +53,7 @@ fn main() {
         let mut run =
             Run::new("").setting("bf16", "true").setting("vocab_size", "32000").setting("gpus_per_node", "8");
         for alternatives in DRAWN {
-            // The high bits, which are the better ones; modulo is even enough for a few alternatives.
+            // The high bits are of better quality; modulo is uniform enough for a few alternatives.
             let drawn = usize::try_from(next(&mut state) >> 33).unwrap_or(0) % alternatives.len();
             for (name, value) in alternatives[drawn].split(' ').filter_map(|word| word.split_once('=')) {
                 run = run.setting(name, value);

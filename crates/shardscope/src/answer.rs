@@ -1,4 +1,4 @@
-//! What comes of a run's texts.
+//! The result of reading a run's texts.
 
 use crate::{Diagnostic, NotModelled, Plan, Question, Report, Setting, Severity};
 use shardscope_plan::{Field, Resolution};
@@ -8,7 +8,7 @@ use shardscope_source::{Source, render};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// What was read of a run's texts, and its estimates where they make a plan.
+/// What was read from a run's texts, and the estimates if they form a plan.
 #[derive(Clone, Debug)]
 pub struct Answer {
     source: Source,
@@ -22,7 +22,7 @@ impl Answer {
         Self { source, resolution, report }
     }
 
-    /// Model, cluster, layout and recipe; none where the texts make no plan.
+    /// Model, cluster, layout and recipe; `None` if the texts do not form a plan.
     #[must_use]
     pub fn plan(&self) -> Option<&Plan> {
         self.resolution.plan.as_ref()
@@ -41,11 +41,11 @@ impl Answer {
     pub fn into_report(self) -> Result<Report, NoPlan> {
         let Self { source, resolution, report } = self;
         report.ok_or_else(|| {
-            // Warnings do not keep a plan from being made, so they are no reason.
+            // Warnings do not prevent a plan, so they are not a reason.
             let is_error = |said: &&Diagnostic| said.severity == Severity::Error;
             let errors = resolution.diagnostics.iter().filter(is_error);
             NoPlan {
-                // Rendered here, while the source is at hand: the error outlives it.
+                // Rendered here, while the source is available: the error outlives it.
                 rendered: errors.clone().map(|error| render(&source, error)).collect(),
                 errors: errors.cloned().collect(),
                 questions: resolution.questions,
@@ -73,13 +73,13 @@ impl Answer {
         &self.resolution.questions
     }
 
-    /// What there is to say of the texts, errors first.
+    /// Diagnostics about the texts, errors first.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.resolution.diagnostics
     }
 
-    /// A diagnostic as a terminal shows it, with the line that it points to.
+    /// A diagnostic as shown in a terminal, with the line that it points to.
     #[must_use]
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
         render(&self.source, diagnostic)
@@ -98,20 +98,21 @@ impl Answer {
         document(&self.source, &self.resolution, self.report.as_ref(), true)
     }
 
-    /// The report for a terminal; none without a plan.
+    /// The report for a terminal; `None` without a plan.
     #[must_use]
     pub fn to_text(&self) -> Option<String> {
         Some(text::text(self.plan()?, self.report()?))
     }
 
-    /// The report for a pull request; none without a plan.
+    /// The report for a pull request; `None` without a plan.
     #[must_use]
     pub fn to_markdown(&self) -> Option<String> {
         Some(text::markdown(self.plan()?, self.report()?))
     }
 }
 
-/// Why texts make no plan. Written out, it is every error with the line that it points to, then what is open.
+/// Why texts do not form a plan. Displayed, it is every error with the line that it points to, followed by the open
+/// questions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NoPlan {
@@ -119,7 +120,7 @@ pub struct NoPlan {
     pub errors: Vec<Diagnostic>,
     /// What they leave open.
     pub questions: Vec<Question>,
-    /// What of them has no formula.
+    /// Settings that have no formula.
     pub not_modelled: Vec<NotModelled>,
     rendered: Vec<String>,
 }
@@ -134,7 +135,7 @@ impl Display for NoPlan {
             write!(formatter, "\n{}", item.sentence())?;
         }
         for question in &self.questions {
-            write!(formatter, "\nopen: {} ({})", question.prompt, question.name)?;
+            write!(formatter, "\nopen: {} ({})", question.prompt, question.name())?;
         }
         Ok(())
     }

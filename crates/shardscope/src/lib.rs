@@ -16,20 +16,21 @@
 //! # Ok::<(), shardscope::NoPlan>(())
 //! ```
 //!
-//! [`estimate`](fn@estimate) takes one text. A [`Run`] takes several (a script with the model's `config.json`, a settings
-//! file of any framework, a log), settings on top, and variables that the script leaves to its environment; its [`Answer`]
-//! also holds what was read, from where, and what is open. Where a text makes no plan, [`NoPlan`] says why: there is no
-//! estimate of something that was not asked.
+//! [`estimate`](fn@estimate) takes one text. A [`Run`] takes several (a script with the model's `config.json`, a
+//! settings file of any framework, a log), settings on top, and variables that the script leaves to its environment;
+//! its [`Answer`] also holds what was read, from where, and what is open. If a text does not form a plan, [`NoPlan`]
+//! says why: a question that was not asked is never answered.
 //!
 //! # Beneath
 //!
-//! The crates of the engine stand below under their own names, for programs that need more than a report. What is at the top
-//! level here follows semantic versioning; these crates may change in any minor release. Types that will grow are
-//! `#[non_exhaustive]`.
+//! The crates of the engine are re-exported below under their own names, for programs that need more than a report.
+//! What is at the top level here follows semantic versioning; these crates may change in any minor release. What will
+//! grow is `#[non_exhaustive]`: [`Report`], [`NoPlan`], [`NotModelled`], [`Code`], [`plan::Field`].
 //!
-//! A [`plan::Plan`] is a model, a cluster, a layout and a recipe that the software would start: it can only be made by
-//! `Plan::new`, which refuses with every contradiction and the nearest values that work. Everything behind it is a pure
-//! function of a plan. ARCHITECTURE.md of the repository shows the way of a script and the arrows between the crates.
+//! A [`plan::Plan`] is a model, a cluster, a layout and a recipe that the software would start: it can only be made
+//! by `Plan::new`, which refuses with every contradiction and the nearest values that work. Everything after it is a
+//! pure function of a plan. The repository's ARCHITECTURE.md shows how a script is processed and how the crates
+//! depend on each other.
 
 mod answer;
 mod run;
@@ -37,10 +38,10 @@ mod tables;
 
 pub use answer::{Answer, NoPlan};
 pub use run::{Run, estimate};
-pub use shardscope_plan::{NotModelled, Origin, Plan, Question, Setting, SettingValue};
+pub use shardscope_plan::{Asked, NotModelled, Origin, Plan, Question, Setting, SettingValue};
 pub use shardscope_report::Report;
 pub use shardscope_source::{Code, Diagnostic, Severity};
-pub use tables::{joined, separated, tables};
+pub use tables::{joined, reader_tables, separated, tables};
 
 pub use shardscope_advice as advice;
 pub use shardscope_bash as bash;

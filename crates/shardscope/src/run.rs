@@ -8,7 +8,8 @@ use shardscope_source::Source;
 /// Every estimate of the training that `text` starts: a launch script, a command line, a settings file, or a model's name.
 ///
 /// # Errors
-/// What keeps the text from an estimate: what is wrong with it, what it leaves open, and what of it is not modelled.
+/// What keeps the text from an estimate: what is wrong with it, what it leaves open, and which parts of it are not
+/// modelled.
 ///
 /// ```
 /// let why = shardscope::estimate("torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --bf16").unwrap_err();
@@ -18,7 +19,7 @@ pub fn estimate(text: &str) -> Result<Report, NoPlan> {
     Run::new(text).answer().into_report()
 }
 
-/// Texts of one training, with what is set on top of them.
+/// The texts of one training, with settings on top of them.
 ///
 /// ```
 /// use shardscope::{Origin, Run};
@@ -60,7 +61,7 @@ impl Run {
         self
     }
 
-    /// With a setting in the place of what the texts state, by Megatron's name in snake case.
+    /// With a setting in place of what the texts state, by Megatron's name in snake case.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
@@ -80,14 +81,14 @@ impl Run {
         self
     }
 
-    /// With the words that follow the script in its call.
+    /// With the script's positional arguments.
     #[must_use]
     pub fn arguments(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.environment.arguments.extend(words.into_iter().map(Into::into));
         self
     }
 
-    /// Reads the texts, and estimates what they start where they make a plan. This cannot fail and runs nothing of what it
+    /// Reads the texts, and estimates the training if they form a plan. This cannot fail and never executes what it
     /// reads; it takes milliseconds for a plan of tens of thousands of ranks.
     #[must_use]
     pub fn answer(&self) -> Answer {

@@ -2,8 +2,8 @@
 
 use shardscope_source::LaterText;
 
-/// Every table of the engine. They are compiled in, except with the feature `tables-later`: such a program gives each its text,
-/// by its name, before it reads anything, and is smaller by some 600 kB.
+/// Every table of the engine. They are compiled in, except with the feature `tables-later`: such a program must
+/// provide each table's text by name before it reads anything, and is some 600 kB smaller.
 pub fn tables() -> impl Iterator<Item = &'static LaterText> {
     shardscope_plan::tables()
         .chain(shardscope_explain::tables())
@@ -11,14 +11,19 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
         .chain(shardscope_report::analysis_tool::tables())
 }
 
-/// Texts by name as one, for a program that gives each to its table: a line with the name and the length in bytes before each.
-/// It is cut and never parsed, as it is large and a page waits for it.
+/// The tables that only readers of texts use. A program with the feature `readers-later` need not be given these.
+pub fn reader_tables() -> impl Iterator<Item = &'static LaterText> {
+    shardscope_launch::reader_tables()
+}
+
+/// Joins texts by name into one, for a program that provides each to its table: each is preceded by a line with its
+/// name and its length in bytes. It is only sliced, never parsed, since it is large and a page waits for it.
 #[must_use]
 pub fn joined<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     texts.map(|(name, text)| format!("{name}\t{}\n{text}", text.len())).collect()
 }
 
-/// The texts that [`joined`] made one of, by name; none where it is of another form.
+/// Splits the output of [`joined`] into texts by name; `None` if it has a different form.
 #[must_use]
 pub fn separated(mut whole: &str) -> Option<Vec<(&str, &str)>> {
     let mut texts = Vec::new();

@@ -2,10 +2,10 @@ use std::fmt::Write;
 
 use super::{Diagnostic, Source};
 
-/// Widest piece of a source line shown, in characters: command lines of a thousand are common.
+/// Maximum width of the excerpt of a source line, in characters: command lines of a thousand characters are common.
 const WIDEST: usize = 120;
 
-/// A diagnostic as a terminal shows it: the message, the line it points at, carets under the place, the hint.
+/// A diagnostic as shown in a terminal: the message, the line it points at, carets under the span, and the hint.
 pub fn render(source: &Source, diagnostic: &Diagnostic) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -17,11 +17,12 @@ pub fn render(source: &Source, diagnostic: &Diagnostic) -> String {
         let _ = writeln!(out, "  --> {name}:{}:{}", place.line, place.column);
         let (line_span, line) = source.line(span.start);
         let column = place.column as usize - 1;
-        // Cut so that the place stands a quarter in, with what leads to it before and what follows behind.
+        // Cut so that the span starts a quarter of the way in, with context on both sides.
         let skipped = if column > WIDEST / 2 { column - WIDEST / 4 } else { 0 };
         let shown: String =
             line.chars().skip(skipped).take(WIDEST).map(|c| if c == '\t' { ' ' } else { c }).collect();
-        // A span over several lines is marked on its first alone. A tab is one character, shown as one blank above.
+        // A span over several lines is marked only on its first line. A tab is one character, shown as one space
+        // above.
         let marked = source.slice(crate::Span::new(span.start, span.end.min(line_span.end))).chars().count();
         let room = shown.chars().count().saturating_sub(column - skipped);
         let number = place.line.to_string();

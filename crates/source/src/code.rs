@@ -5,10 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// The codes with their stable names, which documents carry.
+/// The codes with their stable names, which appear in documents.
 macro_rules! codes {
     ($($(#[$about:meta])+ $code:ident = $name:literal,)+) => {
-        /// What a diagnostic is about. Code asks for the variant; the name is for documents and terminals.
+        /// What a diagnostic is about. Programs match on the variant; the name is for documents and terminals.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code {
@@ -19,7 +19,7 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$code,)+];
 
-            /// Its name in documents: words joined by hyphens, which later versions keep.
+            /// Its name in documents: hyphenated words that stay the same in later versions.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -30,7 +30,7 @@ macro_rules! codes {
     };
 }
 
-// By its name, as documents have it: two programs that share nothing else agree on that.
+// By its name, as in documents: the one thing that separately built programs agree on.
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -55,29 +55,29 @@ codes! {
     // The shell.
     /// An arithmetic expression that cannot be computed.
     Arithmetic = "arithmetic",
-    /// A backslash that ends no line, since a blank follows it.
+    /// A backslash that does not continue the line because a space follows it.
     BlankAfterBackslash = "blank-after-backslash",
-    /// A comment inside a quoted text, where bash sees none.
+    /// A comment inside a quoted text, where bash treats it as text.
     CommentInString = "comment-in-string",
     /// An expansion that is not computed.
     Expansion = "expansion",
     /// A redirection without its file.
     MissingTarget = "missing-target",
-    /// Text that cannot be read as a shell script from here on.
+    /// Text that cannot be parsed as a shell script from here on.
     NotAScript = "not-a-script",
-    /// An option that stands as a command of its own: a continuation line is lost.
+    /// An option that forms a command by itself because a line continuation is missing.
     OptionOutsideCommand = "option-outside-command",
-    /// Commands, quotes or expansions nested deeper than is read.
+    /// Commands, quotes or expansions nested deeper than the limit.
     ShellTooDeep = "shell-too-deep",
-    /// A script of more parts than are parsed.
+    /// A script with more parts than the limit.
     ShellTooLong = "shell-too-long",
     /// A backslash that is passed on as a word.
     StrayBackslash = "stray-backslash",
-    /// A text longer than is read.
+    /// A text longer than the limit.
     TextTooLong = "text-too-long",
-    /// A command of more words than are kept.
+    /// A command with more words than the limit.
     TooManyWords = "too-many-words",
-    /// Loops and calls that take more steps than are evaluated.
+    /// Loops and calls that take more steps than the limit.
     TooMuchWork = "too-much-work",
     /// An array whose parenthesis is never closed.
     UnclosedArray = "unclosed-array",
@@ -89,7 +89,7 @@ codes! {
     UnclosedGroup = "unclosed-group",
     /// A quote that is never closed.
     UnclosedQuote = "unclosed-quote",
-    /// A sign where bash takes none.
+    /// A character where bash does not allow it.
     UnexpectedSign = "unexpected-sign",
     /// A closing word that closes nothing.
     UnexpectedWord = "unexpected-word",
@@ -107,7 +107,7 @@ codes! {
     UnreadableLoop = "unreadable-loop",
     /// A test that cannot be read.
     UnreadableTest = "unreadable-test",
-    /// A value that grows longer than is kept.
+    /// A value that grows longer than the limit.
     ValueTooLong = "value-too-long",
     // Settings files.
     /// JSON that is not well formed.
@@ -119,13 +119,13 @@ codes! {
     /// YAML that is not well formed.
     YamlForm = "yaml-form",
     // Readers of launches and of settings.
-    /// More remarks than are listed.
+    /// More diagnostics than are listed.
     AndMore = "and-more",
-    /// A call of the engine that it cannot take.
+    /// A call to the engine with invalid input.
     BadInput = "bad-input",
     /// Options without a command around them.
     Fragment = "fragment",
-    /// Something not modelled that the reader goes on without.
+    /// Something not modelled that the reader chose to continue without.
     GoneWithout = "gone-without",
     /// Keys that state no setting.
     KeysLeftAside = "keys-left-aside",
@@ -133,31 +133,31 @@ codes! {
     KeysNotRead = "keys-not-read",
     /// Values that the trainer fills in.
     LeftToTrainer = "left-to-trainer",
-    /// A file that is read here and not at hand.
+    /// A file that the script reads but that was not given.
     MissingFile = "missing-file",
-    /// A program that takes its settings from the line that starts it, which is not at hand.
+    /// A program that takes its settings from the line that starts it, which was not given.
     NoCommandLine = "no-command-line",
     /// Recomputation of no layer.
     NoRecomputation = "no-recomputation",
     /// No text was given.
     NoText = "no-text",
-    /// A job without a training in it.
+    /// A job that contains no training.
     NoTraining = "no-training",
     /// No command with training options.
     NoTrainingCommand = "no-training-command",
-    /// A setting without an effect on the estimate, which it may have in the run.
+    /// A setting that has no effect on the estimate but may have one in the run.
     NotEstimated = "not-estimated",
-    /// A model's configuration lacks a key that its type needs, or holds what it cannot take.
+    /// A model's configuration lacks a key that its type needs, or holds an invalid value.
     BadConfiguration = "bad-configuration",
-    /// A Python file where a launch script is wanted.
+    /// A Python file where a launch script is expected.
     Python = "python",
-    /// Several trainings, of which one is read.
+    /// Several training commands, of which one is read.
     SeveralCommands = "several-commands",
     /// Texts that state different values of one setting.
     TextsDiffer = "texts-differ",
     /// A flag that a setting's value should follow.
     MissingValue = "missing-value",
-    /// Flags without an influence on the estimate.
+    /// Flags that do not affect the estimate.
     NoInfluence = "no-influence",
     /// A flag by an older name.
     RenamedFlag = "renamed-flag",
@@ -165,15 +165,15 @@ codes! {
     RepeatedFlag = "repeated-flag",
     /// A log of a training.
     TrainingLog = "training-log",
-    /// More files than are read.
+    /// More files than the limit.
     TooManyFiles = "too-many-files",
-    /// A condition on the machine that was read one way.
+    /// A condition on the machine for which one outcome was assumed.
     Undecided = "undecided",
     /// A model type that is not known.
     UnknownArchitecture = "unknown-architecture",
     /// An option that no reader knows.
     UnknownFlag = "unknown-flag",
-    /// Several options that no reader knows, told together.
+    /// Several options that no reader knows, reported together.
     UnknownFlags = "unknown-flags",
     /// A value that a fork of Megatron does not know.
     UnknownValue = "unknown-value",
@@ -183,26 +183,26 @@ codes! {
     UnknownModel = "unknown-model",
     /// A file of settings that belongs to no known framework.
     UnknownSettings = "unknown-settings",
-    /// A variable of options that is not set.
+    /// A variable meant to hold options that is not set.
     UnsetOptions = "unset-options",
     // Resolving.
     /// A schedule of batch sizes that cannot be read.
     BadSchedule = "bad-schedule",
-    /// A value that its setting does not take.
+    /// A value that its setting does not accept.
     BadValue = "bad-value",
-    /// A global batch and a schedule of batches.
+    /// Both a global batch size and a batch size schedule.
     BatchGivenTwice = "batch-given-twice",
     /// A hidden size that does not divide over the heads.
     HiddenOverHeads = "hidden-over-heads",
     /// Layers of a pipeline rank that do not divide into chunks.
     LayersOverVpp = "layers-over-vpp",
-    /// A setting that nothing gives.
+    /// A required setting that nothing states.
     MissingSetting = "missing-setting",
     /// Query groups with multi-latent attention.
     MlaGroups = "mla-groups",
-    /// A setting without an effect beside the others.
+    /// A setting that has no effect given the others.
     NoEffect = "no-effect",
-    /// A number of GPUs that nothing gives.
+    /// A number of GPUs that nothing states.
     NoWorldSize = "no-world-size",
     /// Something that changes the answer and is not modelled.
     NotModelled = "not-modelled",
@@ -210,7 +210,7 @@ codes! {
     OpenValue = "open-value",
     /// Samples packed up to a number of tokens.
     PackedSamples = "packed-samples",
-    /// A growing batch that does not divide.
+    /// A batch size ramp-up that does not divide evenly.
     Rampup = "rampup",
     /// Recomputation settings that contradict each other.
     Recompute = "recompute",
@@ -230,23 +230,23 @@ codes! {
     VppUneven = "vpp-uneven",
     /// GPUs that do not divide over nodes.
     WorldOverNodes = "world-over-nodes",
-    /// A world size beside nodes and GPUs per node that give another.
+    /// A world size that differs from nodes times GPUs per node.
     WorldSizeStatedTwice = "world-size-stated-twice",
     // Estimates.
     /// An estimate that no machine can reach.
     ImpossibleEstimate = "impossible-estimate",
     // What Megatron refuses at start.
-    /// A layout of another size than its cluster.
+    /// A layout whose size differs from its cluster's.
     ClusterSize = "cluster-size",
-    /// Heads that do not divide over the ranks that swap them for sequence.
+    /// Heads that do not divide over the ranks that trade them for sequence.
     CpA2aHeads = "cp-a2a-heads",
-    /// A step that a compiler lays out, other than those that were compiled.
+    /// A compiler-scheduled step outside of those that were compiled for this project.
     CompiledStep = "compiled-step",
     /// A critic whose own settings contradict a rule.
     CriticPlan = "critic-plan",
     /// Model parallelism under a trainer that has none.
     DataParallelAlone = "data-parallel-alone",
-    /// Saved activations distributed without what that needs.
+    /// Saved activations distributed without what that requires.
     DistributeSaved = "distribute-saved",
     /// Expert parallelism in a model without experts.
     EpWithoutExperts = "ep-without-experts",
@@ -260,7 +260,7 @@ codes! {
     ExpertsOverEp = "experts-over-ep",
     /// An MLP width that does not divide over TP.
     FfnOverTp = "ffn-over-tp",
-    /// A gather of fp8 weights without what it needs.
+    /// A gather of fp8 weights without what it requires.
     Fp8ParamGather = "fp8-param-gather",
     /// A global batch that is not a multiple of micro batch times DP.
     GlobalBatch = "global-batch",
@@ -276,19 +276,19 @@ codes! {
     Instances = "instances",
     /// Optimizer instances without the distributed optimizer.
     InstancesWithoutOptimizer = "instances-without-optimizer",
-    /// Layers left beside the first and last stage that do not divide.
+    /// Layers that do not divide evenly over the stages between the first and the last.
     LayersOverEnds = "layers-over-ends",
     /// Layers that do not divide over PP.
     LayersOverPp = "layers-over-pp",
-    /// A micro-batch of more tokens than any device holds.
+    /// A micro-batch with more tokens than any device holds.
     MicroBatchSize = "micro-batch-size",
-    /// A model of more parameters than are estimated.
+    /// A model with more parameters than the limit.
     ModelSize = "model-size",
     /// An expert width that does not divide over expert TP.
     MoeFfnOverEtp = "moe-ffn-over-etp",
-    /// A pattern of expert layers that is none.
+    /// An invalid pattern of expert layers.
     MoeLayerFreq = "moe-layer-freq",
-    /// A pattern of layers' mixers that is none.
+    /// An invalid pattern of layers' mixers.
     LayerPattern = "layer-pattern",
     /// Experts under TP without sequence parallelism.
     MoeSequenceParallel = "moe-sequence-parallel",
@@ -296,7 +296,7 @@ codes! {
     MtpPositions = "mtp-positions",
     /// Activations offloaded in a pipeline.
     OffloadPp = "offload-pp",
-    /// Modules that cannot be offloaded so.
+    /// Modules that cannot be offloaded in this combination.
     OffloadModules = "offload-modules",
     /// Activations offloaded and recomputed.
     OffloadRecompute = "offload-recompute",
@@ -304,11 +304,11 @@ codes! {
     OptimizerOffload = "optimizer-offload",
     /// An overlapped weight gather without what it needs.
     OverlapParamGather = "overlap-param-gather",
-    /// Adapters that their library cannot cut so.
+    /// Adapters that their library cannot shard in this way.
     AdapterCut = "adapter-cut",
-    /// A written-out pipeline layout that cannot be.
+    /// An explicit pipeline layout that is invalid.
     PipelineLayout = "pipeline-layout",
-    /// A pipeline of more parts than are laid out.
+    /// A pipeline with more parts than the limit.
     PipelineParts = "pipeline-parts",
     /// Fewer positions than the sequence has.
     Positions = "positions",
@@ -324,9 +324,9 @@ codes! {
     SeqOverTp = "seq-over-tp",
     /// A shared expert's width that does not divide over TP.
     SharedFfnOverTp = "shared-ffn-over-tp",
-    /// A setting's number outside the range that it may have.
+    /// A setting's number outside its allowed range.
     Size = "size",
-    /// A layout whose stages are not the model's.
+    /// A layout whose stages do not match the model.
     StageMap = "stage-map",
     /// Fewer layers than the split needs.
     TooFewLayers = "too-few-layers",
@@ -336,9 +336,9 @@ codes! {
     TpCommOverlap = "tp-comm-overlap",
     /// A vocabulary that does not divide over TP.
     VocabOverTp = "vocab-over-tp",
-    /// A group of micro-batches that an interleaved schedule cannot take.
+    /// A group of micro-batches that an interleaved schedule cannot use.
     VppGroupSize = "vpp-group-size",
-    /// Micro-batches that an interleaved schedule cannot take.
+    /// Micro-batches that an interleaved schedule cannot use.
     VppMicroBatches = "vpp-micro-batches",
     /// An interleaved schedule of two stages without overlapped messages.
     VppOverlap = "vpp-overlap",
@@ -346,7 +346,7 @@ codes! {
     VppWithoutPp = "vpp-without-pp",
     /// Ranks that do not divide over TP, PP and CP.
     WorldSize = "world-size",
-    /// A stage of ZeRO that DeepSpeed's pipelines cannot run.
+    /// A ZeRO stage that DeepSpeed's pipelines cannot run.
     ZeroOfPipelines = "zero-of-pipelines",
 }
 

@@ -6,11 +6,11 @@ use std::fmt::{self, Display, Formatter};
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Severity {
-    /// Recognised, and told for information.
+    /// Recognised, and reported for information.
     Note,
-    /// Probably not what its writer meant; read on with the likeliest meaning.
+    /// Probably not what its writer meant; reading continues with the likeliest meaning.
     Warning,
-    /// Cannot be, or cannot be read.
+    /// Impossible or unreadable.
     Error,
 }
 
@@ -30,13 +30,13 @@ impl Severity {
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
-    /// What it is about: what code asks, as messages are for people.
+    /// What it is about. Programs match on this, since messages are for people.
     pub code: Code,
     /// What is wrong, with the values at hand.
     pub message: String,
     /// What would work instead.
     pub hint: Option<String>,
-    /// Where in the text; none for what no single place is to blame for.
+    /// Where in the text; `None` if no single place is to blame.
     pub span: Option<Span>,
 }
 
@@ -71,16 +71,16 @@ impl Diagnostic {
         self.hint = Some(hint);
     }
 
-    /// The same, pointing at a place.
+    /// The same, pointing at a span.
     #[must_use]
     pub fn at(self, span: Span) -> Self {
         self.at_some(Some(span))
     }
 
-    /// The same, pointing at a place when there is one.
+    /// The same, pointing at a span if there is one.
     #[must_use]
     pub fn at_some(mut self, span: Option<Span>) -> Self {
-        // A place that is not known takes back none that is.
+        // An unknown span does not overwrite a known one.
         self.span = span.or(self.span);
         self
     }

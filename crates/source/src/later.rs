@@ -1,19 +1,20 @@
-//! Tables of text that are compiled in, or handed to the program once it runs.
+//! Tables of text that are compiled in, or provided to the program at run time.
 
 use std::sync::OnceLock;
 
-/// A table as text, either compiled in or provided. The page's program is smaller by its tables, which arrive beside it.
+/// A table as text, either compiled in or provided. This keeps the page's program small: its tables arrive
+/// separately.
 #[derive(Debug)]
 pub struct LaterText {
-    /// Its name, by which whoever loads tables says which one it provides.
+    /// Its name, by which the loader of tables says which one it provides.
     name: &'static str,
-    /// The text, where it is compiled in; none in the page's programs.
+    /// The text, if compiled in; `None` in the page's programs.
     own: Option<&'static str>,
     provided: OnceLock<String>,
 }
 
 impl LaterText {
-    /// `own` is the text where it is compiled in; without one the table is empty until it is provided.
+    /// `own` is the text if it is compiled in; without it the table is empty until it is provided.
     #[must_use]
     pub const fn new(name: &'static str, own: Option<&'static str>) -> Self {
         Self { name, own, provided: OnceLock::new() }
@@ -25,12 +26,12 @@ impl LaterText {
         self.name
     }
 
-    /// Gives the table its text. One that is there already stays: whoever comes second brings the same.
+    /// Gives the table its text. An existing text stays: a second caller would provide the same.
     pub fn provide(&self, text: String) {
         let _ = self.provided.set(text);
     }
 
-    /// The text; empty where it is neither compiled in nor provided yet.
+    /// The text; empty if it is neither compiled in nor provided yet.
     #[must_use]
     pub fn text(&self) -> &str {
         self.own.or_else(|| self.provided.get().map(String::as_str)).unwrap_or_default()

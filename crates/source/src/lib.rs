@@ -1,4 +1,4 @@
-//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions; knows nothing of training.
+//! Pointing into pasted text: sources, spans, diagnostics and spelling suggestions; knows nothing about training.
 
 mod caret;
 mod code;

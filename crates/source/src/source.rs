@@ -14,7 +14,7 @@ pub struct Source {
 pub struct Part {
     /// The file's name; empty for pasted text.
     pub name: String,
-    /// Where it lies in the whole.
+    /// Its span in the source as a whole.
     pub span: Span,
 }
 
@@ -45,7 +45,8 @@ impl Source {
     }
 
     fn push(&mut self, name: &str, text: &str) {
-        // A line end between two texts, or the last line of one and the first of the next would be one line.
+        // Put a newline between two texts; otherwise the last line of one and the first of the next would be one
+        // line.
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
@@ -79,13 +80,13 @@ impl Source {
 
     /// Part, line and column of a byte, for an editor; a byte past the end counts as the last line's.
     pub fn position(&self, byte: u32) -> Position {
-        // Of parts that begin at the same byte (empty ones) the last.
+        // Of several parts that begin at the same byte (empty ones), the last.
         let part = self.parts.partition_point(|part| part.span.start <= byte).saturating_sub(1);
         let base = self.parts.get(part).map_or(0, |part| part.span.start);
         let first = self.lines.partition_point(|start| *start < base);
         let line = self.lines.partition_point(|start| *start <= byte).saturating_sub(1).max(first);
         let start = self.lines.get(line).copied().unwrap_or(0);
-        // Editors count characters; a byte inside of one gives column 1 rather than a panic.
+        // Editors count characters; a byte inside a character gives column 1 rather than a panic.
         let before = self.text.get(start as usize..byte as usize).unwrap_or("");
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Position { part, line: count(line - first + 1), column: count(before.chars().count() + 1) }
@@ -97,7 +98,7 @@ impl Source {
         let start = self.lines.get(at).copied().unwrap_or(0);
         let rest = self.text.get(start as usize..).unwrap_or("");
         let line = rest.split('\n').next().unwrap_or("");
-        // A carriage return would have a terminal write over the line.
+        // A carriage return would make a terminal overwrite the line.
         let line = line.strip_suffix('\r').unwrap_or(line);
         (Span::from_bytes(start as usize, start as usize + line.len()), line)
     }

@@ -16,7 +16,7 @@ impl Span {
         Self { start, end }
     }
 
-    /// The same from positions in memory; positions past 4 GiB are clamped.
+    /// The same from `usize` positions; positions past 4 GiB are clamped.
     pub fn from_bytes(start: usize, end: usize) -> Self {
         let clamp = |at| u32::try_from(at).unwrap_or(u32::MAX);
         Self::new(clamp(start), clamp(end))
@@ -27,7 +27,7 @@ impl Span {
         self.end - self.start
     }
 
-    /// Whether it covers nothing (a mere place).
+    /// Whether it covers nothing (just a position).
     pub const fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -43,7 +43,7 @@ impl Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The part from byte `from` to byte `to` counted from its start, kept inside.
+    /// The part from byte `from` to byte `to`, relative to its start and clamped to it.
     #[must_use]
     pub fn part(self, from: u32, to: u32) -> Span {
         let start = self.start.saturating_add(from).min(self.end);

@@ -1,22 +1,23 @@
 /// Longest word compared, in bytes; the longest Megatron flag has 60.
 const LONGEST_WORD: usize = 80;
 
-/// The candidate nearest to a misspelt word, if one is near: at most one edit per four letters, and at least one allowed.
-/// `-` and `_` count as the same letter, and so do the cases.
+/// The candidate nearest to a misspelt word, if one is near: at most one edit per four letters, and at least one
+/// allowed. `-` and `_` count as the same letter, and case is ignored.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // One letter is near to everything.
+    // A single letter is near everything.
     if word.len() < 2 || word.len() > LONGEST_WORD {
         return None;
     }
     let letters = count(word);
     let mut best = None;
-    // One past the most edits that are allowed; each nearer candidate lowers it, so that later ones end sooner.
+    // One more than the maximum number of edits; each nearer candidate lowers it, so later comparisons end sooner.
     let mut bound = (word.len() / 4).max(1) + 1;
     for candidate in candidates {
         if candidate.len() > LONGEST_WORD || candidate.len().abs_diff(word.len()) >= bound {
             continue;
         }
-        // Cheap and never above the distance: it spares the table of most of some hundred candidates.
+        // A cheap lower bound of the distance that avoids the full computation for most of several hundred
+        // candidates.
         if strangers(&letters, candidate) >= bound {
             continue;
         }
@@ -29,18 +30,19 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best
 }
 
-/// How often each letter is in a word, by its low bits.
+/// How often each letter occurs in a word, indexed by its low bits.
 fn count(word: &str) -> [i8; 32] {
     let mut letters = [0_i8; 32];
     for byte in word.bytes() {
-        // The low five bits fold signs and letters together; that only makes the bound lower, never wrong.
+        // The low five bits map some symbols and letters to the same slot, which can only weaken the bound, never
+        // invalidate it.
         let slot = &mut letters[usize::from(fold(byte) & 31)];
         *slot = slot.saturating_add(1);
     }
     letters
 }
 
-/// Letters that one of two words has and the other lacks: no fewer edits lead from one to the other.
+/// A lower bound on the edit distance: letters that one of two words has and the other lacks.
 fn strangers(letters: &[i8; 32], candidate: &str) -> usize {
     let (mut more, mut fewer) = (0_usize, 0_usize);
     for (left, right) in letters.iter().zip(count(candidate)) {
@@ -51,13 +53,13 @@ fn strangers(letters: &[i8; 32], candidate: &str) -> usize {
             fewer += apart;
         }
     }
-    // One replacement takes away a letter and brings another.
+    // One replacement removes a letter and adds another.
     more.max(fewer)
 }
 
-/// Edit distance with swaps of neighbours, given up (as `bound`) once it cannot be below `bound`.
+/// Edit distance with transpositions; gives up and returns `bound` once the distance cannot be below `bound`.
 fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
-    // Three rows of the table: a swap of neighbours looks two rows back.
+    // Three rows of the table: a transposition looks two rows back.
     let mut before = [0_usize; LONGEST_WORD + 1];
     let mut above = [0_usize; LONGEST_WORD + 1];
     let mut row = [0_usize; LONGEST_WORD + 1];
@@ -77,7 +79,7 @@ fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
             row[j + 1] = cost;
             least = least.min(cost);
         }
-        // Rows never get smaller again: the distance is at least the least of any row.
+        // Row minima never decrease, so the distance is at least the minimum of any row.
         if least >= bound {
             return bound;
         }

@@ -12,10 +12,10 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis of one point, in the place of one that is not part of a lattice.
+    /// An axis with one point, used for axes that are not part of a lattice.
     pub(super) const NONE: Self = Self { size: 1, stride: 1 };
 
-    /// Where `rank` is along the axis.
+    /// The coordinate of `rank` along the axis.
     pub(super) fn coordinate(self, rank: u64) -> u64 {
         rank / self.stride % self.size
     }
@@ -42,9 +42,9 @@ impl Lattice {
         offset
     }
 
-    /// The point on which `rank` lies.
+    /// The index of the point for `rank`.
     pub(super) fn index_of(&self, rank: u64) -> u64 {
-        // The inverse of `at`: an axis of one point has the digit 0 whatever the rank.
+        // The inverse of `at`: an axis with one point has digit 0 for every rank.
         self.0.iter().rev().fold(0, |index, axis| index * axis.size + axis.coordinate(rank))
     }
 
@@ -83,7 +83,7 @@ pub(super) enum Name {
 fn strided(axes: [(Name, u64); 4]) -> [(Name, Axis); 4] {
     let mut stride = 1_u64;
     axes.map(|(name, size)| {
-        // Coordinates divide by sizes, so that none may be 0, whatever a layout holds.
+        // Coordinates divide by sizes, so none may be 0, whatever a layout contains.
         let axis = Axis { size: size.max(1), stride };
         stride = product(stride, axis.size);
         (name, axis)
@@ -112,7 +112,7 @@ pub(super) fn axis(axes: &[(Name, Axis); 4], name: Name) -> Axis {
     axes.iter().find(|(other, _)| *other == name).map_or(Axis::NONE, |(_, axis)| *axis)
 }
 
-/// Where a rank is along every dimension, from 0.
+/// A rank's coordinate along every dimension, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinates {
     /// Tensor-parallel rank.

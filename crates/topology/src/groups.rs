@@ -1,29 +1,29 @@
-//! Every group of every kind, by arithmetic.
+//! Every group of every kind, computed arithmetically.
 
 use super::grid::{Axis, Grid, Lattice, Name, axis};
 use super::{Coordinates, GroupKind, Rank};
 use shardscope_plan::{Cluster, Layout};
 use shardscope_units::product;
 
-/// The groups of a layout. Cheap to make and to copy about; nothing is listed until asked for.
+/// The groups of a layout. Cheap to create and copy; nothing is listed until requested.
 #[derive(Clone, Debug)]
 pub struct Groups {
     world: u64,
     grid: Grid,
     instances: u64,
-    /// Groups that have second shards of all weights; 0 without.
+    /// Number of groups that hold second shards of all weights; 0 if off.
     second: u64,
     levels: Vec<u64>,
 }
 
-/// How the groups of one kind lie over the ranks.
+/// How the groups of one kind are laid out over the ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pattern {
     /// The first ranks of the underlying groups.
     pub(super) bases: Lattice,
     /// The members of an underlying group.
     pub(super) members: Lattice,
-    /// How an underlying group is cut further.
+    /// How an underlying group is divided further.
     pub(super) cut: Cut,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct Pattern {
 pub(super) enum Cut {
     /// Not at all: the underlying groups are the groups.
     Whole,
-    /// Members only: not every rank of the world belongs to a group (embedding groups).
+    /// Not every rank of the world belongs to a group (embedding groups).
     Partial,
     /// `size` members, `unit` apart, of each run of `size * unit`.
     Slices { size: u64, unit: u64 },
-    /// So many underlying groups put together.
+    /// This many underlying groups joined.
     Joined(u64),
 }
 
@@ -69,7 +69,7 @@ impl Pattern {
             Cut::Slices { size, unit } => {
                 let per_base = self.members.len() / size;
                 let (base, slice) = (group / per_base, group % per_base);
-                // Slices are dealt run by run; within a run they interleave, `unit` apart.
+                // Slices are assigned run by run; within a run they interleave, `unit` apart.
                 let first = slice / unit * size * unit + slice % unit;
                 self.bases.at(base) + self.members.at(first + place * unit)
             }
@@ -86,7 +86,7 @@ impl Pattern {
             Cut::Whole => Some(base),
             Cut::Partial => {
                 let first = self.bases.at(base);
-                // Two members at most: the ends of a pipeline.
+                // At most two members: the ends of a pipeline.
                 (0..self.members.len()).any(|place| first + self.members.at(place) == rank).then_some(base)
             }
             Cut::Slices { size, unit } => {
@@ -125,7 +125,7 @@ impl Group {
         match pattern.cut {
             Cut::Whole | Cut::Partial => (first, first + pattern.members.span()),
             Cut::Slices { size, .. } => (first, pattern.member(*index, size - 1)),
-            // Underlying groups follow each other upwards: the last reaches highest.
+            // Underlying groups are in ascending order, so the last reaches highest.
             Cut::Joined(groups) => {
                 let last = pattern.bases.at(index * groups + groups - 1);
                 (first, last + pattern.members.span())
@@ -153,13 +153,13 @@ impl Groups {
         self.world
     }
 
-    /// Where `rank` is along every dimension.
+    /// The coordinates of `rank` along every dimension.
     #[must_use]
     pub fn coordinates(&self, rank: Rank) -> Coordinates {
         Coordinates::new(&self.grid, rank)
     }
 
-    /// The kinds this layout has, hierarchical levels and optimizer instances included.
+    /// The kinds this layout has, including hierarchical levels and optimizer instances.
     #[must_use]
     pub fn kinds(&self) -> Vec<GroupKind> {
         let mut kinds = GroupKind::ALWAYS.to_vec();
@@ -175,7 +175,7 @@ impl Groups {
                 GroupKind::ExpertDataAcross,
             ]);
         }
-        // Always there, all ranks where there is one instance.
+        // Always present; all ranks if there is one instance.
         kinds.push(GroupKind::OptimizerInstance);
         kinds
     }
@@ -198,7 +198,7 @@ impl Groups {
         (0..pattern.count()).map(move |index| Group { pattern, index })
     }
 
-    /// The group of `kind` that `rank` is in; none for a middle stage and the embedding groups.
+    /// The group of `kind` that `rank` is in; `None` for a middle stage and the embedding groups.
     #[must_use]
     pub fn group(&self, kind: GroupKind, rank: Rank) -> Option<Group> {
         let pattern = self.pattern(kind);
@@ -208,14 +208,13 @@ impl Groups {
         pattern.group_of(rank.get()).map(|index| Group { pattern, index })
     }
 
-    /// The ranks of the group of `kind` that `rank` is in; empty where it is in none.
+    /// The ranks of the group of `kind` that `rank` is in; empty if it is in none.
     #[must_use]
     pub fn group_of(&self, kind: GroupKind, rank: Rank) -> Vec<Rank> {
         self.group(kind, rank).map(|group| group.ranks().collect()).unwrap_or_default()
     }
 
-    /// Whether every group of `kind` lies within one fast-link domain because blocks of its extent
-    /// tile the domain.
+    /// Whether every group of `kind` is within one fast-link domain because blocks of its extent tile the domain.
     pub(super) fn is_aligned(&self, kind: GroupKind, cluster: &Cluster) -> bool {
         let pattern = self.pattern(kind);
         let extent = pattern.members.extent();
@@ -235,7 +234,8 @@ impl Groups {
             GroupKind::Pipeline => dense(&[Pipeline]),
             GroupKind::Data => dense(&[Replica]),
             GroupKind::Context => dense(&[Middle]),
-            // Gradients of dense weights are summed over context ranks as well: each has other tokens of the same sequence.
+            // Gradients of dense weights are summed over context ranks as well: each has different tokens of the same
+            // sequence.
             GroupKind::DataContext => dense(&[Middle, Replica]),
             GroupKind::Model => dense(&[Tensor, Pipeline]),
             GroupKind::TensorContext => dense(&[Tensor, Middle]),
@@ -244,8 +244,8 @@ impl Groups {
             // Tied embeddings: the first stage looks tokens up in the weight that the last one multiplies with.
             GroupKind::Embedding => self.ends(2),
             GroupKind::PositionEmbedding => self.ends(1),
-            // Experts have a grid of their own: its middle axis is EP where the dense one has CP, and its data ranks are what
-            // ETP x EP x PP leaves of the world.
+            // Experts have a separate grid: its middle axis is EP where the dense one has CP, and its data-parallel
+            // size is the world divided by ETP x EP x PP.
             GroupKind::Expert => expert(&[Middle]),
             GroupKind::ExpertTensor => expert(&[Tensor]),
             GroupKind::TensorExpert => expert(&[Tensor, Middle]),
@@ -260,14 +260,14 @@ impl Groups {
             GroupKind::ContextLevel(level) => self.level(usize::from(level)),
             GroupKind::OptimizerInstance => {
                 let replicas = axis(&self.grid.expert, Replica).size;
-                // An instance is all replicas of the experts that share its states: replicas in a row.
+                // An instance is all expert replicas that share its states: consecutive replicas.
                 let joined = (replicas / self.instances).max(1);
                 split(&self.grid.expert, &[Tensor, Middle, Pipeline], Cut::Joined(joined))
             }
         }
     }
 
-    /// The first stages' ranks, or with `kept` 2 the first and the last.
+    /// The first stage's ranks, or with `kept` 2 those of the first and the last.
     fn ends(&self, kept: u64) -> Pattern {
         let mut pattern = split(&self.grid.dense, &[Name::Pipeline], Cut::Partial);
         for axis in &mut pattern.members.0 {
@@ -294,7 +294,7 @@ impl Groups {
     fn level(&self, level: usize) -> Pattern {
         let mut pattern = self.pattern(GroupKind::Context);
         let size = self.levels.get(level).copied().unwrap_or(1).max(1);
-        // Levels are nested from the inside: a level's members are as far apart as the levels below it are wide.
+        // Levels are nested from the inside out: a level's members are as far apart as the levels below it are wide.
         let unit = self.levels.iter().take(level).fold(1, |product, size| product * (*size).max(1));
         pattern.cut = Cut::Slices { size, unit };
         pattern

@@ -1,4 +1,4 @@
-//! The kinds of groups Megatron makes.
+//! The kinds of groups that Megatron creates.
 
 /// A kind of process group (`megatron/core/parallel_state.py:initialize_model_parallel`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -7,7 +7,7 @@ pub enum GroupKind {
     Tensor,
     /// The stages of one replica.
     Pipeline,
-    /// Replicas, context ranks apart.
+    /// Replicas, without context ranks.
     Data,
     /// Share one sequence.
     Context,
@@ -35,13 +35,13 @@ pub enum GroupKind {
     TensorExpertPipeline,
     /// Replicas of the same experts: expert gradients are reduced here.
     ExpertData,
-    /// Data-context ranks that have second shards of all weights (ZeRO++ hpZ).
+    /// Data-context ranks that hold second shards of all weights (ZeRO++ hpZ).
     SecondShards,
     /// Data-context ranks of one optimizer instance.
     DataContextInstance,
     /// Expert-data ranks of one optimizer instance.
     ExpertDataInstance,
-    /// The same place in every optimizer instance.
+    /// The same position in every optimizer instance.
     ExpertDataAcross,
     /// Level of hierarchical context parallelism, from 0, the inner one.
     ContextLevel(u8),
@@ -50,7 +50,7 @@ pub enum GroupKind {
 }
 
 impl GroupKind {
-    /// The kinds every run has, in Megatron's words; levels and optimizer instances left out.
+    /// The kinds every run has, in Megatron's words; excluding levels and optimizer instances.
     pub const ALWAYS: [Self; 16] = [
         Self::Tensor,
         Self::Pipeline,

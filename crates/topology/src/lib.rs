@@ -1,8 +1,7 @@
-//! Who is where and with whom: ranks and their labels, coordinates, groups of every kind, and which
-//! links a group crosses.
+//! Ranks and their labels, coordinates, groups of every kind, and which links a group crosses.
 //!
-//! Groups are never stored. Each kind is a regular pattern over the rank numbering, so the group of a
-//! rank is computed in the time it takes to write it down, at 16 GPUs as at 16,384.
+//! Groups are never stored. Each kind is a regular pattern over the rank numbering, so computing a rank's group takes
+//! no longer than writing it down, whether at 16 GPUs or at 16,384.
 
 mod grid;
 mod groups;

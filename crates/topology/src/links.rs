@@ -2,7 +2,6 @@
 
 use super::{Group, GroupKind, Groups, Rank};
 use shardscope_plan::Cluster;
-use shardscope_sorting::sort;
 
 /// The slowest link a group has to cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +35,7 @@ impl Link {
     }
 
     fn spanning(cluster: &Cluster, low: u64, high: u64) -> Self {
-        // Domains and nodes are blocks of neighbouring ranks: if both ends are in one, so is all between.
+        // Domains and nodes are blocks of neighbouring ranks: if both ends are in one, so is everything between.
         let together = |size: u64| low / size.max(1) == high / size.max(1);
         if low == high {
             Self::Alone
@@ -50,14 +49,14 @@ impl Link {
     }
 }
 
-/// How a group lies over the machines.
+/// How a group is spread over the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// Members.
     pub size: u64,
-    /// Different nodes they are on.
+    /// Distinct nodes they are on.
     pub nodes: u64,
-    /// Fast-link domains they are on.
+    /// Distinct fast-link domains they are on.
     pub domains: u64,
     /// The slowest link between them.
     pub link: Link,
@@ -71,13 +70,13 @@ impl Group {
         Link::spanning(cluster, low, high)
     }
 
-    /// How it lies over the machines.
+    /// How it is spread over the machines.
     #[must_use]
     pub fn spread(&self, cluster: &Cluster) -> Spread {
         let places = |size: u64| {
-            // Members need not ascend node by node, so that equal places are brought together first.
+            // Members need not ascend node by node, so sort first to bring equal places together.
             let mut places: Vec<u64> = self.ranks().map(|rank| rank.get() / size.max(1)).collect();
-            sort(&mut places);
+            places.sort();
             places.dedup();
             places.len() as u64
         };
@@ -95,7 +94,7 @@ impl Groups {
     #[must_use]
     pub fn slowest(&self, kind: GroupKind, cluster: &Cluster) -> Option<Group> {
         let mut slowest: Option<(Link, Group)> = None;
-        // All groups lie alike, so that the first stands for them: no list of 16,384 ranks.
+        // All groups have the same layout, so the first represents them all: no list of 16,384 ranks.
         if self.is_aligned(kind, cluster) {
             return self.all(kind).next();
         }

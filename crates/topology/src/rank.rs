@@ -17,7 +17,7 @@ impl Rank {
         self.0
     }
 
-    /// The node it is on, ranks filling one node after the other.
+    /// The node it is on, with ranks filling one node after the other.
     #[must_use]
     pub const fn node(self, gpus_per_node: u64) -> u64 {
         match self.0.checked_div(gpus_per_node) {
@@ -26,7 +26,7 @@ impl Rank {
         }
     }
 
-    /// Its place on its node.
+    /// Its index on its node.
     #[must_use]
     pub const fn place(self, gpus_per_node: u64) -> u64 {
         match self.0.checked_rem(gpus_per_node) {
@@ -44,7 +44,7 @@ impl Rank {
     /// The rank with this label, if it is one.
     #[must_use]
     pub fn from_label(label: &str, gpus_per_node: u64) -> Option<Self> {
-        // `n1_g9` on nodes of 8 is a misprint, not a rank of the next node.
+        // `n1_g9` on nodes of 8 is a typo, not a rank of the next node.
         let (node, place) = label.trim().strip_prefix('n')?.split_once("_g")?;
         let (node, place) = (node.parse::<u64>().ok()?, place.parse::<u64>().ok()?);
         if place >= gpus_per_node {

@@ -1,11 +1,10 @@
-//! All groups of a kind in a few numbers: strides instead of lists.
+//! All groups of a kind as a few numbers: strides instead of lists.
 
 use super::grid::Axis;
 use super::groups::{Cut, Pattern};
 use super::{GroupKind, Groups};
-use shardscope_sorting::sort_by_key;
 
-/// An axis of a rule: how many places it has, and how far they lie apart.
+/// An axis of a rule: how many places it has, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// How many places there are along this axis.
@@ -14,8 +13,8 @@ pub struct Steps {
     pub stride: u64,
 }
 
-/// Where the groups of a kind begin and where their members lie from there: each number is written with one digit for each
-/// axis, the first axis fastest, and a digit times its stride is what it adds to the rank.
+/// Where the groups of a kind begin and where their members are relative to that: each number is written with one
+/// digit per axis, the first axis fastest, and each digit times its stride is added to the rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRule {
     /// First ranks of the groups, in ascending order.
@@ -42,7 +41,8 @@ fn offset(axes: &[Steps], mut index: u64) -> u64 {
 }
 
 impl Groups {
-    /// The rule of the groups of `kind`; none where a cut goes through the middle of an axis, so that only a list tells.
+    /// The rule of the groups of `kind`; `None` if a cut goes through the middle of an axis, so that only a list can
+    /// express it.
     #[must_use]
     pub fn rule(&self, kind: GroupKind) -> Option<GroupRule> {
         let Pattern { bases, members, cut } = self.pattern(kind);
@@ -60,8 +60,8 @@ impl Groups {
                 (high, [members, low].concat())
             }
         };
-        // Each stride is a multiple of what the smaller ones span, so that sorted axes give sorted first ranks.
-        sort_by_key(&mut groups, |axis| axis.stride);
+        // Each stride is a multiple of the span of the smaller ones, so that sorted axes give sorted first ranks.
+        groups.sort_by_key(|axis| axis.stride);
         Some(GroupRule { groups, members })
     }
 }
@@ -71,7 +71,7 @@ fn moving(axes: &[Axis]) -> Vec<Steps> {
     moving.map(|axis| Steps { count: axis.size, stride: axis.stride }).collect()
 }
 
-/// The axes of the first `points` points, and those of what counts their repetitions.
+/// The axes of the first `points` points, and those that count their repetitions.
 fn divided(axes: &[Steps], points: u64) -> Option<(Vec<Steps>, Vec<Steps>)> {
     let (mut low, mut high, mut left) = (Vec::new(), Vec::new(), points.max(1));
     for axis in axes {

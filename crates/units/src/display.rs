@@ -84,12 +84,22 @@ pub fn percent(share: f64) -> String {
     with(share * 100.0, 1, "%")
 }
 
-/// A duration in the unit that suits it.
+/// From here on a duration is told in minutes, hours or days. Unit: second.
+const LONG: f64 = 120.0;
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 60.0 * MINUTE;
+/// From here on a duration is told in days and hours. Unit: second.
+const DAYS: f64 = 48.0 * HOUR;
+
+/// A duration in the unit that suits it: `12.50 ms`, `67.30 s`, `4 min 10 s`, `1 h 23 min`, `3 d 4 h`.
 #[must_use]
 pub fn seconds(time: Seconds) -> String {
     let value = time.get();
     let size = value.abs();
-    if size >= 100.0 {
+    if size.round() >= LONG {
+        let sign = if value < 0.0 { "-" } else { "" };
+        format!("{sign}{}", long(size))
+    } else if size >= 100.0 {
         with(value, 0, " s")
     } else if size >= 1.0 {
         with(value, 2, " s")
@@ -97,6 +107,25 @@ pub fn seconds(time: Seconds) -> String {
         with(value * 1e3, 2, " ms")
     } else {
         with(value * 1e6, 1, " µs")
+    }
+}
+
+/// A duration from two minutes on, to the second, minute or hour.
+fn long(size: f64) -> String {
+    // Rounded before it is taken apart, so that the smaller unit never reads 60.
+    let (size, larger, smaller) = if size.round() < HOUR {
+        (size.round(), "min", "s")
+    } else if (size / MINUTE).round() * MINUTE < DAYS {
+        ((size / MINUTE).round(), "h", "min")
+    } else {
+        ((size / HOUR).round(), "d", "h")
+    };
+    let ratio = if larger == "d" { 24.0 } else { 60.0 };
+    let (whole, rest) = ((size / ratio).floor(), size % ratio);
+    if rest == 0.0 {
+        format!("{whole:.0} {larger}")
+    } else {
+        format!("{whole:.0} {larger} {rest:.0} {smaller}")
     }
 }
 
@@ -132,5 +161,25 @@ mod tests {
         check(&rounded(512.0), "512");
         check(&seconds(Seconds::milliseconds(12.5)), "12.50 ms");
         check(&percent(0.4567), "45.7%");
+    }
+
+    #[test]
+    fn long_durations_are_told_in_minutes_hours_and_days() {
+        for (time, expected) in [
+            (67.304, "67.30 s"),
+            (119.4, "119 s"),
+            (119.5, "2 min"),
+            (250.2, "4 min 10 s"),
+            (3_599.4, "59 min 59 s"),
+            (3_599.6, "1 h"),
+            (4_980.0, "1 h 23 min"),
+            (-4_980.0, "-1 h 23 min"),
+            (7_199.0, "2 h"),
+            (172_700.0, "47 h 58 min"),
+            (172_790.0, "2 d"),
+            (273_600.0, "3 d 4 h"),
+        ] {
+            check(&seconds(Seconds::new(time)), expected);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! `busy [SLOWDOWN]`: the longest task of each thing that a reader does on the page in `dist/`, and how long keys wait, on a
-//! processor that is so many times slower. Not a gate: times depend on the machine, which should have nothing else to do.
+//! `busy [SLOWDOWN]`: the longest task for each user action on the page in `dist/`, and how long keys wait, on a
+//! processor slowed down by that factor. Not a gate: times depend on the machine, which should be idle.
 use std::env;
 use std::thread;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use e2e::{Key, Page};
 use serde_json::{Value, json};
 
 const SLOWDOWN: u64 = 4;
-/// In which a picture is drawn and saved; its name is the plan's.
+/// Time in which a picture is drawn and saved; it is named after the plan.
 const PICTURE: Duration = Duration::from_secs(4);
-/// Between two keys: a fast typist.
+/// Time between two keys, for a fast typist.
 const STROKE: Duration = Duration::from_millis(90);
 /// What a task may take before progress must show. Unit: millisecond.
 const LONG: f64 = 200.0;
@@ -21,7 +21,7 @@ const WATCH: &str = "
     new PerformanceObserver(list => keys.push(...list.getEntries().filter(e => e.name === 'keydown').map(e => e.duration)))
         .observe({ type: 'event', durationThreshold: 16 })";
 
-/// A launch script of about 14 kB: what published ones are long by.
+/// A launch script of about 14 kB: the length of long published ones.
 fn long_script(page: &Page) -> String {
     let mut text = page.value("#script");
     let mut step = 0;
@@ -34,9 +34,9 @@ fn long_script(page: &Page) -> String {
     text
 }
 
-/// What happened since the last look.
+/// What happened since the last call.
 fn seen(page: &Page) -> (Vec<f64>, Vec<f64>) {
-    // entries come after their task
+    // entries are reported after their task
     thread::sleep(Duration::from_millis(600));
     let found = page.js("return [tasks.splice(0), keys.splice(0)]", &[]);
     let list =

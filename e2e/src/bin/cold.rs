@@ -1,8 +1,8 @@
-//! `cold [FOLDER...]`: how long the first answer of built pages takes in a browser that never saw them, on a slow processor
-//! and a slow line. Not a gate: times depend on the machine, which should have nothing else to do.
+//! `cold [FOLDER...]`: how long the first answer of built pages takes in a browser that has never seen them, on a
+//! slow processor and a slow connection. Not a gate: times depend on the machine, which should be idle.
 //!
-//! Each run has a browser and a profile of its own; the folders take turns, so that what else the machine does falls on all of
-//! them. The files come from this machine, compressed by brotli at its best.
+//! Each run has its own browser and profile; the directories alternate, so that other load on the machine affects all
+//! of them. The files come from this machine, compressed by brotli at its best.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -35,7 +35,7 @@ struct Arguments {
     link: String,
 }
 
-/// A browser that has only just been started has much of its own to do; a reader's has not.
+/// A freshly started browser is busy with itself; a user's browser is not.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// Set before the page loads: when the first answer is on the screen, which the build may have written into the page, and when
@@ -57,7 +57,7 @@ const WATCH: &str = "
     addEventListener('TrunkApplicationStarted', () => { seen.started = performance.now() });
 ";
 
-/// What a run took. Unit: millisecond from the start of the navigation.
+/// The times of a run. Unit: millisecond from the start of the navigation.
 const READ: &str = "
     const engine = performance.getEntriesByType('resource').find(e => e.name.endsWith('.wasm'));
     if (!seen.painted || !seen.first_painted || !seen.started) return null;
@@ -96,7 +96,7 @@ fn main() {
     }
 }
 
-/// The page with what brotli makes of each file beside it.
+/// The page with each file's brotli-compressed copy next to it.
 fn compressed(from: &Path) -> Scratch {
     let folder = Scratch::new();
     for entry in fs::read_dir(from).expect("the folder can be read") {

@@ -1,6 +1,6 @@
-//! `frames [FOLDER]`: how smoothly the map of a built page, `dist/` where none is named, moves under the hand: 16 to 131,072 GPUs,
-//! while it is scrolled, hovered over, zoomed and played. Not a gate: times depend on the machine, which should have nothing else
-//! to do, and a headless browser paints on the processor.
+//! `frames [FOLDER]`: how smoothly the map of a built page, `dist/` where none is named, responds: 16 to 131,072
+//! GPUs, while it is scrolled, hovered over, zoomed and played. Not a gate: times depend on the machine, which should
+//! be idle, and a headless browser paints on the processor.
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -20,10 +20,10 @@ struct Arguments {
 /// Nodes of 8.
 const NODES: [u64; 4] = [2, 128, 2_048, 16_384];
 
-/// What a reader does, in the place of `step`: called once a frame with the frame's number.
+/// The user's action, in place of `step`: called once a frame with the frame's number.
 const ACTIONS: [(&str, &str); 4] = [
     (
-        // There and back, so that it ends nowhere.
+        // There and back, so that it never reaches an end.
         "scrolled",
         "frame.scrollTop += (i % 120 < 60 ? 1 : -1) * Math.max(40, frame.scrollHeight / 60)",
     ),
@@ -42,7 +42,7 @@ const ACTIONS: [(&str, &str); 4] = [
     ("played", "if (i === 0) play.click()"),
 ];
 
-/// Runs `step` in so many frames; what they took, and the tasks meanwhile that took above 50 ms.
+/// Runs `step` for this many frames; returns their times, and the tasks in between that took more than 50 ms.
 const RUN: &str = "
     const [step, frames, done] = [new Function('i', 'frame', 'play', arguments[0]), arguments[1], arguments[2]];
     const frame = document.querySelector('.map-frame');

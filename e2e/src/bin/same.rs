@@ -1,5 +1,6 @@
-//! `same PROGRAM EXPECTED [WORD...]`: runs a program of WebAssembly (WASI) in Chromium and in Firefox, with these words as its arguments,
-//! and fails where one of them writes other lines than `EXPECTED` has. `tools/same-everywhere` calls it.
+//! `same PROGRAM EXPECTED [WORD...]`: runs a program of WebAssembly (WASI) in Chromium and in Firefox, with these
+//! words as its arguments, and fails if one of them writes lines that differ from `EXPECTED`. `cargo xtask
+//! same-everywhere` calls it.
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ struct Arguments {
     words: Vec<String>,
 }
 
-/// What the program may take in a browser on a busy machine.
+/// How long the program may take in a browser on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// A worker that runs the program as Node's WASI does: it has arguments and an output, and no files, network or clock.

@@ -1,6 +1,7 @@
-//! `searches [FOLDER]`: how long searches take in a built page, `dist/` where none is named, with as many workers as the machine
-//! has cores or `--workers` says: until the first layout is shown, until all are decided, the longest task of the page
-//! meanwhile, and how many layouts a worker decides a second. Not a gate: times depend on the machine, which should have nothing else to do.
+//! `searches [FOLDER]`: how long searches take in a built page, `dist/` where none is named, with as many workers as
+//! the machine has cores or `--workers` says: until the first layout is shown, until all are decided, the longest
+//! task of the page meanwhile, and how many layouts a worker decides a second. Not a gate: times depend on the
+//! machine, which should be idle.
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,12 +15,12 @@ use serde_json::{Value, json};
 struct Arguments {
     /// A built page
     folder: Option<PathBuf>,
-    /// Workers in the place of one for each core
+    /// Workers in place of one for each core
     #[arg(long, default_value_t = 2)]
     workers: u64,
 }
 
-/// Runs by their name, each as a link says it.
+/// Runs by name, each as a link.
 const RUNS: [(&str, &str); 4] = [
     (
         "Llama 3 405B, 16,384 H100",
@@ -47,7 +48,7 @@ const RUNS: [(&str, &str); 4] = [
 const WATCH: &str = "
     window.tasks = [];
     new PerformanceObserver(list => tasks.push(...list.getEntries().map(e => e.duration))).observe({ type: 'longtask' })";
-/// Begins the search once more and notes when the page first shows a layout and when it shows no progress any more.
+/// Restarts the search and records when the page first shows a layout and when it stops showing progress.
 const BEGIN: &str = "
     const begun = performance.now();
     window.seen = {};
@@ -56,14 +57,14 @@ const BEGIN: &str = "
     const since = () => performance.now() - begun;
     const look = () => {
         const rows = document.querySelector('#search .layout-table tbody tr');
-        // The list before goes when the search begins.
+        // The previous list disappears when the search begins.
         if (!rows) seen.begun ??= since();
         if (seen.begun && rows) seen.first ??= since();
         if (seen.first && !document.querySelector('#search progress')) seen.all ??= since();
         if (!seen.all) requestAnimationFrame(look);
     };
     requestAnimationFrame(look)";
-/// A search that takes longer is broken off.
+/// A search that takes longer is aborted.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn main() {
@@ -82,7 +83,7 @@ fn main() {
         );
         page.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": cores }));
         page.goto(link);
-        // The first one may have begun by itself while the page loaded: what is measured is another.
+        // The first one may have begun by itself while the page loaded: so measure another one.
         page.click("#search-tab");
         page.until("the end of the first search", || {
             page.texts("#search button").contains(&"Search again".to_owned()).then_some(())

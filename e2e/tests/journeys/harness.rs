@@ -2,7 +2,7 @@
 use e2e::{Key, Page};
 use serde_json::json;
 
-/// The page with `html` in the place of everything.
+/// The page with `html` in place of everything.
 fn showing(html: &str) -> Page {
     let page = Page::open("");
     // By the browser's own tools: no script of the page may set HTML (Trusted Types).

@@ -1,5 +1,6 @@
 //! The map of the cluster, by mouse and by keyboard alone.
 use e2e::{Key, Page};
+use xtask::process::root;
 
 use super::steps::panel;
 
@@ -179,6 +180,41 @@ fn one_step_is_played_through_the_groups() {
     page.wait_text("#map .group-caption", "After every micro-batch of a stage");
     page.click_text("#map button", "Stop");
     page.wait_gone("#map svg.lit");
+}
+
+/// The script of `docs/tutorials/read-the-map.md`, and what it says of the map that it opens.
+#[test]
+fn the_tutorial_of_the_map_holds_in_the_page() {
+    let tutorial =
+        std::fs::read_to_string(root().join("docs/tutorials/read-the-map.md")).expect("the tutorial");
+    let script = tutorial.split("```bash train.sh\n").nth(1).and_then(|rest| rest.split("```").next());
+    let page = Page::open("");
+    page.fill("#script", script.expect("its script"));
+    page.wait_text(".plan-name", "16 × H100");
+    panel(&page, "map");
+    page.fill("#map input", "n0_g0");
+    page.press(Key::Enter);
+    let about = page.wait_text(".about-gpu", "rank 0").split_whitespace().collect::<Vec<_>>().join(" ");
+    for (told, shown) in [
+        (
+            "Tensor ranks are neighbours in a node, so their all-reduce goes over NVLink.",
+            "2 GPUs, over NVLink [n0_g0 n0_g1]",
+        ),
+        ("Pipeline ranks are eight apart: one in each node.", "2 GPUs, over the network [n0_g0 n1_g0]"),
+    ] {
+        assert!(tutorial.contains(told) && about.contains(shown), "{shown} is missing in {about}");
+    }
+    assert!(tutorial.contains("color by memory or by bytes sent, play a step"));
+    for chip in ["Memory", "Traffic"] {
+        page.click_text("#map .chip", chip);
+        page.until(chip, || (page.text("#map .chip[aria-pressed=true]") == chip).then_some(()));
+    }
+    page.click_text("#map .chip", "TP");
+    page.wait_text("#map .group-caption", "tensor parallel group");
+    page.click_text("#map button", "Play one step");
+    page.wait_text("#map .group-caption", "In every layer, forward and backward");
+    page.click_text("#map button", "Stop");
+    page.assert_quiet();
 }
 
 /// Scrolls the map and moves over it, and gives the longest time that the page itself took for one move: script, styles

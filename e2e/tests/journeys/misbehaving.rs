@@ -67,7 +67,7 @@ fn gates_and_broken_servers_leave_the_copy_in_its_place() {
     }
     page.misbehave(None);
     works(&page);
-    // Nothing that a gate said in the place of a page never seen before is there later.
+    // Nothing that a gate said in place of a page never seen before is there later.
     page.misbehave(Some(Fault::Page(GATE.to_owned())));
     page.goto_shell("guide.html");
     page.wait_text("h1", "Welcome to the network");

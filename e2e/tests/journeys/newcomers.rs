@@ -158,6 +158,11 @@ fn sixteen_stages_have_sixteen_colors_and_no_line_runs_through_thousands_of_cell
 #[test]
 fn a_tab_that_is_chosen_moves_no_other() {
     let page = Page::open("");
+    // The typeface comes after the first answer, and is wider or narrower than what stood in for it.
+    page.until("the typeface", || {
+        let is_here = "return [...document.fonts].some(face => face.family.includes('Inter') && face.status === 'loaded')";
+        (page.js(is_here, &[]) == true).then_some(())
+    });
     let places = || {
         page.js(
             "return [...document.querySelectorAll('.answer-head [role=tab]')].map(e => e.offsetLeft)",

@@ -3,7 +3,7 @@ use e2e::Page;
 use serde_json::json;
 
 use super::embedding::PLAN;
-use super::steps::{input, without_workers};
+use super::steps::{input, without_a_service_worker, without_workers};
 
 /// A text that the page does not have read from its start.
 const TEXT: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 2048 \\
@@ -76,7 +76,10 @@ fn texts_are_read_without_workers_too() {
 
 #[test]
 fn the_readers_come_after_the_answer_and_once() {
-    let page = Page::open("");
+    // The service worker asks for its copies itself, at any time.
+    let page = Page::blank();
+    without_a_service_worker(&page);
+    page.goto("");
     page.until("the readers", || asked(&page, "shardscope-reader_bg.wasm").then_some(()));
     page.fill("#script", TEXT);
     page.wait_text(".plan-name", "32 × H100");

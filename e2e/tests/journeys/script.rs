@@ -1,4 +1,4 @@
-//! The reader edits the script: the answer follows, and bad input gets a sentence in the place of the answer.
+//! The reader edits the script: the answer follows, and bad input gets a sentence in place of the answer.
 use e2e::{Key, Page};
 
 use super::steps::panel;

@@ -235,7 +235,8 @@ fn a_pinned_plan_stands_beside_the_next() {
 fn files_hold_what_their_names_say() {
     let page = Page::open("");
     page.click_text("button", "Share");
-    page.wait_text("#share", "Files");
+    // The commands come from a worker and push the files down: a click before that would miss its button.
+    page.wait_text("#share", "Copy Megatron-LM command");
     let get = |label: &str, name: &str| {
         page.click_text("#share button", label);
         // Files are named after the plan.

@@ -24,9 +24,18 @@ pub(crate) fn turn(page: &Page, label: &str) {
 
 /// In what the page opens from now on there are none.
 pub(crate) fn without_workers(page: &Page) {
-    page.devtools("Page.enable", json!({}));
-    page.devtools(
-        "Page.addScriptToEvaluateOnNewDocument",
-        json!({ "source": "window.Worker = class { constructor() { throw new Error('none here') } };" }),
+    before_every_document(page, "window.Worker = class { constructor() { throw new Error('none here') } };");
+}
+
+/// What the page opens from now on registers none.
+pub(crate) fn without_a_service_worker(page: &Page) {
+    before_every_document(
+        page,
+        "navigator.serviceWorker.register = () => Promise.reject(new Error('none here'));",
     );
+}
+
+fn before_every_document(page: &Page, script: &str) {
+    page.devtools("Page.enable", json!({}));
+    page.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
 }

@@ -1,8 +1,9 @@
-//! Which of the mutants that are compiled into a program is on, and which a computation meets.
+//! Which of the mutants compiled into a program is on, and which of them a computation reaches.
 //!
-//! `cargo run -p mutants` puts every mutant of the estimators behind [`on`] and compiles the suite once. A program with one mutant
-//! on is then a matter of a number: that of [`only`] within a process, or `MUTANT=37` in the environment of a test program.
-//! With `MUTANT_MET=FILE` beside it none is on, and the file receives the numbers of all that were met, four bytes each.
+//! `cargo run -p mutants` puts every mutant of the estimators behind [`on`] and compiles the suite once. A number
+//! then selects the mutant that is on: the argument of [`only`] within a process, or `MUTANT=37` in the environment of a test
+//! program. If `MUTANT_MET=FILE` is set too, none is on, and the file receives the numbers of all that were
+//! reached, four bytes each.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,30 +14,30 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 pub const MOST: u32 = 1 << 14;
 
 const NONE: u32 = 0;
-/// None is on; what is met is kept.
+/// None is on; those reached are recorded.
 const MEETING: u32 = u32::MAX;
-/// The environment was not asked yet.
+/// The environment has not been read yet.
 const UNKNOWN: u32 = u32::MAX - 1;
 
 static ACTIVE: AtomicU32 = AtomicU32::new(UNKNOWN);
-/// How often [`on`] may be asked still.
+/// How many more times [`on`] may be called.
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 static MET: [AtomicBool; MOST as usize] = [const { AtomicBool::new(false) }; MOST as usize];
-/// Where what is met is written, of a program that was asked for it.
+/// The file for the mutants reached, if the program was asked to record them.
 static FILE: LazyLock<Option<Mutex<File>>> =
     LazyLock::new(|| std::env::var_os("MUTANT_MET").and_then(|path| File::create(path).ok()).map(Mutex::new));
 
 /// Whether mutant `number`, from 1, is on.
 ///
 /// # Panics
-/// With [`Endless`], where a computation goes on much longer than without a mutant.
+/// With [`Endless`], if a computation runs much longer than without a mutant.
 #[inline]
 pub fn on(number: u32) -> bool {
     let active = ACTIVE.load(Relaxed);
     active != NONE && asked(active, number)
 }
 
-/// Why a computation was ended.
+/// Why a computation was stopped.
 #[derive(Debug)]
 pub struct Endless;
 
@@ -53,7 +54,7 @@ fn asked(active: u32, number: u32) -> bool {
             if !MET[number as usize].swap(true, Relaxed)
                 && let Some(file) = &*FILE
             {
-                // A file that cannot be written shows as a test that meets nothing.
+                // A file that cannot be written shows up as a test that reaches nothing.
                 let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&number.to_le_bytes());
             }
             false
@@ -70,7 +71,7 @@ fn asked(active: u32, number: u32) -> bool {
     }
 }
 
-/// What `work` comes to with mutant `number` on and no other, which may ask `most` times whether one is.
+/// The result of `work` with only mutant `number` on; it may call [`on`] at most `most` times.
 pub fn only<T>(number: u32, most: u64, work: impl FnOnce() -> T) -> std::thread::Result<T> {
     LEFT.store(most, Relaxed);
     ACTIVE.store(number, Relaxed);
@@ -79,7 +80,7 @@ pub fn only<T>(number: u32, most: u64, work: impl FnOnce() -> T) -> std::thread:
     result
 }
 
-/// What `work` comes to with no mutant on, the mutants that it met, and how often it asked.
+/// The result of `work` with no mutant on, the mutants that it reached, and how often it called [`on`].
 pub fn met<T>(work: impl FnOnce() -> T) -> (T, Vec<u32>, u64) {
     MET.iter().for_each(|met| met.store(false, Relaxed));
     LEFT.store(u64::MAX, Relaxed);

@@ -1,4 +1,4 @@
-"""Whether an LLM training run fits, what it sends over which wires, and how fast it will be: from its launch script.
+"""Whether an LLM training run fits, what it sends over which links, and how fast it will be: from its launch script.
 
 Everything is computed by the program in this package; nothing is sent anywhere.
 

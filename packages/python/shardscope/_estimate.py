@@ -46,7 +46,7 @@ def estimate(
     """Estimates a run.
 
     files: paths of the launch script and the files it names, read together; or one link of the page.
-    text: the script itself, in the place of a file or beside them.
+    text: the script itself, in place of a file or beside them.
     accelerator: a name that `shardscope accelerators` lists.
     settings: changes by Megatron's names in snake case, e.g. {"micro_batch_size": 2}.
     environment, arguments: variables and words that the script takes from its call.
@@ -67,19 +67,43 @@ def check(
     headroom: float | None = None,
     accelerator: str | None = None,
     settings: Mapping[str, Setting] | None = None,
+    environment: Mapping[str, str] | None = None,
+    arguments: str | None = None,
+    without: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Whether a run passes: `passes`, `failures`, `verdict`, `peak_reserved` (bytes), `step_seconds`, `mfu` and more."""
-    options = ["--fail-on", fail_on, *_options(accelerator, settings, None, None, ())]
+    """Whether a run passes: `passes`, `failures`, `verdict`, `peak_reserved` (bytes), `step_seconds`, `mfu` and more.
+
+    fail_on: what fails it besides not fitting: "oom", or "tight" too.
+    headroom: percentage of an accelerator's memory that should stay free; with less a run is tight.
+
+    The others are those of `estimate`. Where the texts make no plan, `passes` is False and `open` says why.
+    Raises ShardscopeError where a file cannot be read, or a setting or accelerator is unknown.
+    """
+    options = ["--fail-on", fail_on, *_options(accelerator, settings, environment, arguments, without)]
     if headroom is not None:
         options += ["--headroom", repr(headroom)]
     printed = call(["check", "--format", "json", *options, *_operands(files, text)], text, fails=[1, 2])
     return json.loads(printed)
 
 
-def compare(before: Script, after: Script | None = None, *, change: Mapping[str, Setting] | None = None) -> Differences:
-    """Two runs side by side; without `after`, `before` beside itself with `change`."""
+def compare(
+    before: Script,
+    after: Script | None = None,
+    *,
+    change: Mapping[str, Setting] | None = None,
+    accelerator: str | None = None,
+    settings: Mapping[str, Setting] | None = None,
+    environment: Mapping[str, str] | None = None,
+    arguments: str | None = None,
+    without: Sequence[str] = (),
+) -> Differences:
+    """Two runs side by side; without `after`, `before` beside itself with `change`.
+
+    The others are those of `estimate`, for both runs. Raises ShardscopeError where one of them makes no plan.
+    """
     operands = [os.fspath(before)] + ([] if after is None else [os.fspath(after)])
-    options = [word for pair in _pairs(change) for word in ("--with", pair)]
+    options = [f"--with={pair}" for pair in _pairs(change)]
+    options += _options(accelerator, settings, environment, arguments, without)
     return json.loads(call(["compare", "--format", "json", *options, "--", *operands], None))
 
 

@@ -22,8 +22,22 @@ const CHOICES = {
 };
 
 const gib = (bytes) => (bytes / 2 ** 30).toFixed(2) + " GiB";
-const seconds = (value) => (value < 0.0995 ? (value * 1e3).toPrecision(3) + " ms" : value.toPrecision(3) + " s");
-const percent = (share) => (share * 100).toFixed(1) + " %";
+
+/** A duration in the unit that suits it; from two minutes on as `4 min 10 s`, `1 h 23 min`, `3 d 4 h`. */
+function seconds(value) {
+  if (value < 0.0995) return (value * 1e3).toPrecision(3) + " ms";
+  if (Math.round(value) < 120) return value.toPrecision(3) + " s";
+  const minutes = Math.round(value / 60);
+  // Rounded before it is taken apart, so that the smaller unit never reads 60.
+  const [size, larger, smaller, ratio] =
+    Math.round(value) < 3600 ? [Math.round(value), "min", "s", 60]
+    : minutes < 48 * 60 ? [minutes, "h", "min", 60]
+    : [Math.round(value / 3600), "d", "h", 24];
+  const rest = size % ratio;
+  return `${Math.floor(size / ratio)} ${larger}` + (rest ? ` ${rest} ${smaller}` : "");
+}
+
+const percent = (share) => (share * 100).toFixed(1) + "%";
 
 /** An element with attributes and children; strings become text. */
 function make(tag, attributes, ...children) {
@@ -43,7 +57,7 @@ function verdict(shown) {
       "p",
       {},
       `${gib(fullest.peak)} of ${gib(shown.capacity)} on ${shown.gpus} × ${shown.accelerator}; ` +
-        `a step takes ${seconds(shown.step.seconds)} (90 %: ${seconds(shown.step.low)} to ${seconds(shown.step.high)}), MFU ${percent(shown.step.mfu)}`,
+        `a step takes ${seconds(shown.step.seconds)} (90%: ${seconds(shown.step.low)} to ${seconds(shown.step.high)}), MFU ${percent(shown.step.mfu)}`,
     ),
     shown.marks.length ? make("p", { class: "ss-mark" }, "Not in the numbers: " + shown.marks.map(named).join(", ")) : "",
   ];

@@ -57,6 +57,19 @@ class Package(unittest.TestCase):
         self.assertEqual(differences["settings"][0]["name"], "tensor_model_parallel_size")
         self.assertLess(differences["after"]["peak_reserved"], differences["before"]["peak_reserved"])
 
+    def test_checks_and_comparisons_take_what_estimates_take(self):
+        self.file.write_text(SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS").replace("4096", "$1"))
+        call = {"environment": {"LAYERS": "12"}, "arguments": "2048 -x", "accelerator": "B200"}
+        self.assertFalse(shardscope.check(self.file)["passes"])
+        checked = shardscope.check(self.file, **call)
+        self.assertTrue(checked["passes"])
+        worst = shardscope.estimate(self.file, **call)["report"]["memory"]["worst"]
+        self.assertEqual(checked["peak_reserved"], worst["peak_reserved"])
+        differences = shardscope.compare(self.file, change={"micro_batch_size": 2}, settings={"bf16": True}, **call)
+        self.assertEqual(differences["before"]["peak_reserved"], worst["peak_reserved"])
+        with self.assertRaisesRegex(shardscope.ShardscopeError, "LAYERS"):
+            shardscope.compare(self.file, change={"micro_batch_size": 2})
+
     def test_a_link_opens_as_the_same_run(self):
         link = shardscope.link(self.file, page="https://example.org/")
         self.assertTrue(link.startswith("https://example.org/#z1:"), link)

@@ -1,4 +1,4 @@
-//! Predicted against measured, in the groups that accuracy is stated for.
+//! Predicted against measured, by the groups for which accuracy is stated.
 
 use std::sync::OnceLock;
 
@@ -11,8 +11,8 @@ use super::figures::Figures;
 use super::left_out::seconds_without;
 use super::row::Row;
 
-/// Rows that are off by more than 15 %, and rows whose record is in doubt, with the reason. A cause explains; it takes no row
-/// out of any statistic.
+/// Rows that are off by more than 15 %, and rows whose record is in doubt, with the reason. A cause explains a row;
+/// it does not exclude the row from any statistic.
 const CAUSES: &str = include_str!("../../../tests/data/measured/causes.tsv");
 
 /// Rows for which accuracy is stated together.
@@ -24,13 +24,13 @@ pub enum Group {
     Azure,
     /// Korthikanti et al. 2022, table 5.
     Korthikanti,
-    /// An architecture or a family of machines, among the rows that constants were fitted on.
+    /// An architecture or a family of machines, among the rows that constants were fitted to.
     Fitted(Part),
     /// The same among the sources of `NEVER_FITTED`.
     Kept(Part),
 }
 
-/// What a row is counted under: one of these each.
+/// The category of a row: each row has exactly one besides `All`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Every row.
@@ -50,11 +50,11 @@ pub enum Part {
 }
 
 impl Part {
-    /// Of `row`.
+    /// The part of `row`.
     #[must_use]
     pub fn from_row(row: &Row) -> Self {
         let gpu = row.text("gpu");
-        // The machine first: experts on V100 count among the rows of V100.
+        // The machine takes precedence: experts on V100 count among the rows of V100.
         if gpu.starts_with("V100") {
             Self::Volta
         } else if gpu.starts_with("Ascend") {
@@ -90,7 +90,7 @@ impl Part {
 }
 
 impl Group {
-    /// Every group, as the README lists them.
+    /// Every group, in the order of the README.
     pub const ALL: [Self; 14] = [
         Self::Narayanan,
         Self::Azure,
@@ -108,7 +108,7 @@ impl Group {
         Self::Kept(Part::All),
     ];
 
-    /// Whether `row` belongs to the group; a row may belong to a table and to an architecture.
+    /// Whether `row` belongs to the group; a row may belong both to a table and to an architecture.
     pub fn holds(self, row: &Row) -> bool {
         let family = row.family();
         match self {
@@ -139,12 +139,12 @@ pub struct Compared {
     pub row: Row,
     /// Its settings, resolved.
     pub resolution: Resolution,
-    /// Seconds of a step, as the engine says.
+    /// Seconds per step as predicted by the engine.
     pub predicted: f64,
-    /// Predicted over measured, less one.
+    /// Predicted over measured, minus one.
     pub error: f64,
-    /// The same with constants that its own source had no part in. Rows of sources never fitted, and of accelerators without
-    /// a fitted row, are so as they stand.
+    /// The same with constants fitted without the row's own source. For sources never fitted and accelerators without
+    /// a fitted row, this is the case anyway.
     pub unseen: f64,
     /// Why it is off, or why its record is in doubt.
     pub cause: Option<Cause>,
@@ -160,7 +160,7 @@ pub struct Cause {
 }
 
 impl Compared {
-    /// Whether published runs tell how fast the row's accelerator is.
+    /// Whether published runs show how fast the row's accelerator is.
     pub fn is_calibrated(&self) -> bool {
         let standing =
             |plan: &Plan| Standing::from_accelerator(&plan.cluster().accelerator) == Standing::Measured;
@@ -181,7 +181,7 @@ fn compare(row: Row) -> Compared {
     let predicted = time(plan).step.get();
     let error = predicted / row.measured() - 1.0;
     let unseen = seconds_without(row.family(), plan).map_or(error, |seconds| seconds / row.measured() - 1.0);
-    // `id` is borrowed from `row`, which therefore moves after it.
+    // `id` borrows from `row`, so `row` moves last.
     Compared { predicted, error, unseen, cause: cause(id), row, resolution }
 }
 
@@ -198,15 +198,15 @@ fn cause(id: &str) -> Option<Cause> {
     causes().find(|(other, _)| *other == id).map(|(_, cause)| cause)
 }
 
-/// What another tool reaches on the rows named, run side by side in November 2026.
+/// The accuracy of another tool on the named rows, run side by side in November 2026.
 pub struct Peer {
     /// The tool.
     pub name: &'static str,
-    /// On which rows, in words.
+    /// The rows, in words.
     pub rows: &'static str,
-    /// Which of them stand beside its error.
+    /// The rows whose error is shown next to it.
     pub beside: Beside,
-    /// Its error of the step time.
+    /// Its error in the step time.
     pub error: &'static str,
 }
 
@@ -217,11 +217,11 @@ pub enum Beside {
     Narayanan,
     /// Korthikanti 2022, table 5.
     Korthikanti,
-    /// Both, NeMo's and the launcher's: rows on A100.
+    /// Both, plus NeMo's and the launcher's: rows on A100.
     A100,
 }
 
-/// What others reach on the same rows.
+/// The accuracy of other tools on the same rows.
 pub const PEERS: [Peer; 6] = [
     Peer {
         name: "Calculon",
@@ -251,14 +251,14 @@ pub const PEERS: [Peer; 6] = [
     Peer { name: "llm-analysis", rows: "the same 48 rows", beside: Beside::A100, error: "median 21 to 26%" },
 ];
 
-/// Errors of the rows of `group`: of all of them.
+/// Errors of all rows of `group`.
 #[must_use]
 pub fn figures(compared: &[Compared], group: Group) -> Figures {
     let rows = compared.iter().filter(|one| group.holds(&one.row));
     Figures::new(rows.map(|one| one.error).collect())
 }
 
-/// The same with constants that each row's own source had no part in.
+/// The same with constants fitted without each row's own source.
 #[must_use]
 pub fn figures_unseen(compared: &[Compared], group: Group) -> Figures {
     let rows = compared.iter().filter(|one| group.holds(&one.row));

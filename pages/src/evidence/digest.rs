@@ -1,4 +1,4 @@
-//! What tables that take minutes to compute were computed from, so that a test can tell where they are stale.
+//! A digest of the inputs of tables that take minutes to compute, so that a test can tell when the tables are stale.
 
 use super::compared::Compared;
 
@@ -6,8 +6,8 @@ use super::compared::Compared;
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
-/// A digest of every fitted row with its measured step and the engine's: it changes with a row, a constant, or the model, by
-/// more than one part in ten thousand.
+/// A digest of every fitted row with its measured and predicted step: it changes if a row, a constant or the model
+/// changes by more than one part in ten thousand.
 #[must_use]
 pub fn digest(compared: &[Compared]) -> String {
     let mut digest = BASIS;

@@ -14,17 +14,17 @@ use super::links::link;
 use super::memory::{Figure, Run, runs};
 use super::sources::{Source, source_of};
 
-/// Model and place of every run in its source.
+/// The model of every run and its place in the source.
 const ORIGINS: &str = include_str!("../../../tests/data/measured/origins.tsv");
 
-/// How a model is built and held: what the picture tells apart.
+/// How a model is built and sharded, as distinguished in the plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// Every token meets every weight; weights held whole or cut by tensor and pipeline.
+    /// Every token passes through every weight; weights are unsharded, or split by tensor and pipeline parallelism.
     Dense,
     /// Routed experts.
     Experts,
-    /// Weights shared over the replicas: FSDP, ZeRO-3.
+    /// Weights sharded over the replicas: FSDP, ZeRO-3.
     Sharded,
 }
 
@@ -32,7 +32,7 @@ impl Architecture {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Dense, Self::Experts, Self::Sharded];
 
-    /// As attributes name it.
+    /// The name in attributes.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Architecture {
         }
     }
 
-    /// As readers see it.
+    /// The name for readers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Architecture {
     }
 
     fn from_plan(plan: &Plan) -> Self {
-        // First, as such a run may have experts too.
+        // Checked first because such a run may have experts too.
         if plan.recipe().dp_sharding == DpSharding::Parameters {
             Self::Sharded
         } else if plan.model().experts.is_some() {
@@ -64,15 +64,15 @@ impl Architecture {
     }
 }
 
-/// One figure of a published run, measured and predicted, with what the table shows beside it.
+/// One figure of a published run, measured and predicted, with the other cells of its table row.
 pub struct Entry {
     /// The run.
     pub id: String,
-    /// The row, by which it can be linked to: the run, and the stage and kind of its figure.
+    /// The anchor of the row: the run, plus the stage and kind of its figure.
     pub anchor: String,
-    /// Publication that the run is from.
+    /// The publication that the run is from.
     pub source: &'static Source,
-    /// When.
+    /// The year of publication.
     pub year: &'static str,
     /// Table, section or file in that publication.
     pub place: String,
@@ -84,25 +84,25 @@ pub struct Entry {
     pub accelerator: String,
     /// Number of accelerators.
     pub gpus: u64,
-    /// Which software ran it.
+    /// The software that ran it.
     pub software: &'static str,
     /// Degrees of parallelism.
     pub cut: String,
-    /// What replicas share and what is recomputed.
+    /// What replicas shard and what is recomputed.
     pub held: String,
-    /// Sequences of a step.
+    /// Sequences per step.
     pub batch: String,
-    /// Sequences of a micro-batch, and the precision.
+    /// Sequences per micro-batch, and the precision.
     pub micro: String,
-    /// How the model is built and held.
+    /// How the model is built and sharded.
     pub architecture: Architecture,
-    /// What the figure counts, and where; nothing of a step time.
+    /// What the figure counts, and where; empty for a step time.
     pub what: String,
     /// Seconds or GiB.
     pub measured: f64,
     /// Seconds or GiB.
     pub predicted: f64,
-    /// Lines of the statistics that the row counts in.
+    /// Lines of the statistics in which the row counts.
     pub groups: Vec<usize>,
     /// Why it is off, or why its record is in doubt.
     pub cause: Option<String>,
@@ -111,7 +111,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Predicted over measured, less one.
+    /// Predicted over measured, minus one.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.predicted / self.measured - 1.0
@@ -162,7 +162,7 @@ fn memory(run: &Run, figure: Figure) -> Entry {
     }
 }
 
-/// What rows of both kinds say of a run.
+/// What rows of both kinds say about a run.
 fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{id} is no plan"));
     let Origin { year, model, place } = origin(id);
@@ -191,7 +191,7 @@ fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
     }
 }
 
-/// When a run was published, its model, and where in its source it stands.
+/// When a run was published, its model, and its place in the source.
 #[derive(Clone, Copy)]
 struct Origin {
     year: &'static str,
@@ -211,13 +211,13 @@ fn origin(id: &str) -> Origin {
     *all.get(id).unwrap_or_else(|| panic!("no origin of {id}"))
 }
 
-/// The release or commit that the row `id` is from, as its place names it; empty where it names none.
+/// The release or commit that the row `id` is from, if its place names one; otherwise empty.
 pub(super) fn release(id: &str) -> &'static str {
     let (_, rest) = origin(id).place.split_once('@').unwrap_or_default();
     rest.split(':').next().unwrap_or_default()
 }
 
-/// A place without the commit that the data keep: `docs/performance.md@9515a140b` as `docs/performance.md`.
+/// A place without the commit that the data record: `docs/performance.md@9515a140b` becomes `docs/performance.md`.
 fn without_commit(place: &str) -> String {
     match place.split_once('@') {
         Some((file, rest)) if rest.starts_with(|first: char| first.is_ascii_hexdigit()) => {
@@ -228,7 +228,7 @@ fn without_commit(place: &str) -> String {
 }
 
 fn software(named: &str, resolution: &Resolution) -> &'static str {
-    // What the data tell apart and plans do not.
+    // Software that the data distinguish but plans do not.
     match named {
         "jax" => return "JAX",
         "internevo" => return "InternEvo",
@@ -271,24 +271,24 @@ fn cut(plan: &Plan) -> String {
         ("EP", layout.expert),
         ("DP", layout.data),
     ];
-    // DP stands there at 1 as well.
+    // DP is shown even if it is 1.
     let said = degrees.iter().filter(|(name, degree)| *degree > 1 || *name == "DP");
     said.map(|(name, degree)| format!("{name} {degree}")).collect::<Vec<_>>().join(" · ")
 }
 
 fn held(plan: &Plan) -> String {
     let sharding = match plan.recipe().dp_sharding {
-        DpSharding::Replicated => "states replicated",
+        DpSharding::Replicated => "optimizer replicated",
         DpSharding::OptimizerStates => "optimizer sharded",
         DpSharding::Gradients => "ZeRO-2",
         DpSharding::Parameters => "weights sharded",
     };
     let schedule = plan.layout().schedule.name();
     let kept = match &plan.recipe().recompute {
-        Recompute::None | Recompute::Block { num_layers: 0, .. } => "nothing recomputed".to_owned(),
-        Recompute::Uniform { .. } => "all recomputed".to_owned(),
+        Recompute::None | Recompute::Block { num_layers: 0, .. } => "no recompute".to_owned(),
+        Recompute::Uniform { .. } => "full recompute".to_owned(),
         Recompute::Block { num_layers, .. } => format!("{num_layers} layers a chunk recomputed"),
-        Recompute::Selective(_) => "recomputed in part".to_owned(),
+        Recompute::Selective(_) => "selective recompute".to_owned(),
         Recompute::Every { period, others: false } => format!("one layer in {period} recomputed"),
         Recompute::Every { period, others: true } => format!("all but one layer in {period} recomputed"),
     };

@@ -1,30 +1,30 @@
 //! Statistics of relative errors.
 
-/// Statistics of errors, as shares of what was measured; without their sign but for the bias. `assets/evidence.js` works them
-/// out in the same way for the rows that a filter leaves.
+/// Statistics of errors, as shares of the measured value; all but the bias ignore the sign. `assets/evidence.js`
+/// computes them in the same way for the rows that pass a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Number of errors.
     pub rows: usize,
-    /// Half of the rows are closer.
+    /// Half of the rows have a smaller error.
     pub median: f64,
     /// The mean.
     pub mean: f64,
-    /// Nine of ten rows are closer.
+    /// Nine of ten rows have a smaller error.
     pub tenth: f64,
-    /// The farthest.
+    /// The largest error.
     pub worst: f64,
     /// Share of rows within 5, 10 and 15 %.
     pub within: [f64; 3],
-    /// Median of the errors with their sign.
+    /// Median of the signed errors.
     pub bias: f64,
 }
 
-/// Errors that rows are counted within.
+/// The limits within which rows are counted.
 const LIMITS: [f64; 3] = [0.05, 0.10, 0.15];
 
 impl Figures {
-    /// Of these errors.
+    /// The statistics of these errors.
     #[must_use]
     pub fn new(mut errors: Vec<f64>) -> Self {
         errors.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Memory that is not met, and why.
+//! Memory figures that are not matched, and why.
 
-/// Known gaps: what is off by more than its family's limit, and why. A gap that closes fails the test.
+/// Known gaps: figures off by more than their family's limit, and why. A gap that closes fails the test.
 pub const GAPS: &[(&str, &str)] = &[
     (
         "megatron-ci-338",
@@ -78,13 +78,14 @@ pub const NOT_ESTIMATED: &[&str] = &[
     "megatron-ci-342",
     "megatron-ci-461",
     "megatron-ci-462",
-    // No source of the catalog has LFM2's shape; Qwen3.5's decoder ran without the tower that the model's name brings.
+    // No source in the catalog has LFM2's shape; Qwen3.5's decoder ran without the tower that the model's name
+    // implies.
     "families-h200-024",
     "families-h200-025",
 ];
 
-/// Verdicts that are missed, and why: runs that ran out of memory and are said to fit with the headroom free, and runs that ran and
-/// are said to run out of memory.
+/// Wrong verdicts, and why: runs that ran out of memory but are predicted to fit with the headroom free, and runs
+/// that worked but are predicted to run out of memory.
 pub const MISSED_VERDICTS: &[(&str, &str)] = &[
     ("ms-swift-examples-001", "shorter samples than are counted, see its gap"),
     ("ms-swift-examples-002", "shorter samples than are counted, see its gap"),
@@ -100,14 +101,14 @@ pub const MISSED_VERDICTS: &[(&str, &str)] = &[
 pub fn gap(id: &str) -> Option<&'static str> {
     let reason = |id: &str| GAPS.iter().find(|(name, _)| *name == id).map(|(_, reason)| *reason);
     let said = reason(id)?;
-    // "as 005": the reason of another run of the family.
+    // "as 005" refers to the reason of another run in the family.
     let other = said
         .strip_prefix("as ")
         .and_then(|rest| rest.get(..3))
         .filter(|number| number.parse::<u16>().is_ok());
     let family = id.rsplit_once('-').map_or(id, |(family, _)| family);
     match other {
-        // With more words behind the number the reason is the run's own.
+        // If more words follow the number, the reason is the run's own.
         Some(number) if said.len() == "as 000".len() => reason(&format!("{family}-{number}")).or(Some(said)),
         _ => Some(said),
     }

@@ -1,4 +1,4 @@
-//! What holds on runs that constants did not see: errors, intervals, the order of layouts, one measured step.
+//! Accuracy on runs that the constants have not seen: errors, intervals, the order of layouts, one measured step.
 
 use maud::{Markup, html};
 
@@ -25,7 +25,7 @@ pub(super) fn section() -> Markup {
     }
 }
 
-/// What somebody pastes, beside the complete settings of the same run.
+/// What users paste, compared with the complete settings of the same run.
 fn pastes() -> Markup {
     let rows: Vec<Vec<String>> = agreements()
         .into_iter()
@@ -49,9 +49,9 @@ fn pastes() -> Markup {
     html! {
         (table("A recipe's name or a public script, beside the complete settings of the same run", &heads, &rows))
         p.small {
-            "What a paste leaves out is what its release does by itself. Recipes are known as they were in August 2026; before June most of \
-         those with experts neither overlapped their exchanges nor captured whole steps. ModelLink's scripts name their tokenizers \
-         by paths: the vocabulary is answered."
+            "What a paste leaves out takes its release's default. Recipes are those of August 2026; before June most MoE recipes neither \
+         overlapped the expert all-to-all nor captured whole steps in CUDA graphs. ModelLink's scripts give tokenizers by path, so \
+         the vocabulary size is answered."
         }
     }
 }
@@ -118,7 +118,7 @@ fn order() -> Markup {
         .into_iter()
         .map(|(seen, name)| {
             let of = ranking(compared(), seen);
-            // They are sorted; by nearest rank, as in `Figures`.
+            // The regrets are sorted; by nearest rank, as in `Figures`.
             let regret = of.regrets.get(of.groups * 9 / 10).copied().unwrap_or(0.0);
             vec![
                 name.to_owned(),
@@ -144,7 +144,7 @@ fn order() -> Markup {
     }
 }
 
-/// What one measured step of a run is worth to its other layouts.
+/// How much one measured step of a run improves the predictions for its other layouts.
 fn one_step() -> Markup {
     let rows: Vec<Vec<String>> = anchored(compared())
         .into_iter()

@@ -1,4 +1,4 @@
-//! Residuals by family, the widths that follow from them, and how they hold on sources they did not see.
+//! Residuals by family, the widths that follow from them, and how well these hold on unseen sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use shardscope::estimate::time::{FAMILIES, Family};
 
 use super::compared::Compared;
 
-/// Part of the residuals of other sources that a width leaves out at either end: less than a twentieth, for a source that is
-/// not among them scatters more than they do.
+/// Share of the other sources' residuals that lies outside a width at either end. Less than a twentieth, because an
+/// unseen source scatters more than the seen ones.
 const TAIL: f64 = 0.04;
 
 /// Widths of a family, as logarithms of measured over predicted.
@@ -23,11 +23,11 @@ pub struct Spread {
     pub rows: u64,
     /// Sources.
     pub sources: u64,
-    /// Share of rows inside the widths that the other sources give, one source at a time.
+    /// Share of rows inside the widths derived from the other sources, one source at a time.
     pub covered: f64,
 }
 
-/// Logarithm of measured over predicted by source, the source's own rows unseen.
+/// Logarithms of measured over predicted by source, predicted without the source's own rows.
 type Residuals = BTreeMap<&'static str, Vec<f64>>;
 
 /// The widths of every family.
@@ -40,10 +40,11 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
     let mut residuals = Residuals::new();
     for one in compared {
         let Some(plan) = &one.resolution.plan else { continue };
-        // Without constants of its own a row tells how far another generation's are off, not the family's model.
+        // Without constants of its own, a row only shows how far off another generation's are, not the family's
+        // model.
         if Family::from_plan(plan).name == family.name && one.is_calibrated() {
-            // A part that one fitted source alone tells of has no constants without it: its rows are as fitted, and the check is
-            // between the sources of the family, one of which was never fitted.
+            // A part known from a single fitted source has no constants without it. Its rows keep the fitted
+            // constants, and the check compares the sources of the family, one of which was never fitted.
             let error = if family.is_of_few_sources() { one.error } else { one.unseen };
             // ln(measured / predicted): `error` is predicted / measured - 1.
             residuals.entry(one.row.family()).or_default().push(-error.ln_1p());
@@ -62,7 +63,7 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
     Spread { family, below, above, rows: rows as u64, sources: residuals.len() as u64, covered }
 }
 
-/// The ends that the rows of all sources but one give; all of them where there is no other.
+/// The ends from the rows of all sources but one; from all sources if there is no other.
 fn ends(residuals: &Residuals, left_out: Option<&str>) -> (f64, f64) {
     let others = |without: Option<&str>| {
         let rows = residuals.iter().filter(|(source, _)| Some(**source) != without);
@@ -77,15 +78,16 @@ fn ends(residuals: &Residuals, left_out: Option<&str>) -> (f64, f64) {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn at(sorted: &[f64], share: f64) -> f64 {
-    // Of n residuals and one more that is like them, each place is as likely: the share lies at the (n + 1)-th part, beyond what the
-    // rows themselves span by (Vovk et al., conformal prediction). Linear between neighbours.
+    // If one more residual joins n of the same kind, every rank is equally likely for it, so a quantile is at that
+    // share of n + 1 ranks, beyond the quantile of the rows themselves (Vovk et al., conformal prediction). Linear
+    // between neighbours.
     let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, sorted.len().saturating_sub(1) as f64);
     let (low, part) = (place.floor() as usize, place.fract());
     let value = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(0.0);
     value(low) * (1.0 - part) + value(low + 1) * part
 }
 
-/// Names of the sources that tell a family's widths.
+/// Names of the sources behind a family's widths.
 #[must_use]
 pub fn sources_of(compared: &[Compared], family: Family) -> BTreeSet<&'static str> {
     let of = |one: &&Compared| {

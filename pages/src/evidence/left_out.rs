@@ -1,4 +1,4 @@
-//! What the engine says of a row when its own source is left out: constants found again on all the others.
+//! The engine's prediction for a row when its own source is left out: constants fitted again on all the others.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -28,7 +28,8 @@ fn values() -> &'static Values {
     })
 }
 
-/// The constants of `plan`'s accelerator as the sources but `source` give them; none where that source had no part in them.
+/// The constants of `plan`'s accelerator as fitted on the sources other than `source`; none if `source` does not
+/// affect them.
 #[must_use]
 pub fn without(source: &str, plan: &Plan) -> Option<Calibration> {
     let accelerator = &plan.cluster().accelerator;
@@ -36,7 +37,7 @@ pub fn without(source: &str, plan: &Plan) -> Option<Calibration> {
         .iter()
         .find(|((name, generation), _)| *name == source && *generation == accelerator.generation.name());
     let (_, values) = found?;
-    // Constants that the source had no part in stay as they are.
+    // Constants that the source does not affect stay as they are.
     let mut set = calibration(accelerator);
     for (share, value) in values {
         share.set(&mut set, *value);
@@ -44,7 +45,7 @@ pub fn without(source: &str, plan: &Plan) -> Option<Calibration> {
     Some(set)
 }
 
-/// Seconds of a step of `plan` as the sources but `source` give them.
+/// Seconds per step of `plan`, predicted without `source`.
 #[must_use]
 pub fn seconds_without(source: &str, plan: &Plan) -> Option<f64> {
     without(source, plan).map(|set| step_seconds_with(plan, set).get())

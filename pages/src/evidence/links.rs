@@ -4,14 +4,14 @@ use shardscope::launch::{Origin, Resolution, Setting, SettingValue, resolve};
 use shardscope::link::{Shared, encode};
 use shardscope::plan::Field;
 
-/// The fragment of the link that makes the plan of `resolution` again, by the fewest settings; none where it made none, or
-/// where settings alone do not say it.
+/// The fragment of a link that reproduces the plan of `resolution` with the fewest settings; none if it has no plan,
+/// or if settings alone cannot express it.
 #[must_use]
 pub fn link(resolution: &Resolution) -> Option<String> {
     least(resolution).map(|settings| encode(&Shared::Settings(settings)))
 }
 
-/// Said in any case: without them nothing else can be resolved, or the page would ask.
+/// Always stated: without them nothing else can be resolved, or the page would ask.
 const ALWAYS: [Field; 10] = [
     Field::Software,
     Field::Accelerator,
@@ -25,14 +25,14 @@ const ALWAYS: [Field; 10] = [
     Field::VocabSize,
 ];
 
-/// Settings that may hold a path: the size of the vocabulary says what they tell.
+/// Settings that may contain a path: the vocabulary size already says what matters about them.
 const PATHS: [Field; 2] = [Field::TokenizerModel, Field::VocabFile];
 
-/// Rounds of saying what the settings said so far do not come to.
+/// Rounds of adding settings that the ones stated so far do not reproduce.
 const ROUNDS: usize = 8;
 
 fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
-    // Derived, it follows again from the vocabulary's own size.
+    // A derived value follows again from the vocabulary size.
     let padded = |setting: &&Setting| {
         setting.name != Field::PaddedVocabSize.name() || setting.origin != Origin::Derived
     };
@@ -51,7 +51,7 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
     let mut said: Vec<&Setting> = public.iter().filter(always).copied().collect();
     for _ in 0..ROUNDS {
         let made = resolve(&[], &written(&said));
-        // Whole plans are compared: a link to another one would open with other figures than its row has.
+        // Entire plans are compared: a link to a different one would open with figures that differ from the row's.
         if made.plan.is_some() && made.plan == resolution.plan {
             return Some(written(&said));
         }
@@ -61,7 +61,7 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
                 && comes_to.is_none_or(|other| other.value != setting.value)
         };
         let missing: Vec<&Setting> = public.iter().copied().filter(missing).collect();
-        // What follows from other settings may follow once those are said.
+        // Derived settings may follow once the stated ones are there.
         let (first, rest): (Vec<&Setting>, Vec<&Setting>) = missing.into_iter().partition(|one| stated(one));
         let next = if first.is_empty() { rest } else { first };
         if next.is_empty() {
@@ -69,7 +69,7 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
         }
         said.extend(next);
     }
-    // Everything, where the rounds do not end at the same plan.
+    // All settings, if the rounds do not arrive at the same plan.
     let all = written(&public);
     (resolve(&[], &all).plan == resolution.plan && resolution.plan.is_some()).then_some(all)
 }

@@ -1,4 +1,4 @@
-//! Published runs whose memory is known: one launch per line of `data/measured/memory.jsonl`, with its runs.
+//! Published runs with known memory: one launch per line of `data/measured/memory.jsonl`, with its runs.
 
 use std::sync::OnceLock;
 
@@ -10,28 +10,30 @@ use shardscope::source::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");
 
-/// The source on whose reserved figures the allocator slack was found (`SLACK_LEAST`, `SLACK_PART`, `SLACK_PART_LEAST`).
+/// The source whose reserved figures were used to fit the allocator slack (`SLACK_LEAST`, `SLACK_PART`,
+/// `SLACK_PART_LEAST`).
 const SLACK_FROM: &str = "simumax-b200";
-/// The sources in whose logs the driver context was read.
+/// The sources from whose logs the driver context was read.
 const CONTEXT_FROM: [&str; 3] = ["bloom-prequel", "bigscience-1b3-v100", "bigscience-gpt2-v100"];
 
 /// One published run.
 pub struct Run {
     /// Family and number.
     pub id: String,
-    /// Family of runs: one source, or one series of it.
+    /// Family of runs: one source, or one series of a source.
     pub family: String,
-    /// The accelerator, by the catalog's name.
+    /// The accelerator, by its name in the catalog.
     pub accelerator: String,
     /// Number of accelerators.
     pub gpus: u64,
     /// Its launch, resolved.
     pub resolution: Resolution,
-    /// What the engine says; none of a model that is not estimated.
+    /// The engine's estimate; none for a model that is not estimated.
     pub memory: Option<Memory>,
     /// Whether it ran out of memory.
     pub ran_out: bool,
-    /// Whether its samples are shorter than the length counted: neither packed nor padded to it, as its launch says.
+    /// Whether its samples are shorter than the counted length: neither packed nor padded to it, according to its
+    /// launch.
     pub shorter: bool,
     row: Value,
 }
@@ -39,13 +41,13 @@ pub struct Run {
 /// Which bytes a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Those that PyTorch's allocator gave out.
+    /// Bytes allocated by PyTorch's allocator.
     Allocated,
-    /// Those that it took from the device.
+    /// Bytes that the allocator reserved on the device.
     Reserved,
-    /// Those that `nvidia-smi` shows as used.
+    /// Bytes that `nvidia-smi` shows as used.
     Device,
-    /// Those allocated when a step is over and the next has not begun.
+    /// Bytes allocated between the end of one step and the start of the next.
     Between,
 }
 
@@ -53,7 +55,7 @@ impl Counted {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Allocated, Self::Reserved, Self::Device, Self::Between];
 
-    /// One word.
+    /// The name, in a word or two.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,12 +67,12 @@ impl Counted {
     }
 }
 
-/// One measured figure of a run beside what the engine says.
+/// One measured figure of a run with the engine's estimate.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
     /// Which bytes it counts.
     pub counted: Counted,
-    /// The pipeline rank it was read on; none: on the rank that has most.
+    /// The pipeline rank on which it was read; none for the rank with the most.
     pub stage: Option<usize>,
     /// GiB.
     pub measured: f64,
@@ -107,10 +109,10 @@ fn of_launch(launch: &Value) -> Vec<Run> {
     rows.iter().map(run).collect()
 }
 
-/// The run as its launch script says it.
+/// The run as stated by its launch script.
 fn resolved(launch: &Value, row: &Value) -> Resolution {
     let gpus = count(row, "gpus").expect("GPUs");
-    // Eight GPUs are a node unless the row says otherwise; a smaller run has a part of one.
+    // A node has eight GPUs unless the row says otherwise; a smaller run uses part of one.
     let per_node = count(row, "per_node").unwrap_or(8).min(gpus);
     let mut script = String::new();
     for setting in list(launch, "env") {
@@ -120,7 +122,7 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
     let program = launch.get("script").and_then(Value::as_str).unwrap_or("pretrain_gpt.py");
     script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} {program}");
     for word in text(launch, "flags").split(' ') {
-        // In quotes: bash is not to expand anything in them.
+        // Quoted so that bash does not expand anything.
         script += &format!(" '{word}'");
     }
     let mut overrides = vec![("accelerator".to_owned(), text(row, "gpu").to_owned())];
@@ -132,14 +134,15 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
     read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
 }
 
-/// Settings of some runs that are not modelled and without which their figures are told all the same: what is measured
-/// says how much each is worth. Where other layers make another model, no figure is told.
+/// Settings of some runs that are not modelled but do not prevent an estimate: the measurements show how much each
+/// matters. If other layers make a different model, nothing is estimated.
 const WITHOUT: &str = "overlap-p2p-communication-warmup-flush \
     mtp-use-repeated-layer overlap-param-gather-with-optimizer-step megatron-fsdp-grad-comm-dtype \
     use-transformer-engine-op-fuser first-last-layers-bf16 reuse-grad-buf-for-mxfp8-param-ag";
 
 impl Run {
-    /// Whether a constant that `figure` counts in was found on figures of its source. Allocated bytes count none.
+    /// Whether a constant that `figure` depends on was fitted to figures of its source. Allocated bytes depend on
+    /// none.
     #[must_use]
     pub fn is_fitted(&self, figure: &Figure) -> bool {
         let family = self.family.as_str();
@@ -150,7 +153,7 @@ impl Run {
         }
     }
 
-    /// The lines of the statistics that `figure` counts in, by their place in [`Run::LINES`].
+    /// The lines of the statistics in which `figure` counts, as indices into [`Run::LINES`].
     #[must_use]
     pub fn lines(&self, figure: &Figure) -> Vec<usize> {
         let fitted = self.is_fitted(figure);
@@ -181,7 +184,7 @@ impl Run {
         "samples shorter than counted",
     ];
 
-    /// What was measured, with the prediction.
+    /// The measured figures, with their predictions.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let Some(memory) = &self.memory else { return Vec::new() };
@@ -216,7 +219,7 @@ impl Run {
                 most(&mut totals().map(|totals| totals.cached_on(memory.capacity).in_gib())),
             );
         }
-        // Those of a GPU that this project's own scripts ran on, in bytes.
+        // Figures in bytes, from a GPU on which this project's own scripts ran.
         if let [Some(peak), Some(steady), Some(reserved)] =
             ["peak_bytes", "steady_bytes", "reserved_bytes"].map(|name| real(&self.row, name))
         {
@@ -238,7 +241,7 @@ fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("no text {name}"))
 }
 
-/// The values of a list; none where there is no list of this name.
+/// The values of a list; empty if there is no list of this name.
 fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
     object.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

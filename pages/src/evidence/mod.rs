@@ -1,4 +1,4 @@
-//! Published runs, what the engine says of them, and the page that shows both.
+//! Published runs, the engine's predictions for them, and the page that shows both.
 
 mod compared;
 mod digest;

@@ -1,4 +1,4 @@
-//! `evidence.html`: every published run, predicted beside measured.
+//! `evidence.html`: every published run, predicted next to measured.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ fn body() -> Markup {
     }
 }
 
-/// What the figures are worth, first.
+/// How reliable the figures are; comes first.
 fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
     let off = times.iter().filter(|entry| entry.error().abs() > 0.15).count();
     let seen = runs()
@@ -85,7 +85,8 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
                 }
                 li {
                     "Memory is computed from what the frameworks allocate. Two constants come from measurements: the \
-                    allocator's fragmentation, from one source's reserved memory, and the CUDA context, from another's logs. "
+                    allocator's fragmentation, from one source's reserved memory (on one GPU under plain PyTorch the allocator's own \
+                    rules tell it), and the CUDA context, from another's logs. "
                     (seen) " of the " (memory.len()) " figures come from these two sources and use one of the constants; the other "
                     (memory.len() - seen) " were never fitted. Both are listed separately. Runs that are off by more than the usual scatter \
                     of their source state the cause."
@@ -95,7 +96,7 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
     }
 }
 
-/// The filters, for those with scripts; all rows are there without.
+/// The filters, for readers with scripts enabled; without scripts all rows are shown.
 fn filters(times: &[Entry], memory: &[Entry]) -> Markup {
     let all = || times.iter().chain(memory);
     let hardware: BTreeSet<&str> = all().map(|entry| entry.accelerator.as_str()).collect();
@@ -202,13 +203,13 @@ fn legend(entries: &[Entry]) -> Markup {
     }
 }
 
-/// What other tools reach on the same rows.
+/// The accuracy of other tools on the same rows.
 fn peers(times: &[Entry]) -> Markup {
     let ours = |families: &[&str]| {
         let rows = times.iter().filter(|entry| families.contains(&entry.source.family));
         Figures::new(rows.map(Entry::error).collect())
     };
-    // In the order that the places below count on.
+    // The slices below depend on this order.
     let tables =
         ["seed-narayanan2021-tab1", "seed-azure-nemo-22.06", "korthikanti2022-tab5", "nemo-launcher"];
     let own = |rows: Beside| match rows {
@@ -251,7 +252,7 @@ fn peers(times: &[Entry]) -> Markup {
     }
 }
 
-/// Who ran out of memory, and what the engine says to it.
+/// Runs that ran out of memory, and the engine's verdicts on them.
 fn verdicts() -> Markup {
     let count = |ran_out: bool, verdict: Verdict| {
         let said = |run: &&Run| run.memory.as_ref().is_some_and(|memory| memory.verdict == verdict);
@@ -261,10 +262,10 @@ fn verdicts() -> Markup {
         [Verdict::OutOfMemory, Verdict::Tight, Verdict::Fits].map(|verdict| count(true, verdict));
     html! {
         p.small {
-            (out + tight + fits) " of the " (runs().len()) " runs ran out of memory. The engine says so of " (out) ", calls "
-            (tight) " tight, which leave less than the headroom or need what PyTorch's allocator caches, and says of " (fits)
-            " that it fits. Of the runs that ran it calls " (count(false, Verdict::Tight)) " tight, and of "
-            (count(false, Verdict::OutOfMemory)) " it says that they run out of memory. Missed:"
+            (out + tight + fits) " of the " (runs().len()) " runs ran out of memory: the engine predicts out of memory for " (out)
+            ", tight for " (tight) " (less than the headroom free, or only once PyTorch's allocator releases cached blocks) and fits for "
+            (fits) ". Of the runs that ran, it predicts tight for " (count(false, Verdict::Tight)) " and out of memory for "
+            (count(false, Verdict::OutOfMemory)) ". Missed:"
         }
         ul.small.missed {
             @for (id, why) in MISSED_VERDICTS { li { (id) ": " (why) } }

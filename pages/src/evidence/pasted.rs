@@ -1,5 +1,6 @@
-//! What somebody pastes who runs a published layout again, beside the row's complete settings: the name of a recipe with what its
-//! command takes, or the public script's own options. What such a paste leaves out is what the release does by itself.
+//! What users paste to repeat a published layout, compared with the row's complete settings: the name of a recipe
+//! with the arguments of its command, or the options of the public script. Whatever such a paste leaves out is a
+//! default of the release.
 
 use std::sync::OnceLock;
 
@@ -12,38 +13,39 @@ use shardscope::source::Source;
 use super::compared::{Compared, compared};
 use super::figures::Figures;
 
-/// Row, release, what a reader answers, paste; the pastes of recipes are those whose table (`recipes/bridge.tsv`) has the columns of the row.
+/// Row, release, the reader's answers, paste. Recipes are included if their table (`recipes/bridge.tsv`) has the
+/// columns of the row.
 const PASTES: &str = include_str!("../../../tests/data/measured/pastes.tsv");
 
-/// A row with what its paste says.
+/// A row with the prediction from its paste.
 pub struct Pasted {
-    /// The row, with the prediction of its complete settings.
+    /// The row, with the prediction from its complete settings.
     pub of: &'static Compared,
     /// Software and release that measured it.
     pub release: &'static str,
     /// The paste.
     pub text: &'static str,
-    /// What the paste comes to.
+    /// The resolution of the paste.
     pub resolution: Resolution,
-    /// Seconds of a step by the paste; none where it is no plan.
+    /// Seconds per step predicted from the paste; none if it does not resolve to a plan.
     pub predicted: Option<f64>,
 }
 
 impl Pasted {
-    /// Predicted from the paste over measured, less one.
+    /// Predicted from the paste over measured, minus one.
     #[must_use]
     pub fn error(&self) -> Option<f64> {
         self.predicted.map(|seconds| seconds / self.of.row.measured() - 1.0)
     }
 
-    /// Predicted from the paste over predicted from the complete settings, less one.
+    /// Predicted from the paste over predicted from the complete settings, minus one.
     #[must_use]
     pub fn apart(&self) -> Option<f64> {
         self.predicted.map(|seconds| seconds / self.of.predicted - 1.0)
     }
 }
 
-/// Every paste beside its row.
+/// Every paste with its row.
 pub fn pasted() -> &'static [Pasted] {
     static ALL: OnceLock<Vec<Pasted>> = OnceLock::new();
     ALL.get_or_init(|| PASTES.lines().skip(1).map(pasted_of).collect())
@@ -55,7 +57,7 @@ fn pasted_of(line: &'static str) -> Pasted {
     };
     let of = compared().iter().find(|one| one.row.text("id") == id);
     let of = of.unwrap_or_else(|| panic!("no row {id}"));
-    // A script does not say on what it runs; a reader chooses it, and answers what it asks for.
+    // A script does not name its hardware: the reader chooses it, and answers any questions.
     let mut overrides = vec![(Field::Accelerator.name().to_owned(), of.row.text("gpu").to_owned())];
     let answered = answers.split(' ').filter_map(|answer| answer.split_once('='));
     overrides.extend(answered.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -66,31 +68,31 @@ fn pasted_of(line: &'static str) -> Pasted {
     Pasted { of, release, text, resolution, predicted }
 }
 
-/// Pastes that are compared together, and how they agree.
+/// A group of pastes, and how well they agree.
 pub struct Agreement {
-    /// Which.
+    /// The name of the group.
     pub name: &'static str,
-    /// How many.
+    /// The number of pastes.
     pub pastes: usize,
-    /// Of them, those that come to no plan: what they ask for is not modelled.
+    /// How many of them resolve to no plan, because something in them is not modelled.
     pub stopped: usize,
-    /// Distance of the paste's estimate from that of the complete settings.
+    /// Distance between the estimates from the paste and from the complete settings.
     pub apart: Figures,
-    /// Error of the complete settings, of those that have a plan either way.
+    /// Error of the complete settings, for rows that have a plan either way.
     pub complete: Figures,
     /// Error of the pastes.
     pub paste: Figures,
 }
 
-/// Which releases' pastes are compared together: the table of recipes is of August 2026, and a name stands for what its
-/// recipe has been since June.
+/// The releases whose pastes are grouped: the table of recipes dates from August 2026, and a name stands for its
+/// recipe's content since June.
 const TOGETHER: [(&str, &[&str]); 3] = [
     (
         "Megatron-Bridge's recipes by name, releases 26.06 to 26.08",
         &["Megatron-Bridge 26.06", "Megatron-Bridge 26.06.01", "Megatron-Bridge 26.08"],
     ),
     (
-        "the same names, releases 25.09 to 26.04, whose recipes were others",
+        "the same names, releases 25.09 to 26.04, whose recipes differed",
         &[
             "Megatron-Bridge 25.09",
             "Megatron-Bridge 25.11",
@@ -103,7 +105,7 @@ const TOGETHER: [(&str, &[&str]); 3] = [
     ("ModelLink's scripts, 1.0.RC3", &["ModelLink 1.0.RC3"]),
 ];
 
-/// How pastes agree with complete settings and with what was measured.
+/// How well pastes agree with complete settings and with measurements.
 #[must_use]
 pub fn agreements() -> Vec<Agreement> {
     let of = |(name, releases): (&'static str, &[&str])| {

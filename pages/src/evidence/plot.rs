@@ -1,22 +1,22 @@
-//! Predicted over measured as a picture: logarithmic axes, the diagonal, and the bands of 5 and 10 %.
+//! A plot of predicted against measured: logarithmic axes, the diagonal, and the bands of 5 and 10 %.
 
 use maud::{Markup, html};
 
 use super::entry::{Architecture, Entry};
 
-/// The square of the axes, in the units of the picture.
+/// Side of the square spanned by the axes, in the plot's units.
 const SIDE: f64 = 480.0;
-/// Room for the numbers at the axes.
+/// Space for the numbers on the axes.
 const MARGIN: f64 = 44.0;
-/// The rest of the frame.
+/// Margin on the other sides.
 const EDGE: f64 = 12.0;
-/// Between the two frames, with the numbers of the first.
+/// Space between the two frames, including the numbers of the first.
 const GAP: f64 = 48.0;
 /// Height of the second frame, which shows the errors.
 const ERRORS: f64 = 180.0;
-/// The error at its upper end; what is farther off lies on the edge.
+/// The error at its upper end; anything beyond is drawn on the edge.
 const FAR: f64 = 0.25;
-/// Classes of the bands and the errors that they hold, the wider one first.
+/// CSS classes of the bands and their errors, the wider band first.
 const BANDS: [(&str, f64); 2] = [("band ten", 0.10), ("band five", 0.05)];
 
 /// Span of both axes.
@@ -27,16 +27,16 @@ struct Axis {
 }
 
 impl Axis {
-    /// The least span that holds every point, with some air.
+    /// The smallest span that contains every point, with some padding.
     fn new(entries: &[Entry]) -> Self {
-        // Measured and predicted: with one span for both axes equal values lie on the diagonal.
+        // Measured and predicted: with the same span on both axes, equal values are on the diagonal.
         let values = || entries.iter().flat_map(|entry| [entry.measured, entry.predicted]);
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(0.0, f64::max);
         Self { from: least.log10() - 0.08, to: most.log10() + 0.08 }
     }
 
-    /// Units along the axis of a logarithm.
+    /// Position along the axis, for a logarithm.
     fn at(&self, logarithm: f64) -> f64 {
         SIDE * (logarithm - self.from) / (self.to - self.from)
     }
@@ -56,11 +56,11 @@ impl Axis {
     }
 }
 
-/// Data of one picture.
+/// The data of one plot.
 pub(super) struct Plot<'a> {
     /// Its name in identifiers.
     pub(super) key: &'static str,
-    /// What it shows, for those who do not see it.
+    /// A description, for readers who cannot see it.
     pub(super) about: &'static str,
     /// The unit of both axes.
     pub(super) unit: &'static str,
@@ -69,7 +69,7 @@ pub(super) struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The picture as SVG: one `use` a row and frame, in the order of the rows.
+    /// The plot as SVG: one `use` element per row and frame, in the order of the rows.
     #[must_use]
     pub(super) fn svg(&self) -> Markup {
         let axis = Axis::new(self.entries);
@@ -88,7 +88,7 @@ impl Plot<'_> {
         }
     }
 
-    /// The same points by their error, where the bands have room.
+    /// The same points by error, with enough space for the bands.
     fn errors(&self, axis: &Axis) -> Markup {
         let y = |error: f64| ERRORS * (0.5 - error.clamp(-FAR, FAR) / FAR / 2.0);
         html! {
@@ -115,7 +115,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Every row at its place, and the ring around the one that is looked at.
+    /// Every row at its position, and the ring around the selected one.
     fn points(&self, place: impl Fn(&Entry) -> (f64, f64)) -> Markup {
         html! {
             g.points {
@@ -130,7 +130,7 @@ impl Plot<'_> {
         }
     }
 
-    /// One shape a kind, so that colour is not needed to tell them apart.
+    /// One shape per kind, so that they can be told apart without colour.
     fn marks(&self) -> Markup {
         let id = |kind: Architecture| format!("{}-{}", self.key, kind.key());
         html! {
@@ -145,7 +145,7 @@ impl Plot<'_> {
     /// Bands, diagonal, grid and axes.
     fn ground(&self, axis: &Axis, frame: &str) -> Markup {
         let band = |share: f64| {
-            // On logarithmic axes a share is a shift, the same at both ends.
+            // On logarithmic axes a relative error is a shift, the same at both ends.
             let [over, under] = [1.0 + share, 1.0 - share].map(|factor| axis.at(axis.from + factor.log10()));
             format!("M0 {:.2}L{SIDE} {:.2}V{:.2}L0 {:.2}z", SIDE - over, -over, -under, SIDE - under)
         };

@@ -1,5 +1,5 @@
-//! Layouts of one model on one machine: whether the engine puts them in the right order, what its pick costs, and what one
-//! measured step makes of the others.
+//! Layouts of one model on one machine: whether the engine orders them correctly, what its choice costs, and how much
+//! one measured step improves the other predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use super::compared::Compared;
 use super::entry::release;
 use super::figures::Figures;
 
-/// Pairs that differ by less say nothing: repeated runs differ by half of it.
+/// Pairs that differ by less are ignored: repeated runs differ by half as much.
 const APART: f64 = 0.05;
 
-/// How well groups of layouts are ordered.
+/// How well the layouts within groups are ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// Groups of runs of one model, batch and machine in one source.
     pub groups: usize,
-    /// Pairs of a group that were measured more than 5 % apart.
+    /// Pairs within a group that were measured more than 5 % apart.
     pub pairs: usize,
-    /// Of them, those ordered as measured.
+    /// Those of them that are ordered as measured.
     pub right: usize,
-    /// For each group, how much slower the layout is that the engine finds fastest than the one that was.
+    /// For each group, how much slower the engine's fastest layout is than the one measured fastest.
     pub regrets: Vec<f64>,
 }
 
@@ -32,19 +32,19 @@ impl Ranking {
         self.right as f64 / self.pairs.max(1) as f64
     }
 
-    /// Share of groups whose pick is within 3 % of the best.
+    /// Share of groups in which the engine's choice is within 3 % of the best.
     #[must_use]
     pub fn picked(&self) -> f64 {
         self.regrets.iter().filter(|regret| **regret <= 0.03).count() as f64 / self.groups.max(1) as f64
     }
 }
 
-/// Which error of a row counts.
+/// Which error of a row is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The engine as it is.
     Fitted,
-    /// Constants that the row's own source had no part in.
+    /// Constants fitted without the row's own source.
     Unseen,
 }
 
@@ -53,13 +53,13 @@ fn predicted(one: &Compared, seen: Seen) -> f64 {
     one.row.measured() * (1.0 + error)
 }
 
-/// What the runs of a group have in common.
+/// The columns that the runs of a group have in common.
 const SAME: [&str; 12] = [
     "family", "gpu", "layers", "hidden", "ffn", "heads", "seq", "experts", "compute", "vocab", "year", "gpus",
 ];
 
-/// Runs of one source and release that have the columns `same` in common and differ in layout and recipe alone; times are those
-/// of a sequence. A run whose router is left as it is does other work than one whose router is forced to balance.
+/// Runs of one source and release that agree in the columns `same` and differ only in layout and recipe; times are
+/// per sequence. A run with an unmodified router does different work from one whose router is forced to balance.
 fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>> {
     let mut all: BTreeMap<Vec<&str>, Vec<&Compared>> = BTreeMap::new();
     for one in compared {
@@ -70,7 +70,7 @@ fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>>
     let plan = |one: &Compared| one.resolution.plan.clone();
     all.into_values()
         .map(|group| {
-            // Runs of the same plan are one layout.
+            // Runs of the same plan count as one layout.
             let mut kept: Vec<&Compared> = Vec::new();
             for one in group {
                 if !kept.iter().any(|other| plan(other) == plan(one)) {
@@ -79,12 +79,12 @@ fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>>
             }
             kept
         })
-        // A run by itself orders nothing.
+        // A single run has no order.
         .filter(|group| group.len() > 1)
         .collect()
 }
 
-/// Seconds of a sequence.
+/// Seconds per sequence.
 fn each(one: &Compared, seconds: f64) -> f64 {
     let batch: f64 = one.row.text("gbs").parse().unwrap_or(1.0);
     seconds / batch
@@ -95,7 +95,7 @@ fn each(one: &Compared, seconds: f64) -> f64 {
 pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     let mut out = Ranking::default();
     for group in groups(compared, &SAME) {
-        // By sequence: batches of a group may differ.
+        // Per sequence, because batches within a group may differ.
         let times: Vec<(f64, f64)> = group
             .iter()
             .map(|one| (each(one, one.row.measured()), each(one, predicted(one, seen))))
@@ -117,22 +117,23 @@ pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     out
 }
 
-/// What one measured step is worth to the other layouts of its run.
+/// How much one measured step improves the predictions for other layouts of its run.
 #[derive(Clone, Debug)]
 pub struct Anchored {
     /// The family.
     pub family: Family,
-    /// The part in common that all its groups give; [`Family::common`] is it where it helps.
+    /// The common part as determined from all its groups; equals [`Family::common`] if that helps.
     pub common: f64,
-    /// Errors of the other layouts as the engine gives them.
+    /// Errors of the other layouts as predicted by the engine.
     pub alone: Figures,
-    /// When all of the measured one's residual is taken over.
+    /// The same if the measured layout's residual is applied in full.
     pub scaled: Figures,
-    /// When the part of it is taken over that the groups of the other sources give.
+    /// The same if the share of it is applied that the groups of the other sources determine.
     pub shared: Figures,
 }
 
-/// One layout measured, another predicted: the logarithms of predicted over measured of both, unseen, and what the pair weighs.
+/// One layout measured, another predicted: log of predicted over measured for both, unseen, and the weight of the
+/// pair.
 struct Pair {
     source: &'static str,
     anchor: f64,
@@ -140,11 +141,12 @@ struct Pair {
     weight: f64,
 }
 
-/// For each family: every run of a group is the measured one once, and all others of it are predicted, those on other numbers of
-/// accelerators too. No constant has seen their source, and neither has the part in common.
+/// For each family: every run of a group serves once as the measured one, and all others of the group are predicted,
+/// including those on other numbers of accelerators. Neither the constants nor the common part have seen their
+/// source.
 #[must_use]
 pub fn anchored(compared: &[Compared]) -> Vec<Anchored> {
-    // Without the last of them, the number of GPUs.
+    // Without the last column, the number of GPUs.
     let groups = groups(compared, &SAME[..SAME.len() - 1]);
     FAMILIES.into_iter().map(|family| anchored_of(&groups, family)).collect()
 }
@@ -161,7 +163,7 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
                 source: one.row.family(),
                 anchor: anchor.unseen.ln_1p(),
                 other: one.unseen.ln_1p(),
-                // The pairs of a run weigh one together, so that a large group counts no more than a small one.
+                // The pairs of a run weigh one in total, so that a large group counts no more than a small one.
                 weight: 1.0 / (group.len() - 1) as f64,
             }));
         }
@@ -171,7 +173,7 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
         Figures::new(pairs.iter().map(off).collect())
     };
     let sources: BTreeSet<&str> = pairs.iter().map(|pair| pair.source).collect();
-    // The part in common is found without the source whose pairs it is tried on.
+    // The common part is determined without the source whose pairs it is applied to.
     let without: BTreeMap<&str, f64> =
         sources.into_iter().map(|source| (source, common(&pairs, Some(source)))).collect();
     Anchored {
@@ -183,13 +185,13 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
     }
 }
 
-/// The part in common, in tenths, that makes the mean residual of `pairs` least, those of one source left out.
+/// The common part, in tenths, that minimizes the mean residual of `pairs`, excluding one source.
 fn common(pairs: &[Pair], left_out: Option<&str>) -> f64 {
     let mean = |part: f64| -> f64 {
         let others = pairs.iter().filter(|pair| Some(pair.source) != left_out);
         others.map(|pair| pair.weight * (pair.other - part * pair.anchor).abs()).sum()
     };
-    // Of parts that do equally well the smallest comes first and is taken.
+    // If several do equally well, the smallest is taken, because it comes first.
     let parts = (0..=10_u32).map(|tenths| f64::from(tenths) / 10.0);
     parts.min_by(|one, other| mean(*one).total_cmp(&mean(*other))).unwrap_or(0.0)
 }

@@ -1,10 +1,10 @@
-//! Where the runs were published.
+//! The publications of the runs.
 
 /// A publication, or a project's own pages.
 pub struct Source {
     /// The name of its rows in `data/measured`.
     pub family: &'static str,
-    /// A few words.
+    /// A short name.
     pub name: &'static str,
     /// Authors, title and section, in words.
     pub title: &'static str,
@@ -16,7 +16,7 @@ const fn source(family: &'static str, name: &'static str, title: &'static str, l
     Source { family, name, title, link }
 }
 
-/// Sources that no constant was ever fitted on: read when the constants stood.
+/// Sources that no constant was ever fitted to: they were read after the constants were fixed.
 pub const NEVER_FITTED: [&str; 4] = ["mlperf-405b", "mlperf-8b", "moe-modelzoo", "scaletorch"];
 
 /// Every source, in the order in which tables list them.

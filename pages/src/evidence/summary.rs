@@ -1,4 +1,4 @@
-//! What the README says of the step time, as Markdown.
+//! The README's tables on step time, as Markdown.
 
 use super::compared::{Compared, Group, PEERS, Peer, figures, figures_unseen};
 use super::figures::Figures;
@@ -18,7 +18,7 @@ fn line(title: &str, figures: &Figures) -> String {
     )
 }
 
-/// What holds beside the errors: intervals and the order of layouts.
+/// Results besides the errors: intervals and the order of layouts.
 fn held(compared: &[Compared]) -> String {
     let mut out = "\n| 90% interval | from | to | published runs | sources | inside, on sources not seen |\n|---|---|---|---|---|---|\n".to_owned();
     for of in spreads(compared) {
@@ -47,7 +47,7 @@ fn held(compared: &[Compared]) -> String {
     }
     out += "\n| one measured step of a run, its other layouts predicted | pairs | without: median | 90% within | with: median | 90% within |\n|---|---|---|---|---|---|\n";
     for of in anchored(compared) {
-        // A family that one measured step does not help is left as it is, in the engine too.
+        // A family that one measured step does not help is not adjusted, as in the engine.
         let with = if of.family.common > 0.0 { &of.shared } else { &of.alone };
         let [alone, with] = [&of.alone, with].map(|of| [of.median, of.tenth].map(|error| 100.0 * error));
         out += &format!(
@@ -58,7 +58,7 @@ fn held(compared: &[Compared]) -> String {
     out
 }
 
-/// What somebody pastes, beside the complete settings of the same run.
+/// What users paste, compared with the complete settings of the same run.
 fn pastes() -> String {
     let mut out = "\n| pasted, beside the complete settings of the same run | pastes | not modelled | apart: median | 90% within | \
                    complete: median error | paste: median error |\n|---|---|---|---|---|---|---|\n"

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use super::entry::Entry;
 use super::figures::Figures;
 
-/// The first cells of a line of statistics, and which rows it counts.
+/// The first cell of a line of statistics, and which rows it counts.
 pub(super) struct Line {
     /// Name of the line.
     pub(super) name: String,
-    /// `all`, `g` with the place of a group, or `f` with a family: as rows say it of themselves.
+    /// `all`, `g` with the index of a group, or `f` with a family, matching the attributes of the rows.
     pub(super) key: String,
 }
 
@@ -23,7 +23,7 @@ impl Line {
     }
 }
 
-/// Statistics of `entries`, a line each.
+/// Statistics of `entries`, one line each.
 #[must_use]
 pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Markup {
     let heads = [
@@ -64,7 +64,7 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Ma
 }
 
 fn cells(figures: &Figures) -> [String; 8] {
-    // Halves are rounded up, as the page's script does when it counts anew; `{:.0}` alone would round them to even.
+    // Halves are rounded up, as in the page's script; `{:.0}` alone would round them to even.
     let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0}%", (100.0 * share).round()));
     let percent = |share: f64| format!("{:.1}%", 100.0 * share);
     [
@@ -79,7 +79,7 @@ fn cells(figures: &Figures) -> [String; 8] {
     ]
 }
 
-/// One row each.
+/// A table with one row per entry.
 #[must_use]
 pub(super) fn rows(caption: &str, unit: &str, entries: &[Entry]) -> Markup {
     html! {
@@ -131,14 +131,14 @@ fn row(entry: &Entry) -> Markup {
     }
 }
 
-/// Year and place, where the source's name does not say them.
+/// Year and place, unless the source's name already contains them.
 fn place(entry: &Entry) -> String {
     let year = if entry.source.name.contains(entry.year) { "" } else { entry.year };
     let said = [year, &entry.place].into_iter().filter(|text| !text.is_empty());
     said.map(|text| format!(", {text}")).collect()
 }
 
-/// One decimal with its sign, which nothing has not.
+/// One decimal with its sign; zero has none.
 fn signed(value: f64) -> String {
     match format!("{value:+.1}") {
         nothing if nothing.ends_with("0.0") && nothing.len() == 4 => "0.0".to_owned(),

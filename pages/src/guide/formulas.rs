@@ -1,4 +1,4 @@
-//! Every formula that the engine has applied to one of [`plans()`], with its numbers.
+//! Every formula that the engine applied to one of [`plans()`], with its numbers.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use super::letters;
 use super::plans::{Named, plans};
 use super::write::Chapter;
 
-/// The chapters, in their order: address, heading, what is said first.
+/// The chapters in order: address, heading, introduction.
 const CHAPTERS: [(&str, &str, &str); 6] = [
     (
         "states",
@@ -46,22 +46,22 @@ const CHAPTERS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// A formula with what it is used for and how it comes out.
+/// A formula with its use and its result.
 #[derive(Clone)]
 pub struct Entry {
     /// The formula.
     pub formula: &'static Formula,
-    /// Which of the chapters.
+    /// The index of its chapter.
     chapter: usize,
     /// The operator, dimension or kind of term.
     part: String,
-    /// Quantities that it gives, first met first.
+    /// Quantities that it computes, in the order in which they were found.
     pub labels: Vec<String>,
-    /// The collective that it is the message of; empty for all else.
+    /// The collective whose message it describes; empty for all other formulas.
     collective: &'static str,
     /// Anchor in the page.
     pub id: String,
-    /// The plan whose numbers are put in.
+    /// The index of the plan whose numbers are substituted.
     plan: usize,
     why: Explanation,
     value: String,
@@ -82,14 +82,14 @@ pub fn entries() -> &'static [Entry] {
     })
 }
 
-/// Formulas met so far.
+/// Formulas found so far.
 #[derive(Default)]
 struct Found {
     plan: usize,
     entries: Vec<Entry>,
 }
 
-/// Where in the page something belongs.
+/// The place of a formula in the page.
 struct Place<'a> {
     chapter: usize,
     part: &'a str,
@@ -135,21 +135,21 @@ impl Found {
                         let place = Place { chapter: 1, part, label: saved.name };
                         self.add(place, x.explain(saved.formula), bytes(saved.bytes));
                     }
-                    for point in operator.transients(x).into_iter().chain(operator.forward_points(x)) {
-                        for saved in &point.tensors {
-                            let place = Place { chapter: 2, part, label: saved.name };
-                            self.add(place, x.explain(saved.formula), bytes(saved.bytes));
-                        }
+                    let points = operator.transients(x).into_iter().chain(operator.forward_points(x));
+                    let held = points.flat_map(|point| point.tensors).chain(operator.passing(x));
+                    for saved in held {
+                        let place = Place { chapter: 2, part, label: saved.name };
+                        self.add(place, x.explain(saved.formula), bytes(saved.bytes));
                     }
                 }
             }
         }
     }
 
-    /// The leaves of a rank's memory that no operator has told of.
+    /// The leaves of a rank's memory that no operator has reported.
     fn tree(&mut self, node: &Breakdown<Bytes>, part: &str) {
         if let Some(why) = node.why() {
-            // A node may stand for several equal ones, while its formula gives one.
+            // A node may represent several equal ones, while its formula is for one.
             let once = Bytes::new(node.value().get() / node.multiplicity().max(1));
             self.add(Place { chapter: 0, part, label: node.label() }, why.clone(), bytes(once));
         }
@@ -167,14 +167,14 @@ impl Found {
         let label = format!("{}: {}", operation.name, operation.tensor);
         let place = Place { chapter: 3, part: dimension.name(), label: &label };
         self.add(place, operation.explain(x), bytes(operation.bytes()));
-        // A formula says what is done with the tensor: it belongs to one collective.
+        // A formula describes what is done with the tensor, so it belongs to a single collective.
         if let Some(entry) = self.entries.iter_mut().find(|entry| *entry.formula == *operation.formula) {
             entry.collective = operation.collective.name();
         }
     }
 
     fn wire(&mut self, operation: &Operation, algorithm: Algorithm) {
-        // A rank by itself sends nothing.
+        // A single rank sends nothing.
         if operation.ranks < 2 {
             return;
         }
@@ -194,9 +194,9 @@ impl Found {
         }
     }
 
-    /// A formula stands once in the page: in the first chapter in which it is met. On the wire, once by collective.
+    /// A formula appears once in the page, in the first chapter where it is found; on the wire, once per collective.
     fn add(&mut self, place: Place<'_>, why: Explanation, value: String) {
-        // A rank's tree holds what operators save once more: the first chapter does not repeat what the others have.
+        // A rank's tree also contains what operators save: the first chapter does not repeat formulas of the others.
         let same = |entry: &&mut Entry| {
             *entry.formula == *why.formula
                 && (place.chapter != 4 || entry.part == place.part)
@@ -206,7 +206,7 @@ impl Found {
             if entry.chapter == place.chapter && entry.labels.iter().all(|label| label != place.label) {
                 entry.labels.push(place.label.to_owned());
             }
-            // Numbers that come to nothing show little: another plan's take their place.
+            // A result of zero shows little, so another plan's numbers replace it.
             if entry.value == NOTHING && value != NOTHING {
                 (entry.plan, entry.why, entry.value) = (self.plan, why, value);
             }
@@ -225,7 +225,7 @@ impl Found {
         });
     }
 
-    /// Gives every entry an address of its own.
+    /// Gives every entry a unique address.
     fn name(&mut self) {
         let mut known: Vec<String> = Vec::new();
         for entry in &mut self.entries {
@@ -251,7 +251,7 @@ fn bytes(bytes: Bytes) -> String {
     if bytes.get() < 1 << 20 { exact } else { format!("{exact} = {}", size(bytes)) }
 }
 
-/// A chapter for each kind of formula, parts in the order in which they were met.
+/// A chapter for each kind of formula, with parts in the order in which they were found.
 pub(super) fn chapters() -> Vec<Chapter> {
     let mut out = Vec::new();
     for (index, (id, title, about)) in CHAPTERS.iter().enumerate() {
@@ -272,10 +272,10 @@ pub(super) fn chapters() -> Vec<Chapter> {
     out
 }
 
-/// The words for a part whose name is one of the document's.
+/// The heading for a part whose name is one of the document's.
 fn title_of(part: &str) -> &str {
     match part {
-        // Formulas of no part of a layer or of the document.
+        // Formulas that belong to no part of a layer or of the document.
         "" => "Phases of reinforcement learning",
         "parameters" => "Weights",
         "activations" => "Recomputed runs of layers",
@@ -334,16 +334,16 @@ fn shown(entry: &Entry) -> Markup {
     }
 }
 
-/// Where a formula is from; the model of a step's time is in the guide.
+/// The source of a formula; the model of a step's time is in the guide.
 fn source(words: &str) -> Markup {
     let own = words.starts_with("Shardscope's step-time model");
     html! { @if own { a href="guide.html#time-model" { (words) } } @else { (words) } }
 }
 
-/// Uses of a formula that are listed.
+/// The most uses listed per formula.
 const MOST_LABELS: usize = 3;
 
-/// The expression with its numbers in the places of its symbols.
+/// The expression with its symbols replaced by numbers.
 fn put_in(why: &Explanation) -> String {
     let mut out = String::new();
     letters::words(why.formula.expression, &mut |word, is_name| {
@@ -372,7 +372,7 @@ mod tests {
             }
         }
         assert!(silent.is_empty(), "{silent:#?}");
-        // A letter that its own expression lacks is a slip of the pen.
+        // A letter that its own expression lacks is a typo.
         for entry in entries() {
             for (letter, _) in entry.formula.letters {
                 assert!(entry.formula.names().contains(letter), "{letter} in {}", entry.formula.expression);

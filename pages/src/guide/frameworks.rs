@@ -1,4 +1,4 @@
-//! What is read, and how else the engine can be had.
+//! What can be read, and other ways to use the engine.
 
 use maud::{Markup, html};
 use shardscope::launch::formats::formats as read_formats;
@@ -8,7 +8,7 @@ use shardscope::units::grouped;
 
 use super::write::{Chapter, Row, code, inline, pairs, plain, prose, table};
 
-/// The software in words, as `inline` reads them.
+/// The software in words, in the syntax of `inline`.
 fn of_software(software: Software) -> &'static str {
     match software {
         Software::MegatronLegacy => "Megatron-LM up to 23.06, or `--use-legacy-models`",
@@ -69,14 +69,15 @@ pub(super) fn scripts() -> Chapter {
         .part("Software", html! { (runs) (pairs(&software)) })
 }
 
-/// Counts by format of the launch files that `crates/launch/tests/data/public_files.tsv` lists, each read by itself.
-/// `tools/public-files --update` writes both; a test holds them against each other.
+/// Counts by format of the launch files listed in `crates/launch/tests/data/public_files.tsv`, each read on its own.
+/// `cargo xtask public-files --update` writes both; a test compares them.
 const OUTCOMES: &str = include_str!("outcomes.tsv");
 
-/// The same of files that were drawn at random: `crates/launch/tests/data/drawn_files.tsv`, by the number of the draw.
+/// The same for files drawn at random: `crates/launch/tests/data/drawn_files.tsv`, by the number of the draw.
 const DRAWN: &str = include_str!("drawn.tsv");
 
-/// Each draw as it was read before anybody looked at it: files, where from, answers, those misread, and what of.
+/// Each draw as it was read before anybody looked at it: files, their origin, answers, misreadings, and what was
+/// misread.
 const DRAWS: &str = include_str!("draws.tsv");
 const FIRST_READ: [&str; 6] = ["draw", "files", "from", "answered", "of them misread", "misread were"];
 
@@ -86,16 +87,16 @@ fn outcomes() -> Markup {
         "156 launch files from 26 public repositories, each read on its own. Full: a report right away. Asked: a report \
          after at most three questions with proposed answers, follow-up questions and a missing model name included. \
          Stopped: something that is not modelled is named, and you can continue without it. Helped: the page says what is \
-         missing. No way: there is nothing to continue with.",
+         missing. No way: there is no way on.",
     );
     let headings = ["format", "files", "full", "asked", "stopped", "helped", "no way"];
     let drawn: Vec<Row> = DRAWN.lines().map(|line| Row::new(line.split('\t').map(plain))).collect();
     let about_drawn = prose(
         "Seeded draws of launch files from public repositories, with nothing left out: evaluations, servers, conversions, \
-         set-ups and trainings of other models than language models are among them, and are told as such. Every draw was read \
-         once by the readers as they stood, and its answers then compared by hand with the files and the software's source. An \
-         answer counts as misread when any stated field, default or way to train is another than the run's. What was misread \
-         was then mended by its cause, or stops or is asked since; the third and fourth columns are the figures of before.",
+         set-ups and trainings of models other than language models are included, and reported as such. Every draw was read once \
+         by the readers as they stood, and the answers were compared by hand with the files and the software's source. An \
+         answer counts as misread if any stated field, default or training method differs from the run's. Misread files \
+         have since been fixed at the cause, or now stop or ask; the third and fourth columns are from before the fixes.",
     );
     let read: Vec<Row> = DRAWS.lines().map(|line| Row::new(line.split('\t').map(plain))).collect();
     let about_today = prose("The same draws as they are read today:");

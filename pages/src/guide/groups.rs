@@ -8,7 +8,7 @@ use shardscope::units::grouped;
 
 use super::write::{Chapter, Row, code, inline, plain, prose, table};
 
-/// The plan whose groups are shown: small enough to be read, with groups of every usual kind.
+/// The plan whose groups are shown: small enough to read, with groups of every usual kind.
 const EXAMPLE: &str = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 \
     --ffn-hidden-size 14336 --seq-length 4096 --max-position-embeddings 4096 --swiglu --bf16 --micro-batch-size 1 \
     --global-batch-size 64 --num-experts 8 --moe-token-dispatcher-type alltoall --tensor-model-parallel-size 2 \
@@ -52,7 +52,7 @@ fn about(kind: GroupKind) -> &'static str {
     }
 }
 
-/// Every kind with its groups in a small plan.
+/// Every kind of group in a small plan.
 pub(super) fn chapter() -> Chapter {
     let input =
         UserInput::from_text(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));

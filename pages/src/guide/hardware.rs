@@ -8,7 +8,7 @@ use shardscope::units::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
 
 use super::write::{Chapter, Row, plain, prose, table};
 
-/// What the tags of sources stand for.
+/// What the source tags stand for.
 const TAGS: &str = "ST: stas00/ml-engineering, accelerator chapter. NET: its network chapter. DGXC: NVIDIA's dgxc-benchmarking, \
     table of peaks. BS: BigScience's run logs. TT: torchtitan's benchmark notes. SEED1: Narayanan et al. 2021. SEED2: Azure NeMo \
     Megatron 22.06. R: recalled from data sheets, not checked against a stored copy. smi total: what nvidia-smi shows as total.";
@@ -50,7 +50,7 @@ pub(super) fn accelerators() -> Chapter {
 }
 
 fn cells(of: &Accelerator) -> Vec<Markup> {
-    // Rounded before the division, whose result then shows no digits of a binary fraction.
+    // Rounded before the division, so that the result shows no digits of a binary fraction.
     let tera = |rate: FlopsPerSecond| ((rate.get() / 1e9).round() / 1e3).to_string();
     let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
     let link = |name: &str, rate: BytesPerSecond| format!("{name}, {}", giga(rate));

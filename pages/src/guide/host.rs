@@ -1,4 +1,4 @@
-//! What the host spends, and which rows tell each constant.
+//! Time spent on the host, and the rows that determine each constant.
 
 use maud::{Markup, html};
 
@@ -11,14 +11,14 @@ use super::write::{Row, code, plain, prose, table};
 /// Written by `cargo run --example fit -- --sensitivity`.
 const SENSITIVITY: &str = include_str!("../../../tests/data/measured/sensitivity.tsv");
 
-/// How waiting for the host is worked out, with its constants.
+/// How waiting for the host is computed, with its constants.
 pub(super) fn host() -> Markup {
     let about = prose(
         "A pass cannot be faster than the host can issue it. The host spends time on the Python around each operator, on \
          dispatching and launching each kernel, and on each message: the call, and the wait for the slowest host in the \
          group; checkpoints that call hooks in Python take time for each tensor that a recomputed layer saves. As long as the device is busy the host runs ahead, layer by layer, and its time is hidden. It cannot run \
          ahead of experts, because it reads back how many tokens each one got, or of messages between stages. \
-         Full-iteration CUDA graphs remove host time altogether; per-layer graphs remove all of it except around experts.",
+         Full-iteration CUDA graphs remove host time altogether; per-layer graphs remove that of the modules they capture, by default all but experts and what is around them.",
     );
     let micro = |time: Seconds| plain(((time.get() * 1e7).round() / 10.0).to_string());
     let issues: Vec<_> = ISSUES
@@ -62,7 +62,7 @@ pub(super) fn host() -> Markup {
     }
 }
 
-/// By generation, software and processor: how many rows feel each constant.
+/// By generation, software and processor: how many rows are sensitive to each constant.
 pub(super) fn felt() -> Markup {
     let about = prose(
         "For each constant of a generation, of a software's host and of a processor: how many fitted runs of it are sensitive to it \
@@ -92,5 +92,5 @@ pub(super) fn felt() -> Markup {
     html! { (about) (table("Constants and their rows", &headings, &rows)) }
 }
 
-/// Fewer rows than these cannot tell a constant well.
+/// Fewer rows than these do not determine a constant well.
 const FEW: u64 = 6;

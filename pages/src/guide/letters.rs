@@ -21,11 +21,11 @@ pub(super) fn chapter() -> Chapter {
     Chapter::new("letters", "Letters", letters)
 }
 
-/// Takes `expression` apart: `each` gets its names and what stands between them.
+/// Splits `expression`: `each` is called with its names and with whatever is between them.
 pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = expression;
-    // Runs of letters, digits and `_` take turns with runs of all else.
+    // Runs of letters, digits and `_` alternate with runs of everything else.
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_inside(c) != is_inside(first)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
@@ -34,11 +34,11 @@ pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
     }
 }
 
-/// `expression` with its letters as letters: `Br` is a B with an r below.
+/// `expression` with its letters typeset: `Br` becomes a B with the subscript r.
 pub(super) fn expression(expression: &str) -> Markup {
     let mut parts = Vec::new();
     words(expression, &mut |word, is_name| {
-        // `topk` is top with a k below, `fan` one word; of all others the first letter is the name.
+        // `topk` is top with the subscript k, `fan` a single word; otherwise the first letter is the name.
         let split = match word {
             "topk" => 3,
             "fan" => word.len(),

@@ -1,6 +1,6 @@
-//! The tutorials and the pages on each way to use the engine: `docs/` of the repository, as chapters.
+//! The tutorials and the pages on each way to use the engine: the repository's `docs/` as chapters.
 //!
-//! The texts are Markdown that is read in the repository too. The tutorials are run by `crates/cli/tests`.
+//! The texts are Markdown that is also meant to be read in the repository. `crates/cli/tests` runs the tutorials.
 
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -8,7 +8,7 @@ use shardscope::explain::anchor;
 
 use super::write::Chapter;
 
-/// Files of `docs/`, in the order of their chapters: what links call them, and their text.
+/// Files of `docs/`, in the order of their chapters: the name used in links, and the text.
 const FILES: [(&str, &str); 9] = [
     ("fit-my-job.md", include_str!("../../../docs/tutorials/fit-my-job.md")),
     ("split-a-70b.md", include_str!("../../../docs/tutorials/split-a-70b.md")),
@@ -21,12 +21,12 @@ const FILES: [(&str, &str); 9] = [
     ("documents.md", include_str!("../../../docs/use/documents.md")),
 ];
 
-/// A chapter for each file, in their order.
+/// A chapter for each file, in order.
 pub(super) fn chapters() -> Vec<Chapter> {
     FILES.iter().map(|(file, text)| chapter(file, text)).collect()
 }
 
-/// The address of a file's chapter, whatever folder leads to it; none for what is no chapter.
+/// The address of a file's chapter, whatever its folder; none if it is not a chapter.
 fn address(path: &str) -> Option<String> {
     let file = path.rsplit('/').next()?;
     FILES.iter().any(|(known, _)| *known == file).then(|| id(file))
@@ -39,7 +39,7 @@ fn id(file: &str) -> String {
 fn chapter(file: &str, text: &str) -> Chapter {
     let id = id(file);
     let (mut title, mut parts, mut body) = (String::new(), Vec::new(), Vec::new());
-    // The heading whose words are being read, and whether the link around what is read leads anywhere.
+    // The current heading, and for each open link whether it leads anywhere.
     let (mut heading, mut leads): (Option<HeadingLevel>, Vec<bool>) = (None, Vec::new());
     let mut tables = 0_u32;
     let mut words = String::new();
@@ -57,7 +57,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
                     }
                 }
             }
-            // Words of a heading are kept: it is written when it ends, with an address made of them.
+            // The words of a heading are collected: it is written when it ends, with an address derived from them.
             Event::Text(text) | Event::Code(text) if heading.is_some() => words.push_str(&text),
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 let to = match address(&dest_url) {
@@ -70,22 +70,22 @@ fn chapter(file: &str, text: &str) -> Chapter {
                 }
             }
             Event::End(TagEnd::Link) => {
-                // What only the repository has is named here, and led to there.
+                // Files that only the repository has are named without a link.
                 if leads.pop() == Some(true) {
                     body.push(Event::End(TagEnd::Link));
                 }
             }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-                // Behind the language stands the file that the block is.
+                // After the language comes the name of the file that the block shows.
                 if let Some((_, name)) = info.split_once(' ') {
                     body.push(raw(html! { p.file { code { (name) } } }));
                 }
-                // A block that is wider than the page can be scrolled by keys only where it takes the focus.
+                // A block wider than the page can only be scrolled by keyboard if it can take the focus.
                 body.push(Event::Html("<pre class=\"shown\" tabindex=\"0\"><code>".into()));
             }
             Event::End(TagEnd::CodeBlock) => body.push(Event::Html("</code></pre>".into())),
             Event::Start(Tag::Table(columns)) => {
-                // Regions of a page are told apart by their names.
+                // Regions of a page need distinct names.
                 tables += 1;
                 let name = html! { (title) ", table " (tables) }.into_string();
                 body.push(Event::Html(
@@ -144,7 +144,7 @@ mod tests {
             for part in text.lines().filter_map(|line| line.strip_prefix("## ")) {
                 assert!(chapter.parts.iter().any(|(_, said)| said == part), "{part}");
             }
-            // Without a scheme a link leads to a chapter.
+            // A link without a scheme leads to a chapter.
             for to in body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
                 let known = all.iter().any(|other| to.strip_prefix('#') == Some(&other.id));
                 assert!(known || to.starts_with("https://"), "{}: {to}", chapter.id);

@@ -1,5 +1,5 @@
-//! The guide: what the words mean, which formulas are used, what is taken as given, and where each is from. All of it is
-//! read from the engine; what is prose here has the engine's own numbers in it.
+//! The guide: what the terms mean, which formulas are used, what is taken as given, and the sources. All of it comes
+//! from the engine; prose here contains the engine's own numbers.
 
 mod formulas;
 mod frameworks;
@@ -26,7 +26,7 @@ use write::Chapter;
 
 pub use formulas::{Entry, entries};
 
-/// The plans from which formulas are shown with numbers, by name: together they meet every formula.
+/// The plans from which formulas are shown with numbers, by name: together they use every formula.
 pub fn plans() -> impl Iterator<Item = (&'static str, &'static shardscope::plan::Plan)> {
     plans::plans().iter().map(|named| (named.name.as_str(), &named.plan))
 }

@@ -56,7 +56,7 @@ fn row(name: &'static str) -> Option<Row> {
         ("bf16", "true"),
         ("seq_length", "1024"),
     ];
-    // What the model says of these is replaced, its length among them.
+    // The model's own values for these, including its sequence length, are replaced.
     asked.retain(|(name, _)| machine.iter().all(|(other, _)| other != name));
     asked.extend(machine.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let link = encode(&Shared::Settings(asked.clone()));

@@ -1,5 +1,4 @@
-//! Plans from which formulas are shown with numbers: one that everyone knows, then others until every formula has been
-//! met.
+//! Plans from which formulas are shown with numbers: a well-known one, then others until every formula has been used.
 
 use std::sync::OnceLock;
 
@@ -10,13 +9,13 @@ use shardscope::plan::Plan;
 use shardscope::session::UserInput;
 use shardscope::session::examples::{Example, gallery};
 
-/// A plan with what it is called in the guide.
+/// A plan with its name in the guide.
 pub(super) struct Named {
-    /// Name in the guide; that of the example or of the row in `plans.tsv`.
+    /// Name in the guide: that of the example, or of the row in `plans.tsv`.
     pub(super) name: String,
-    /// What it runs on, in a line.
+    /// What it runs on, in one line.
     pub(super) about: String,
-    /// What a link of the main page carries.
+    /// The part of a main page link that opens it.
     pub(super) link: String,
     /// The plan.
     pub(super) plan: Plan,
@@ -24,17 +23,17 @@ pub(super) struct Named {
     pub(super) settings: Vec<Setting>,
 }
 
-/// The example of the gallery that is shown all the way, and whose numbers are put in wherever they can be.
+/// The gallery example that is shown in full, and whose numbers are used wherever possible.
 const FIRST: &str = "GPT-3 175B";
 
-/// Models of the catalog, or none where the settings say all, with settings as a link has them: each for formulas that the
-/// gallery's examples and the rows above it do not meet.
+/// Models of the catalog (empty if the settings suffice), with settings in link syntax: each for formulas that the
+/// gallery's examples and the rows above it do not use.
 fn others() -> impl Iterator<Item = [&'static str; 3]> {
     let rows = include_str!("plans.tsv").lines().skip(1);
     rows.filter_map(|row| row.split('\t').collect::<Vec<_>>().try_into().ok())
 }
 
-/// All of them: the gallery's known models and one of each scaling table, then the others.
+/// All plans: the gallery's known models and one of each scaling table, then the others.
 pub(super) fn plans() -> &'static [Named] {
     static PLANS: OnceLock<Vec<Named>> = OnceLock::new();
     PLANS.get_or_init(|| {
@@ -54,7 +53,7 @@ pub(super) fn plans() -> &'static [Named] {
     })
 }
 
-/// The names of [`others`] that are no plan, with what the engine says.
+/// The names of [`others`] that do not resolve to a plan, with the engine's message.
 #[cfg(test)]
 pub(super) fn refused() -> Vec<String> {
     let said = |name: &str, input: &UserInput| {
@@ -91,7 +90,7 @@ fn named(name: &str, about: &str, input: &UserInput) -> Option<Named> {
 
 fn input(model: &str, link: &str) -> UserInput {
     let mut settings: Vec<(String, String)> = Vec::new();
-    // Nodes of eight, unless the row has its own.
+    // Nodes of eight GPUs, unless the row states its own.
     let eight = if link.contains("gpus_per_node=") { "" } else { "gpus_per_node=8&" };
     let more = match decode(&format!("/1?accelerator=H100-SXM&{eight}{link}")) {
         Ok(Some(Shared::Settings(more))) => more,

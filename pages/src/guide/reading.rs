@@ -1,4 +1,4 @@
-//! How the page is read.
+//! How to read the page.
 
 use maud::{Markup, html};
 use shardscope::launch::Origin;
@@ -8,7 +8,7 @@ use shardscope::units::percent;
 
 use super::write::{Chapter, inline, pairs, plain, prose};
 
-/// How the page is read.
+/// How to read the page.
 pub(super) fn chapter() -> Chapter {
     let headroom = percent(HEADROOM);
     let first = prose(

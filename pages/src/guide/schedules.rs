@@ -1,4 +1,4 @@
-//! Pipeline schedules, played out.
+//! Pipeline schedules, simulated.
 
 use maud::html;
 use shardscope::plan::PipelineSchedule;
@@ -37,12 +37,12 @@ fn about(kind: PipelineSchedule) -> &'static str {
     }
 }
 
-/// Every kind with what it holds and how long it waits on even stages.
+/// Every kind with what it holds and how long it waits, for even stages.
 pub(super) fn chapter() -> Chapter {
     let mut rows = Vec::new();
     for kind in PipelineSchedule::all() {
         rows.push(row(kind, 1));
-        // The same again, interleaved.
+        // The same schedule, interleaved.
         if kind == PipelineSchedule::OneForwardOneBackward {
             rows.push(row(kind, 2));
         }
@@ -74,10 +74,10 @@ fn row(kind: PipelineSchedule, chunks: u32) -> Row {
         all_warmup_when_few: false,
     }
     .settled();
-    // The whole model is as many stages' worth of work however many parts it is cut into.
+    // The model is as many stages' worth of work, however many parts it is cut into.
     let part = f64::from(shape.stages) / f64::from(shape.parts());
     let pass = Seconds::new(part);
-    // Backward takes twice as long as forward: gradients of inputs, then of weights.
+    // Backward takes twice as long as forward: input gradients, then weight gradients.
     let times = ChunkTime { forward: pass, backward: pass, weight: pass };
     let order = Order::new(shape);
     let ran = timeline(&order, &StageDurations::even(&shape, times, Seconds::ZERO));

@@ -1,11 +1,11 @@
-//! How layouts are searched, and what that was held against.
+//! How layouts are searched, and what the results were compared with.
 
 use maud::{Markup, html};
 
 use super::write::{Chapter, Row, plain, prose, table};
 
-/// What was found beside what trying every layout finds, and beside the layouts that were run:
-/// `cargo run --release -p shardscope-search --example whole -- --record` writes it.
+/// Search results next to what trying every layout finds, and next to layouts that were run; written by
+/// `cargo run --release -p shardscope-search --example whole -- --record`.
 const LAYOUTS: &str = include_str!("layouts.tsv");
 
 /// The chapter.
@@ -13,14 +13,14 @@ pub(super) fn chapter() -> Chapter {
     let lead = prose(
         "A search looks at every layout that the software could run: sizes of all kinds of parallelism, stages of uneven size, \
          model chunks, schedules, recomputation, sharding, overlap and the order of ranks, each fixed, ranged or open. Most are \
-         decided without being worked out: a bound of their step is no lower than what was found already, or what they must \
-         hold does not fit. No bound is a guess: each is a fact of the estimates that tests hold against plans of every \
-         kind of software, so that the result is the one that trying everything finds.",
+         ruled out without a full estimate: a lower bound of their step time is no better than the best found so far, or a lower \
+         bound of their memory does not fit. Bounds follow from the estimates and are tested against plans of every kind of \
+         software, so the result is that of an exhaustive search.",
     );
     let found = prose(
         "Published: the layout that was run, or the nearest that its source states, as estimated here. Searched: the fastest \
-         of all that leaves the headroom free, the search beginning from the run's own settings. Tried: the same over the same \
-         space, every layout worked out and none left out by a bound; empty where that was not done yet.",
+         that leaves the headroom free, starting from the run's own settings. Exhaustive: the same space with every layout \
+         estimated and none pruned; empty where that has not been run.",
     );
     Chapter::new("search", "Searching layouts", lead)
         .part("Against every layout, and against those that were run", html! { (found) (layouts()) })
@@ -36,8 +36,8 @@ fn layouts() -> Markup {
         "published",
         ">its step, s",
         ">searched, s",
-        ">tried, s",
-        ">layouts tried",
+        ">exhaustive, s",
+        ">layouts estimated",
         ">of them fit",
         "changes",
     ];

@@ -1,4 +1,4 @@
-//! Every setting: what it is, what it may hold, which flags state it, what it is when nothing does.
+//! Every setting: its meaning, its values, the flags that state it, and its default.
 
 use maud::{Markup, html};
 use shardscope::launch::formats::keys;
@@ -11,7 +11,7 @@ use shardscope::units::grouped;
 use super::plans::plans;
 use super::write::{Chapter, code, joined, plain, prose};
 
-/// A chapter for each group of settings, as the page has them.
+/// A chapter for each group of settings, as on the page.
 pub(super) fn chapters() -> Vec<Chapter> {
     let lead = prose(
         "Names are Megatron's arguments in snake case, and links and the page's controls use the same names. Defaults are \
@@ -25,7 +25,7 @@ pub(super) fn chapters() -> Vec<Chapter> {
     vec![settings]
 }
 
-/// Every setting with some value, so that none is left out of its group.
+/// Every setting with some value, so that none is missing from its group.
 fn every() -> Vec<Setting> {
     Field::ALL
         .iter()
@@ -107,12 +107,12 @@ fn kind(kind: ValueKind) -> Markup {
     }
 }
 
-/// What a setting is where no text states it: defaults with whose they are, and rules by which it follows from others.
+/// The value of a setting that no text states: defaults and whose they are, and rules that derive it from others.
 fn unstated(field: Field) -> (Vec<Markup>, Vec<String>) {
     const RULES: usize = 3;
     let (mut defaults, mut rules): (Vec<(String, Vec<String>)>, Vec<String>) = (Vec::new(), Vec::new());
     for named in plans() {
-        // Resolved settings stand in the order of the fields.
+        // Resolved settings are in the order of the fields.
         let Some(setting) = named.settings.get(field.index()) else { continue };
         if setting.value == SettingValue::Null {
             continue;
@@ -151,7 +151,7 @@ fn unstated(field: Field) -> (Vec<Markup>, Vec<String>) {
     (defaults.iter().map(words).collect(), rules)
 }
 
-/// A rule without the value that it came to in one plan.
+/// A rule without the value that it gave in one plan.
 fn without_value(rule: &str) -> &str {
     match rule.rsplit_once(" = ") {
         Some((rule, value)) if value.bytes().all(|byte| byte.is_ascii_digit()) => rule,

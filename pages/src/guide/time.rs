@@ -13,14 +13,14 @@ use super::letters::expression;
 use super::plans::plans;
 use super::write::{Chapter, Row, code, pairs, plain, prose, table};
 
-/// How a step's time comes about.
+/// How a step's time is computed.
 pub(super) fn model() -> Chapter {
     let lead = prose(
         "The engine computes each stage's kernels and messages for one micro-batch, runs them through the pipeline \
          schedule, and adds what happens once per step:",
     );
     let sum = "step = pipeline(forward and backward of every stage, m micro-batches)\n     \
-               + gradient reduction that nothing hides + optimizer + tied embeddings + iteration";
+               + exposed gradient reduction + optimizer + tied embeddings + iteration";
     let lead = html! { (lead) pre.sum { code { (sum) } } };
     let products = prose(
         "A GEMM of size m × n × k takes the longer of two times: reading its operands and writing its result once, or \
@@ -123,7 +123,7 @@ fn generations() -> Markup {
     }
 }
 
-/// A value, marked where it is assumed.
+/// A value, marked if it is assumed.
 fn written(of: &Constant) -> String {
     value(of.value) + if of.assumed { " (assumed)" } else { "" }
 }
@@ -142,20 +142,20 @@ fn listed(title: &str, constants: &[Constant]) -> Markup {
 
 fn first_up(text: &str) -> String {
     let mut text = text.to_owned();
-    // A first letter of several bytes is left as it is.
+    // A multi-byte first letter is left unchanged.
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();
     }
     text
 }
 
-/// A value as short as it can be written; thousands in groups.
+/// A value in its shortest form; thousands in groups.
 fn value(value: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     if value >= 1e4 && value.fract() == 0.0 {
         return grouped(value as u64);
     }
-    // Sums of binary fractions, such as 4e-6 s in µs, are written as they are meant.
+    // Rounded, so that sums of binary fractions, such as 4e-6 s in µs, appear as intended.
     ((value * 1e9).round() / 1e9).to_string()
 }
 

@@ -1,4 +1,4 @@
-//! One plan all the way: memory of its fullest GPU and the time of its step, down to the formula.
+//! One plan in full: the memory of its fullest GPU and the time of its step, down to the formulas.
 
 use maud::{Markup, html};
 use shardscope::estimate::memory;
@@ -10,7 +10,7 @@ use super::letters;
 use super::plans::plans;
 use super::write::{Chapter, joined};
 
-/// The first of the plans.
+/// The chapter on the first of the plans.
 pub(super) fn chapter() -> Chapter {
     let named = &plans()[0];
     let memory = memory(&named.plan);
@@ -35,7 +35,7 @@ pub(super) fn chapter() -> Chapter {
         .part("Time of its step", step)
 }
 
-/// Depth to which the tree is open.
+/// Depth to which the tree is initially open.
 const OPEN: usize = 2;
 
 fn branch(of: &Branch, depth: usize) -> Markup {
@@ -53,7 +53,7 @@ fn branch(of: &Branch, depth: usize) -> Markup {
                 summary { (head) }
                 @if let Some(reason) = reason { (reason) }
                 ul {
-                    // Equal parts in a row, as layers of one kind are, stand once.
+                    // Consecutive equal parts, such as layers of one kind, are shown once.
                     @for alike in of.parts.chunk_by(|one, next| one == next) {
                         @if alike.len() > 1 { li.again { (alike.len()) " times:" } }
                         (branch(&alike[0], depth + 1))

@@ -1,9 +1,9 @@
-//! How the guide is written: chapters under a table of contents, tables, links.
+//! Building blocks of the guide: chapters under a table of contents, tables, links.
 
 use maud::{Markup, html};
 use shardscope::explain::anchor;
 
-/// A chapter with its place in the table of contents.
+/// A chapter, with its entries in the table of contents.
 pub(super) struct Chapter {
     /// Its address in the page.
     pub(super) id: String,
@@ -11,17 +11,17 @@ pub(super) struct Chapter {
     pub(super) title: String,
     /// Content under the heading.
     pub(super) body: Markup,
-    /// Headings within it, for the table of contents: address and words.
+    /// Headings within it, for the table of contents: address and text.
     pub(super) parts: Vec<(String, String)>,
 }
 
 impl Chapter {
-    /// A chapter without parts of its own.
+    /// A chapter without parts.
     pub(super) fn new(id: &str, title: &str, body: Markup) -> Self {
         Self { id: id.to_owned(), title: title.to_owned(), body, parts: Vec::new() }
     }
 
-    /// The same with a part under a heading of its own.
+    /// The same chapter with an additional part under its own heading.
     pub(super) fn part(mut self, title: &str, body: Markup) -> Self {
         let id = format!("{}-{}", self.id, anchor(title));
         self.body = html! { (self.body) h3 id=(id) { (title) } (body) };
@@ -50,7 +50,7 @@ pub(super) fn page(chapters: &[Chapter]) -> Markup {
     };
     html! {
         div.guide {
-            // On a telephone the contents are folded; only one of the two is ever there.
+            // On small screens the contents are folded; only one of the two is ever displayed.
             nav.contents aria-label="Contents" { (contents) }
             nav.contents.folded aria-label="Contents" {
                 details { summary { "Contents" } (contents) }
@@ -67,8 +67,8 @@ pub(super) fn page(chapters: &[Chapter]) -> Markup {
     }
 }
 
-/// A paragraph of `text`, in which what stands between backquotes is code and `[word]` a term of the glossary, `[shown|word]`
-/// where it is written otherwise.
+/// A paragraph of `text`, in which backquotes enclose code and `[word]` is a glossary term, `[shown|word]` if it is
+/// written differently.
 pub(super) fn prose(text: &str) -> Markup {
     html! { p { (inline(text)) } }
 }
@@ -79,7 +79,7 @@ pub(super) fn inline(text: &str) -> Markup {
         return html! { (text) };
     };
     let is_code = marked.starts_with('`');
-    // A mark that nothing closes is text.
+    // An unclosed mark is plain text.
     let Some((inside, behind)) = marked[1..].split_once(if is_code { '`' } else { ']' }) else {
         return html! { (text) };
     };
@@ -97,7 +97,7 @@ fn term(inside: &str) -> Markup {
     html! { a href=(to) { (shown) } }
 }
 
-/// Where a term of the glossary stands.
+/// The address of a glossary term.
 pub(super) fn term_link(name: &str) -> String {
     format!("guide.html#term-{}", anchor(name))
 }
@@ -134,7 +134,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A row that nothing leads to.
+    /// A row without an address.
     pub(super) fn new(cells: impl IntoIterator<Item = Markup>) -> Self {
         Self { id: None, cells: cells.into_iter().collect() }
     }
@@ -145,8 +145,8 @@ impl Row {
     }
 }
 
-/// A table with a caption for those who do not see it. A heading that begins with `>` stands above figures; the first cell
-/// of a row names it.
+/// A table with a caption for readers who cannot see it. A heading that begins with `>` is above figures; the first
+/// cell of a row names it.
 pub(super) fn table(caption: &str, headings: &[&str], rows: &[Row]) -> Markup {
     let class = |heading: &str| heading.starts_with('>').then_some("number");
     html! {
@@ -178,7 +178,7 @@ pub(super) fn table(caption: &str, headings: &[&str], rows: &[Row]) -> Markup {
     }
 }
 
-/// A list of terms and what is said of each.
+/// A list of terms with a text for each.
 pub(super) fn pairs(pairs: &[(Markup, Markup)]) -> Markup {
     html! {
         dl.pairs {

@@ -1,5 +1,5 @@
-//! The guide is whole: every formula, setting, accelerator and machine of the engine is in it, each with its source, and
-//! every link leads somewhere.
+//! The guide is complete: it contains every formula, setting, accelerator and machine of the engine, each with its
+//! source, and every link leads somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use shardscope::plan::Field;
 
 use crate::page_of;
 
-/// `text` as it stands in a page.
+/// `text` as it appears in a page.
 fn escape(text: &str) -> String {
     maud::html! { (text) }.into_string()
 }
@@ -34,7 +34,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The string literals at the head of `code`, up to the first that is followed by something else than a comma.
+/// The string literals at the start of `code`, up to the first that is followed by something other than a comma.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -54,7 +54,7 @@ fn literals(code: &str) -> Vec<String> {
                     break;
                 }
                 '\\' => match letters.next() {
-                    // A line that goes on: its break and the next one's indentation are not of the text.
+                    // A continued line: its line break and the next line's indentation are not part of the text.
                     Some((_, '\n')) => {
                         while letters.as_str().starts_with(' ') {
                             letters.next();
@@ -72,7 +72,7 @@ fn literals(code: &str) -> Vec<String> {
     found
 }
 
-/// What each formula in the engine's sources says in words, with the file that has it.
+/// The meaning in words of each formula in the engine's sources, with its file.
 fn meanings() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for room in ["operators", "estimate"] {
@@ -89,12 +89,13 @@ fn meanings() -> Vec<(String, String)> {
         };
         for (at, _) in code.match_indices("Formula::new(") {
             let inside = &code[at + "Formula::new(".len()..];
-            // An expression put together by a macro: the words follow behind it.
+            // The expression is assembled by a macro: the words follow it.
             let inside = match inside.trim_start().strip_prefix("concat!(") {
                 Some(put_together) => put_together.split_once("),\n").map_or("", |(_, words)| words),
                 None => inside,
             };
-            // The expression is a literal or a name; in tables of calls both are names and the rows hold the words.
+            // The expression is a literal or a name; in tables of calls both are names, and the rows contain the
+            // words.
             let is_literal = inside.trim_start().starts_with('"')
                 && !code[at..].starts_with("Formula::new(\n                concat!(");
             let all = literals(inside);
@@ -113,7 +114,7 @@ fn meanings() -> Vec<(String, String)> {
 }
 
 /// Formulas that no setting reaches yet, each with the reason.
-const UNREACHED: [(&str, &str); 4] = [
+const UNREACHED: [(&str, &str); 5] = [
     (
         "The gradient of the output layer's weight, accumulated in fp32.",
         "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
@@ -121,6 +122,10 @@ const UNREACHED: [(&str, &str); 4] = [
     (
         "The query latent's norm input, a part of what was gathered over the tensor ranks.",
         "latent attention in Megatron's own layers; everybody who runs it has Transformer Engine",
+    ),
+    (
+        "Tensors of one layer of the vision tower at most, over the np patches of be sequences.",
+        "Qwen's logits take 304,128 bytes a token, four patches of which take 245,760 in a layer of its tower",
     ),
     ("The key/value latent's norm input.", "as the query latent's: in Megatron's own layers alone"),
     (
@@ -204,7 +209,7 @@ fn every_link_leads_somewhere_and_no_place_has_two_names() {
         assert_eq!(single.len(), ids.len(), "{file}: an id is there twice");
         for link in attributes(html, "href") {
             let (page, place) = link.split_once('#').unwrap_or((link, ""));
-            // Plans open in the main page; files beside the pages are looked after by the frame's own test.
+            // Plans open in the main page; files next to the pages are checked by the frame's own test.
             if page == "./" || link.ends_with(".css") || link.ends_with(".svg") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Every row opens on the main page as the very plan that its figure was predicted from.
+//! Every row opens on the main page as the exact plan that its figure was predicted from.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use shardscope::session::{Event, PtrEq, Shown, State, apply};
 
 use crate::page_of;
 
-/// What the page shows when a link is followed.
+/// What the page shows after following a link.
 #[track_caller]
 fn followed(resolution: &Resolution) -> PtrEq<Shown> {
     let fragment = link(resolution).expect("a link");
@@ -35,7 +35,7 @@ fn opens_at_its_memory(run: &Run) {
     assert_eq!(shown.report.memory.worst, memory.worst, "{}", run.id);
 }
 
-/// All of `items`, on every processor.
+/// Checks all of `items`, on every processor.
 fn each<T: Sync>(items: &[T], check: fn(&T)) {
     let share = items.len().div_ceil(std::thread::available_parallelism().map_or(1, usize::from)).max(1);
     std::thread::scope(|scope| {
@@ -45,7 +45,7 @@ fn each<T: Sync>(items: &[T], check: fn(&T)) {
     });
 }
 
-/// What stands between `start` and the next `end`, and how often.
+/// The texts between `start` and the next `end`, and how often each occurs.
 fn pieces<'t>(text: &'t str, start: &str, end: &str) -> BTreeMap<&'t str, usize> {
     let mut found = BTreeMap::new();
     for piece in text.split(start).skip(1).filter_map(|rest| rest.split(end).next()) {
@@ -72,7 +72,7 @@ fn the_page_has_every_row_with_its_link() {
     let html = page_of(pages::evidence::page().file);
     assert_eq!(times.len(), compared().len());
     assert_eq!(memory.len(), runs().iter().map(|run| run.figures().len()).sum::<usize>());
-    // The page is megabytes long and has a thousand rows: it is read once, not for every row.
+    // The page is megabytes long and has a thousand rows, so it is scanned once, not for every row.
     let (rows, links) = (pieces(html, "<tr id=\"", "\""), pieces(html, "<a href=\"./#", "</a>"));
     for entry in times.iter().chain(&memory) {
         assert_eq!(rows.get(entry.anchor.as_str()), Some(&1), "{}", entry.anchor);
@@ -86,7 +86,7 @@ fn the_page_has_every_row_with_its_link() {
     }
 }
 
-/// What other tools reach stands beside ours, and every source has its link.
+/// The accuracy of other tools is shown next to ours, and every source has its link.
 #[test]
 fn peers_and_sources_are_named() {
     let html = page_of(pages::evidence::page().file);
@@ -100,7 +100,7 @@ fn peers_and_sources_are_named() {
     }
 }
 
-/// Far-off rows say why on the page.
+/// Rows that are far off state the reason on the page.
 #[test]
 fn what_is_far_off_has_a_cause() {
     for entry in step_times() {

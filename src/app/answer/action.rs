@@ -1,4 +1,4 @@
-//! The one change to make next, in a sentence, with what it comes to.
+//! The one change to make next, in a sentence, with its effect.
 
 use shardscope::session::{Event, Fit, PtrEq, Shown, UserInput, change_line};
 use shardscope::units::{Quantity, gib, seconds};
@@ -18,11 +18,11 @@ pub(crate) struct Props {
     pub input: UserInput,
     /// The search around it.
     pub search: Option<Search>,
-    /// Whether the fastest layout takes its place when the search ends.
+    /// Whether the fastest layout replaces the plan when the search ends.
     pub follows: bool,
-    /// Whether only a plan that does not fit is worth the room.
+    /// Whether to show it only for a plan that does not fit.
     pub brief: bool,
-    /// Whether what could be better is still to come.
+    /// Whether advice is still pending.
     pub waits: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
         return html!();
     }
     if props.waits {
-        // Its place, so that nothing moves when it comes.
+        // Reserve its place, so that nothing moves when it arrives.
         return html! { <div class="act"><div class="act-said"><span class="soft">{ "Trying changes…" }</span></div></div> };
     }
     let count = shown.report.advice.len();
@@ -56,7 +56,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
         </button>
     };
     let search_of = props.search.as_ref();
-    // While a search is to replace the plan, single changes of it are moot.
+    // While a search is to replace the plan, single changes to it are moot.
     let found = if props.follows { None } else { best(shown, search_of) };
     let Some(best) = found else {
         let said = match (lacking, count) {
@@ -66,7 +66,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
                 Some(search) => none_fits(search),
                 None => "No single change makes it fit; searching whole layouts…".to_owned(),
             },
-            // At the device's edge there is something to wish for, though no single change that is faster brings it.
+            // Close to the device's limit there is room for improvement, even if no faster single change provides it.
             (false, 0) if is_tight => {
                 "No single change makes it faster; search for layouts with more headroom.".to_owned()
             }
@@ -94,7 +94,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     };
     let step = shown.report.time.step;
     let line = change_line(&shown.answer.resolution, &change);
-    // Of what cannot run, nobody knows how long its step takes.
+    // The step time of a run that cannot start is unknown.
     let figures = best.step.map(|to| {
         if lacking {
             format!("{} per step", seconds(to))
@@ -102,7 +102,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             format!("{} → {}", seconds(step), seconds(to))
         }
     });
-    // What leaves less than the headroom is told where it is offered, and not only once it is taken.
+    // A change that leaves less than the headroom says so when it is offered, not only once it is applied.
     let most = shown.plan.cluster().accelerator.memory.number() * (1.0 - shown.report.memory.headroom);
     let peak = best.peak.map(|peak| {
         let tight = if peak.number() > most { " (tight)" } else { "" };
@@ -120,7 +120,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             <div class="act-said">
                 <span title={best.title.clone()}><b>{ head }</b>{ format!(" {line}: {}", figures.join(", ")) }</span>
             </div>
-            // In a group of their own: they keep their order and their place however long the sentence is.
+            // In a separate group, so that they keep their order and place however long the sentence is.
             <div class="act-buttons">
                 if count > 1 { { more(format!("{} more", count - 1)) } }
                 <PatchedScript input={props.input.clone()} {change} />

@@ -1,4 +1,4 @@
-//! What stands in the place of the answer while the text makes no plan: what is missing, to be answered right there.
+//! Shown instead of the answer while the text does not form a plan: what is missing, to be answered in place.
 
 use std::rc::Rc;
 
@@ -29,13 +29,13 @@ pub(crate) fn missing(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let session = &props.session;
     let resolution = &session.answer.resolution;
-    // Old reasons would be shown for the new text.
+    // Otherwise old reasons would be shown for the new text.
     if props.reading || !session.is_settled() {
         return html! { <section class="missing"><p role="status">{ "Reading…" }</p></section> };
     }
     let sample = send(&dispatch, || Action::Begin(Box::new(UserInput::from_text(EXAMPLE))));
     let model = send(&dispatch, || Action::Input(InputTab::Model));
-    // Nothing given at all: ways to begin instead of what is missing.
+    // No input at all: show ways to begin instead of what is missing.
     if session.input == UserInput::from_text("") {
         return html! {
             <section class="missing" aria-labelledby="missing-title">
@@ -54,7 +54,7 @@ pub(crate) fn missing(props: &Props) -> Html {
         };
     }
     let questions = &resolution.questions;
-    // What is not modelled stands in the form below, with its way out, and is not said twice.
+    // What is not modelled is in the form below, with its way out, and is not repeated.
     let errors = resolution
         .diagnostics
         .iter()
@@ -65,7 +65,7 @@ pub(crate) fn missing(props: &Props) -> Html {
         (false, true) => "No verdict: part of this run is not modelled",
         (true, true) => "No estimate yet",
     };
-    // A model alone is what the form begins with.
+    // A bare model starts the form.
     let alone = model_alone(&session.input);
     let begin = match alone {
         Some(name) if !name.starts_with('{') => format!("Choose GPUs for {name}"),

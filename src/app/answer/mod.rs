@@ -1,4 +1,4 @@
-//! The answer: the verdict that stays in view, the best change, and beneath it one detail at a time.
+//! The answer: the verdict that stays in view, the best change, and below it one detail at a time.
 
 mod action;
 mod missing;
@@ -49,9 +49,9 @@ pub(crate) fn answer() -> Html {
             dispatch.emit(Action::Panel(panel));
         }
     };
-    // On paper every panel stands below the other.
+    // On paper the panels follow each other.
     let on_paper = app.ui.printing.then(|| {
-        // Not the search, which is a list under way, nor the panel that is shown already.
+        // Not the search, which is a list in progress, nor the panel that is already shown.
         let rest = panels::ids(pinned).filter(move |id| *id != panel && *id != PanelId::Search);
         rest.map(|panel| html! { <PanelView key={panel.name()} {panel} shown={shown.clone()} /> })
     });

@@ -13,7 +13,7 @@ pub(crate) struct Props {
     pub before: Option<PtrEq<Shown>>,
     /// Whether it is the head of the overview; a line otherwise.
     pub big: bool,
-    /// Whether the text has changed and its answer is still to come.
+    /// Whether the text has changed and its answer is still pending.
     pub waits: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
     let capacity = shown.plan.cluster().accelerator.memory;
     let share = fullest.peak.number() / capacity.number().max(1.0);
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
-    // Whatever its peak is: it would fit, and still not run.
+    // Regardless of its peak: it would fit, but still not run.
     let figures = if fullest.place == FullestPlace::Starved {
         html! { <span>{ "the KV cache left for rollouts cannot hold one full-length sequence" }</span> }
     } else if fullest.fit == Fit::DoesNotFit {
@@ -53,7 +53,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
                     { format!(", in {}", fullest.place_name()) }
                 }
                 { fullest.condition() }
-                // With blocks to be released the condition says why it is tight.
+                // If blocks must be released, the condition explains why it is tight.
                 if fullest.fit == Fit::Tight && fullest.released == Bytes::ZERO {
                     { format!(": less than {} stays free", percent(shown.report.memory.headroom)) }
                 }
@@ -75,7 +75,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
                 }
                 { parameters(shown) }{ " · " }{ cut(&shown.plan) }
             </p>
-            // What the plan leaves out goes with its verdict wherever that goes.
+            // What the plan leaves out accompanies its verdict everywhere.
             { for shown.plan.recipe().marks.sentences().iter().map(|mark| html! { <p class="mark-without">{ mark }</p> }) }
             if let Some(before) = before {
                 { changes(before, shown) }
@@ -84,7 +84,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
     }
 }
 
-/// Where it runs out, in words. Without a pipeline there is no stage to tell from another.
+/// Where it runs out, in words. Without a pipeline there are no stages to distinguish.
 fn place(shown: &Shown, fullest: Fullest) -> String {
     match fullest.place {
         FullestPlace::Stage(_) if shown.stages.len() == 1 => "each GPU".to_owned(),
@@ -99,7 +99,7 @@ fn parameters(shown: &Shown) -> String {
 /// What the last change did: peak, step time, throughput.
 fn changes(before: &Shown, now: &Shown) -> Html {
     let peaks = before.fullest().zip(now.fullest()).map(|(before, now)| {
-        // By the verdicts' peaks: of either plan the place that comes nearest to running out.
+        // By the verdicts' peaks: for either plan, the place that is closest to running out.
         let (from, to) = (before.peak, now.peak);
         let less = to < from;
         let difference = Bytes::new(to.get().abs_diff(from.get()));
@@ -110,7 +110,7 @@ fn changes(before: &Shown, now: &Shown) -> Html {
         let difference = Seconds::new((to.get() - from.get()).abs());
         change("step", to < from, seconds(difference))
     });
-    // Told besides: a small change of the peak may cross the line.
+    // Also stated, since a small change in the peak may cross the limit.
     let fits = before.fullest().zip(now.fullest()).filter(|(before, now)| before.fit != now.fit);
     let said: Vec<Html> = peaks.flatten().into_iter().chain(step).collect();
     let was = fits.map(|(before, _)| before.fit.words().to_lowercase());

@@ -1,4 +1,4 @@
-//! The layouts that the search found for a model and GPUs, in the room beside their form.
+//! The layouts that the search found for a model and GPUs, in the space next to their form.
 
 use yew::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::app::ui::Search;
 /// Layouts shown.
 const SHOWN: usize = 5;
 
-/// The best layouts, and the picture of all that are on the front.
+/// The best layouts, and a plot of all layouts on the Pareto front.
 pub(super) fn best(search: &Search) -> Html {
     if search.is_lost {
         return html! { <p role="alert">{ LOST }</p> };
@@ -22,7 +22,7 @@ pub(super) fn best(search: &Search) -> Html {
             <h3 id="best-title">
                 { if search.going { "Fastest layouts so far" } else { "Fastest layouts that fit" } }
             </h3>
-            // While the search goes on an empty list is no result.
+            // While the search is running, an empty list is not a result.
             if found.best.is_empty() && !search.going {
                 <p>{ none_fits(search) }</p>
             } else {

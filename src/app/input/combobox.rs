@@ -1,4 +1,4 @@
-//! The field for a model: names are offered as they are typed, and a pasted `config.json` is taken as it is.
+//! The field for a model: names are suggested while typing, and a pasted `config.json` is accepted directly.
 
 use shardscope::catalog::{hub_names, model_names};
 use web_sys::HtmlInputElement;
@@ -7,7 +7,7 @@ use yew::prelude::*;
 use crate::app::browser;
 use crate::soon::soon;
 
-/// Names offered at most.
+/// Maximum number of suggestions.
 const OFFERED: usize = 8;
 
 #[derive(Properties, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) struct Props {
     pub onchange: Callback<String>,
 }
 
-/// Names that hold every word of what was typed, in any order; those that everyone asks for first.
+/// Names that contain every typed word, in any order, the most popular first.
 fn offered(typed: &str) -> Vec<&'static str> {
     let typed = typed.trim().to_lowercase();
     // Hyphens too: "llama 3 8b" should find Llama-3-8B.
@@ -34,12 +34,12 @@ fn offered(typed: &str) -> Vec<&'static str> {
 pub(super) fn model_box(props: &Props) -> Html {
     let open = use_state_eq(|| false);
     let marked = use_state_eq(|| None::<usize>);
-    // Only while open: a closed list costs nothing at each key elsewhere.
+    // Only while open, so that a closed list costs nothing per keystroke elsewhere.
     let names = use_memo(
         (props.value.clone(), *open),
         |(value, open)| if *open { offered(value) } else { Vec::new() },
     );
-    // A whole name needs no more offers.
+    // A complete name needs no suggestions.
     let whole = names.iter().any(|one| one.eq_ignore_ascii_case(props.value.trim()));
     let shown = *open && !names.is_empty() && !whole;
     let close = {
@@ -84,13 +84,13 @@ pub(super) fn model_box(props: &Props) -> Html {
                 "Escape" if shown => close(),
                 _ => return,
             }
-            // Whatever was handled here must not move the cursor or send the form.
+            // Keys handled here must not move the cursor or submit the form.
             event.prevent_default();
         }
     };
     let option = |(place, name): (usize, &&'static str)| {
         let (take, name) = (take.clone(), *name);
-        // The press would take the focus away from the field, which closes the list before the click.
+        // The press would take the focus from the field, which would close the list before the click.
         let onmousedown = move |event: MouseEvent| {
             event.prevent_default();
             take(name);
@@ -104,10 +104,10 @@ pub(super) fn model_box(props: &Props) -> Html {
             >{ name }</li>
         }
     };
-    // Whoever comes here names another model: the press that gives the focus puts the cursor first.
+    // Focusing the field usually means naming another model, so select its text.
     let select = |event: FocusEvent| {
         if let Some(field) = event.target_dyn_into::<HtmlInputElement>() {
-            // After the press: its own click would put the caret and undo the selection.
+            // After the press, since its click would place the caret and undo the selection.
             soon(move || field.select());
         }
     };

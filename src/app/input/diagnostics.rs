@@ -1,4 +1,4 @@
-//! What there is to say about the text, each line leading to its place.
+//! Diagnostics about the text, each line linking to its place.
 
 use shardscope::session::{Answer, PtrEq};
 use shardscope::source::{Diagnostic, Severity};
@@ -21,11 +21,11 @@ pub(crate) struct Props {
 pub(crate) fn diagnostics(props: &Props) -> Html {
     let answer = &props.answer;
     let all = &answer.resolution.diagnostics;
-    // Notes are many and mostly fine, so they are folded away.
+    // Notes are numerous and mostly harmless, so they are collapsed.
     let (notes, grave): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
         all.iter().partition(|one| one.severity == Severity::Note);
     let clean = |words: &'static str| html! { <p class="clean">{ words }</p> };
-    // In this order: what is being read has no verdict yet, and settings alone have no text to praise.
+    // In this order: a text being read has no verdict yet, and settings alone have no text to comment on.
     let status = if props.reading {
         clean("Reading a long text…")
     } else if props.settings_alone && grave.is_empty() {
@@ -58,7 +58,7 @@ fn list(answer: &PtrEq<Answer>, found: &[&Diagnostic]) -> Html {
     html! { <ul tabindex="0">{ for found.iter().map(|one| line(answer, one)) }</ul> }
 }
 
-/// One line, a button where it leads to a place.
+/// One line; a button if it links to a place.
 fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
     let (class, sign, spoken) = match found.severity {
         Severity::Error => ("error", Sign::Bad, "Error: "),
@@ -85,7 +85,7 @@ fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
         </span>
     };
     if !is_in_box(answer, span) {
-        // There is no box to lead into.
+        // There is no text box to link into.
         let name = answer.source.parts().get(place.part).map(|part| part.name.clone());
         return html! { <li><div {class}>{ said }{ name }{ " " }{ at }</div></li> };
     }

@@ -9,7 +9,7 @@ use crate::app::context::{Dispatch, use_dispatch};
 use crate::app::hooks::use_window_event;
 use crate::app::ui::InputTab;
 
-/// Files may be dropped anywhere on the page, which they never replace. Whether some lie over it.
+/// Files may be dropped anywhere on the page, without replacing it. Returns whether some are over it.
 #[hook]
 pub(super) fn use_drop() -> bool {
     let dispatch = use_dispatch();
@@ -46,7 +46,7 @@ pub(super) fn use_drop() -> bool {
     *hovered
 }
 
-/// The files become what runs, or lie beside it.
+/// The files become the run, or are added to it.
 pub(super) fn take(dispatch: &Dispatch, files: &[gloo::file::File]) {
     let dispatch = dispatch.clone();
     browser::read_files(files, move |texts| {

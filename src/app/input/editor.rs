@@ -1,4 +1,4 @@
-//! The script box: a textarea over a sheet with its underlines, beside a gutter of line numbers.
+//! The script box: a textarea over a layer with its underlines, next to a gutter of line numbers.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(crate) struct Props {
     pub answer: PtrEq<Answer>,
 }
 
-/// What can be pasted, as the empty box lists it.
+/// What can be pasted, as listed in the empty box.
 const ACCEPTED: [&str; 12] = [
     "Megatron-LM",
     "NeMo",
@@ -36,8 +36,8 @@ const ACCEPTED: [&str; 12] = [
 pub(crate) fn editor(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let text = &*props.text;
-    // Underlines belong to the text that was answered; while the reader types ahead of it there are none.
-    // The first part is the box; others are files beside it.
+    // Underlines belong to the text that was answered; while the user types ahead of the answer there are none. The
+    // first part is the box; others are additional files.
     let answered = props.answer.source.part_text(0) == text;
     let found = if answered { props.answer.resolution.diagnostics.as_slice() } else { &[] };
     let bad = found.iter().any(|one| one.severity == Severity::Error);
@@ -47,13 +47,13 @@ pub(crate) fn editor(props: &Props) -> Html {
             dispatch.emit(Event::Edit(area.value()).into());
         }
     };
-    // Underlines and line numbers move with the box.
+    // Underlines and line numbers scroll with the box.
     let beside = [gutter.clone(), marks.clone()];
     let onscroll = {
         let beside = beside.clone();
         move |_: web_sys::Event| follow(&beside)
     };
-    // What is drawn anew is of another length, so that it may have been scrolled elsewhere meanwhile.
+    // Redrawn content has a different length, so it may have been scrolled elsewhere meanwhile.
     use_effect_with((props.text.clone(), props.answer.clone()), move |_| follow(&beside));
     html! {
         <div class="editor">
@@ -61,8 +61,8 @@ pub(crate) fn editor(props: &Props) -> Html {
             <div class="sheet">
                 <pre ref={marks} class="marks" aria-hidden="true">
                     { for pieces(text, found).iter().map(|piece| mark(text, piece)) }
-                    // A text that ends in a line break needs one more line, or the sheet would be shorter than the
-                    // box.
+                    // A text that ends in a line break needs one more line, otherwise the layer would be shorter than
+                    // the box.
                     { "\n" }
                 </pre>
                 <textarea
@@ -89,7 +89,7 @@ pub(crate) fn editor(props: &Props) -> Html {
     }
 }
 
-/// Scrolls what lies beside the box to where the box is.
+/// Scrolls gutter and underlines along with the box.
 fn follow(beside: &[NodeRef]) {
     let Some(area) = browser::script_box() else { return };
     for one in beside.iter().filter_map(NodeRef::cast::<web_sys::Element>) {
@@ -106,7 +106,7 @@ fn mark(text: &str, piece: &Piece) -> Html {
     }
 }
 
-/// `1` to the number of lines of `text`, one a line.
+/// `1` to the number of lines of `text`, one per line.
 fn line_numbers(text: &str) -> String {
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let mut numbers = String::with_capacity(lines * 4);

@@ -24,7 +24,7 @@ pub(crate) fn examples() -> Html {
 /// Cards of [`Published`]: two rows of three.
 const FEW: usize = 6;
 
-/// A few published runs to begin with, where nothing is given yet.
+/// A few published runs to begin with, while there is no input yet.
 #[component(Published)]
 pub(crate) fn published() -> Html {
     let dispatch = use_dispatch();
@@ -54,7 +54,7 @@ struct ChapterProps {
     first: bool,
 }
 
-/// A chapter; its estimates are worked out once it is opened.
+/// A chapter; its estimates are computed once it is opened.
 #[component(Chapter)]
 fn chapter_of(ChapterProps { chapter, first }: &ChapterProps) -> Html {
     let dispatch = use_dispatch();
@@ -62,12 +62,12 @@ fn chapter_of(ChapterProps { chapter, first }: &ChapterProps) -> Html {
     let ontoggle = {
         let open = open.setter();
         move |event: web_sys::Event| {
-            // The attribute, since the event says nothing of the new state.
+            // The attribute, since the event does not carry the new state.
             open.set(event.target_dyn_into::<Element>().is_some_and(|details| details.has_attribute("open")));
         }
     };
     html! {
-        // Only the first state: afterwards the browser owns it.
+        // Only the initial state; afterwards the browser owns it.
         <details class="chapter" open={*first} {ontoggle}>
             <summary>
                 <h3>{ chapter.title }</h3>
@@ -108,8 +108,8 @@ struct EstimatedProps {
     example: Example,
 }
 
-/// What the page says of the published figure: nobody should have to open a card to learn that the two differ. Each is
-/// worked out in a moment of its own.
+/// The page's estimate of the published figure: nobody should have to open a card to learn that the two differ. Each
+/// is computed in a separate task.
 #[component(Estimated)]
 fn estimated(props: &EstimatedProps) -> Html {
     let told = use_state_eq(|| None::<String>);
@@ -131,7 +131,7 @@ fn estimated(props: &EstimatedProps) -> Html {
 
 /// The estimate with its distance from what was published.
 fn words(Figure { words, beside, off }: Figure) -> String {
-    // Within half a percent nothing is said to differ.
+    // Differences within half a percent are not shown.
     let percent = (off * 100.0).round();
     match percent == 0.0 {
         true => words + &beside,

@@ -1,4 +1,4 @@
-//! What runs: a script, or a model and GPUs, or an example; and below it the settings that are tried most.
+//! The input: a script, or a model and GPUs, or an example; and below it the settings that are tried most.
 
 mod best;
 mod combobox;

@@ -1,4 +1,4 @@
-//! A model and GPUs, without a script: every change is answered at once, and the search says which layouts are best.
+//! A model and GPUs, without a script: every change is answered at once, and the search finds the best layouts.
 
 use gloo::timers::callback::Timeout;
 use shardscope::catalog::{accelerator_names, find};
@@ -13,15 +13,15 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::widgets::Options;
 
-/// GPU types offered as chips; the list has all.
+/// GPU types offered as chips; the list has all of them.
 const CHIPS: [&str; 5] = ["H100-SXM", "H200-SXM", "B200", "A100-SXM-80GB", "MI300X"];
 /// Numbers of GPUs offered as chips.
 const COUNTS: [u64; 7] = [1, 8, 16, 64, 128, 512, 2048];
-/// Most that a plan is made for.
+/// Maximum number of GPUs for which a plan is made.
 const MOST_GPUS: u64 = 131_072;
-/// Longest sequence that a plan is made for. Unit: token.
+/// Longest sequence for which a plan is made. Unit: token.
 const MOST_TOKENS: u64 = 16_777_216;
-/// How long the reader must pause before a typed value is taken. Unit: millisecond.
+/// How long the user must pause before a typed value is applied. Unit: millisecond.
 const PAUSE: u32 = 300;
 
 #[component(Model)]
@@ -29,11 +29,11 @@ pub(crate) fn model() -> Html {
     let dispatch = use_dispatch();
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    // From the state and not from the form: another tab, undo or a link may have changed it.
+    // From the state rather than the form: another tab, undo or a link may have changed it.
     let choice = app.ui.choice.clone();
-    // Parsing a pasted config.json at every redraw would be felt while typing.
+    // Parsing a pasted config.json at every redraw would be noticeable while typing.
     let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
-    // A number that is none is told where it stands: the answer is still that of the last one.
+    // An invalid number is reported at its field; the answer is still that of the last valid one.
     let refused = use_state_eq(|| false);
     let no_length = use_state_eq(|| false);
     let take = {
@@ -41,8 +41,8 @@ pub(crate) fn model() -> Html {
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
             refused.set(false);
             no_length.set(false);
-            // What was typed a moment ago is in the choice.
-            // Dropping the timer ends it; the plan below is made of a newer choice than its.
+            // What was just typed is in the choice. Dropping the timer cancels it; the plan below is made from a
+            // newer choice.
             *pause.borrow_mut() = None;
             let chosen = start(&choice);
             dispatch.emit(Action::Choose(choice));
@@ -52,7 +52,7 @@ pub(crate) fn model() -> Html {
             }
         })
     };
-    // Typing is taken when it pauses.
+    // Typed values are applied when typing pauses.
     let typed = {
         let dispatch = dispatch.clone();
         move |choice: Choice| {
@@ -100,7 +100,7 @@ pub(crate) fn model() -> Html {
     let use_it = {
         let (choice, take) = (choice.clone(), take.clone());
         move |event: SubmitEvent| {
-            // A form that is sent would load the page anew.
+            // Submitting the form would reload the page.
             event.prevent_default();
             take.emit(choice.clone());
         }
@@ -125,13 +125,13 @@ pub(crate) fn model() -> Html {
                 value={choice.model.clone()} invalid={unknown.is_some()}
                 onchange={Callback::from(on_model)}
             />
-            // One place for both: what stands below must not move under the reader's hand when a name becomes known.
+            // One place for both: the content below must not move under the user's pointer when a name becomes known.
             <div class="beneath">
                 <p id="start-unknown" class="small" role="status">
                     { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
                 </p>
                 if unknown.is_none() {
-                    <p class="soft small">{ "Searches for the fastest layout that fits; every setting stays editable." }</p>
+                    <p class="soft small">{ "Finds the fastest layout that fits." }</p>
                 }
             </div>
             <span class="label" id="objective-label">{ "Objective" }</span>
@@ -144,7 +144,7 @@ pub(crate) fn model() -> Html {
             <div class="chips" role="group" aria-labelledby="gpu-label">
                 { for CHIPS.into_iter().map(|name| {
                     let to = Choice { accelerator: name.to_owned(), ..choice.clone() };
-                    // Both endings: the memory size is part of one name only.
+                    // Both suffixes: the memory size is part of one name only.
                     chip(name.trim_end_matches("-SXM").trim_end_matches("-SXM-80GB").to_owned(), choice.accelerator == name, to)
                 }) }
                 <Options
@@ -163,7 +163,7 @@ pub(crate) fn model() -> Html {
                     value={choice.gpus.to_string()} oninput={on_gpus}
                 />
                 { for COUNTS.into_iter().map(|gpus| {
-                    // A refused number is in the field, and no chip stands for it.
+                    // A refused number is in the field, and no chip represents it.
                     chip(grouped(gpus), choice.gpus == gpus && !*refused, Choice { gpus, ..choice.clone() })
                 }) }
             </div>
@@ -183,7 +183,7 @@ pub(crate) fn model() -> Html {
                     { format!("From 1 to {} tokens; the result shown is for the previous length.", grouped(MOST_TOKENS)) }
                 }
             </p>
-            // The button only where it changes something: otherwise every change has been taken already.
+            // The button only where it changes something: otherwise every change has already been applied.
             if unknown.is_none() && !app.is_of_model_and_gpus() {
                 <p class="small">{ "The result shown is for your previous input." }</p>
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
@@ -195,7 +195,7 @@ pub(crate) fn model() -> Html {
     }
 }
 
-/// Why no plan starts from a model, and the way on.
+/// Why a model gives no plan, and what to do about it.
 fn refusal(name: &str, lacking: &[String]) -> Html {
     if name.trim_start().starts_with('{') {
         return html! { <>{ format!("This config.json cannot be used: {}.", lacking.join(", ")) }</> };

@@ -1,4 +1,4 @@
-//! The settings that are tried most, one step up or down, with undo, redo and the pinned plan beside them.
+//! The settings that are tried most, one step up or down, with undo, redo and the pinned plan.
 
 use shardscope::catalog::accelerator_names;
 use shardscope::plan::Field;
@@ -96,9 +96,9 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
     }
 }
 
-/// Why a value was not taken; the plan stays as it is.
+/// Why a value was not accepted; the plan stays as it is.
 fn refusal(shown: &Shown, refused: &Refused) -> Html {
-    // Of one setting its present value is said; of several no single one explains the refusal.
+    // For one setting its current value is stated; for several, no single one explains the refusal.
     let stays = match refused.values.as_slice() {
         [(name, _)] => Field::named(name).and_then(|field| {
             let now = shown.answer.resolution.setting(field)?.value.written();

@@ -1,6 +1,6 @@
-//! What the text leaves open, as fields with a proposal, and what stops the verdict, with the way on.
+//! What the text leaves open, as fields with suggested answers, and what stops the verdict, with a way to continue.
 
-use shardscope::launch::{NotModelled, Question};
+use shardscope::launch::{Asked, NotModelled, Question};
 use shardscope::plan::Field;
 use shardscope::session::{Answer, Event, File, PtrEq};
 use yew::prelude::*;
@@ -17,18 +17,18 @@ const ONE_LINE: usize = 60;
 pub(crate) struct Props {
     pub answer: PtrEq<Answer>,
     pub title: &'static str,
-    /// What answers to questions are good for.
+    /// What the answers are needed for.
     pub about: &'static str,
 }
 
-/// The questions of the answer in one form, so that proposals are taken with one press; nothing when there are none.
+/// The questions of the answer in one form, so that proposals are taken with one press; empty if there are none.
 #[component(Questions)]
 pub(crate) fn questions(props: &Props) -> Html {
     let dispatch = use_dispatch();
-    // What was last sent said nothing at all.
+    // The last submission was empty.
     let unsaid = use_state_eq(|| false);
     let resolution = &props.answer.resolution;
-    // Stated gone-without items stay in the list of the resolution, where documents need them.
+    // Items that the user chose to continue without stay in the resolution's list, since documents need them.
     let gone = resolution.setting(Field::Without).map(|setting| setting.value.written()).unwrap_or_default();
     let stops = |item: &&NotModelled| !gone.split(' ').any(|name| item.is_called(name));
     let stopping: Vec<&NotModelled> = resolution.not_modelled.iter().filter(stops).collect();
@@ -37,16 +37,16 @@ pub(crate) fn questions(props: &Props) -> Html {
         return html!();
     }
     let onsubmit = {
-        let names: Vec<String> = questions.iter().map(|question| question.name.clone()).collect();
+        let names: Vec<String> = questions.iter().map(|question| question.name().to_owned()).collect();
         let (dispatch, unsaid) = (dispatch.clone(), unsaid.setter());
         move |event: SubmitEvent| {
             event.prevent_default();
-            // Read when sent: fields keep what is typed without a redraw at every key.
+            // Read on submit, so that typing needs no redraw at every keystroke.
             let filled = names.iter().map(|name| (name.clone(), browser::value_in(&field_id(name))));
-            // An empty field answers nothing; with an empty value `Try` would take back what the text states.
+            // An empty field is not an answer; with an empty value `Try` would unset what the text states.
             let filled: Vec<_> = filled.filter(|(_, value)| !value.trim().is_empty()).collect();
             unsaid.set(filled.is_empty());
-            // The shape of a model may be pasted as its file, which lies beside the text from then on.
+            // The shape of a model may be pasted as its file, which is an additional file from then on.
             let is_file = |(name, value): &(String, String)| {
                 name == Field::Model.name() && value.trim_start().starts_with('{')
             };
@@ -116,13 +116,15 @@ pub(crate) fn questions(props: &Props) -> Html {
     }
 }
 
-fn ask(Question { name, prompt, choices, proposal }: &Question) -> Html {
+fn ask(question: &Question) -> Html {
+    let Question { asks, prompt, choices, proposal } = question;
+    let name = question.name();
     let id = field_id(name);
     let proposal = proposal.clone().unwrap_or_default();
     html! {
-        <div key={name.clone()} class="question">
+        <div key={name.to_owned()} class="question">
             <label for={id.clone()}>{ linked(&sentence(prompt)) }{ " " }<code>{ name }</code></label>
-            if choices.is_empty() && (name == Field::Model.name() || proposal.len() > ONE_LINE) {
+            if choices.is_empty() && (*asks == Asked::Setting(Field::Model) || proposal.len() > ONE_LINE) {
                 <textarea {id} class="field" rows="4" value={proposal} autocomplete="off" spellcheck="false" />
             } else if choices.is_empty() {
                 <input {id} class="field" value={proposal} autocomplete="off" />

@@ -1,4 +1,4 @@
-//! The launch script, the files beside it, and what there is to say about them.
+//! The launch script, its additional files, and the diagnostics.
 
 use gloo::file::FileList;
 use shardscope::launch::{Origin, SettingValue};
@@ -46,7 +46,7 @@ pub(crate) fn script(props: &Props) -> Html {
                 empty={input.text.trim().is_empty()}
                 settings_alone={input.is_settings_alone()}
             />
-            // Without a plan they stand in the place of the answer.
+            // Without a plan they take the place of the answer.
             if *has_plan {
                 <Questions answer={answer.clone()} title="Open questions" about="There is an estimate without these; answers make it more accurate." />
             }
@@ -63,7 +63,7 @@ struct ToolsProps {
 fn tools(props: &ToolsProps) -> Html {
     let dispatch = use_dispatch();
     let load = |text: &'static str| {
-        // As a plan of its own: undo leads back, and the history has an entry.
+        // As a separate plan: undo leads back, and the history gets an entry.
         send(&dispatch, move || Action::Session(Event::Open(Box::new(UserInput::from_text(text)))))
     };
     let pick = {
@@ -72,7 +72,7 @@ fn tools(props: &ToolsProps) -> Html {
             let Some(field) = event.target_dyn_into::<HtmlInputElement>() else { return };
             if let Some(files) = field.files() {
                 take(&dispatch, &FileList::from(files));
-                // Or the browser would take the same file, opened again, for no change.
+                // Otherwise opening the same file again would not count as a change.
                 field.set_value("");
             }
         }
@@ -99,7 +99,7 @@ struct BesideProps {
     input: UserInput,
 }
 
-/// The files that lie beside the script.
+/// The files in addition to the script.
 #[component(Beside)]
 fn beside(props: &BesideProps) -> Html {
     let dispatch = use_dispatch();
@@ -132,7 +132,7 @@ fn beside(props: &BesideProps) -> Html {
     }
 }
 
-/// What the text was understood as, in a line.
+/// What the text was recognised as, in one line.
 fn found(answer: &Answer) -> Html {
     let resolution = &answer.resolution;
     let value = |name: &str| {

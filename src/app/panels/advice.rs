@@ -1,4 +1,4 @@
-//! What could be better, each change already estimated, one press away.
+//! Advice: each change is already estimated and can be applied with one click.
 
 use shardscope::launch::Resolution;
 use shardscope::plan::Field;
@@ -24,8 +24,8 @@ pub(super) const PANEL: Panel = Panel {
 #[component(Advice)]
 fn advice(PlanProps { shown }: &PlanProps) -> Html {
     let app = use_context::<AppContext>();
-    // The change that the head of the answer names stands first.
-    // Compared by the change: the search may have found what a rule proposes as well.
+    // The change that the head of the answer names comes first. Compared by the change: the search may have found
+    // what a rule proposes as well.
     let first = best(shown, app.as_ref().and_then(|app| app.ui.search.as_ref()));
     let is_first = |finding: &&Finding| first.as_ref().is_some_and(|first| first.change == finding.change);
     let searched = first.as_ref().filter(|first| first.is_searched);
@@ -60,8 +60,8 @@ fn item(
     (step, peak): (Option<Seconds>, Option<Bytes>),
 ) -> Html {
     let line = change_line(resolution, change);
-    // As the head of the answer names it, where the message does not begin so.
-    // The message then begins with the same words, and saying them twice would read like two changes.
+    // As named in the head of the answer, unless the message begins with the same words: repeating them would read
+    // like two changes.
     let rest = message.strip_prefix(&line).filter(|_| !line.is_empty());
     html! {
         <li>
@@ -93,7 +93,7 @@ pub(super) struct ApplyProps {
     pub change: Vec<(Field, String)>,
 }
 
-/// A button that applies a change; nothing when there is none.
+/// A button that applies a change; empty if there is none.
 #[component(Apply)]
 pub(super) fn apply(props: &ApplyProps) -> Html {
     let dispatch = use_dispatch();

@@ -1,10 +1,10 @@
-//! What moves the plan searched: each setting by one, in time and in memory, and the layouts that others ran.
+//! Which changes affect the plan searched: each setting moved by one step, in time and in memory, and the layouts
+//! that others ran.
 
 use std::rc::Rc;
 
 use shardscope::session::beside::{BestEdits, Found, Neighbour};
 use shardscope::units::{Bytes, Quantity, Seconds, decimal, gib, seconds};
-use shardscope_sorting::sort_by;
 use yew::prelude::*;
 
 use super::layouts::{capacity, change};
@@ -14,9 +14,9 @@ use crate::app::ui::Search;
 use crate::app::widgets::{remark, wide};
 use crate::app::words::sentence;
 
-/// Changes that are shown before the rest is asked for.
+/// Changes that are shown before the rest is expanded.
 const SHOWN: usize = 8;
-/// Differences as a share of the plan's own above which a bar is no longer.
+/// Differences as a share of the plan's own above which a bar grows no further.
 const MOST: f64 = 0.5;
 
 #[derive(Properties, PartialEq)]
@@ -28,7 +28,7 @@ pub(super) struct Props {
 /// By how much a neighbour's step and peak differ, as shares of the plan's step and of the device.
 struct Difference<'a> {
     of: &'a Neighbour,
-    /// What it brings and costs, where that is told.
+    /// What it gains and costs, if known.
     note: String,
     step: f64,
     peak: f64,
@@ -52,7 +52,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
     };
     let mut moves: Vec<_> = around.moves.iter().map(difference).collect();
     let reach = |one: &Difference<'_>| one.step.abs().max(one.peak.abs());
-    sort_by(&mut moves, |one, other| reach(other).total_cmp(&reach(one)));
+    moves.sort_by(|one, other| reach(other).total_cmp(&reach(one)));
     let published: Vec<_> = around.published.iter().map(difference).collect();
     let edits: Vec<_> = around.edits.iter().map(|one| noted(one, own, difference(&one.plan))).collect();
     let (first, rest) = moves.split_at(moves.len().min(SHOWN));
@@ -89,7 +89,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
     }
 }
 
-/// What the changes save for each of them, bring and cost.
+/// What the changes save per change, gain and cost.
 fn noted<'a>(one: &BestEdits, own: &Neighbour, difference: Difference<'a>) -> Difference<'a> {
     let saved = own.layout.step() - one.plan.layout.step();
     // As many changes as a handful: an `f64` holds them.
@@ -142,7 +142,7 @@ fn row(search: &Search, own: &Neighbour, one: &Difference<'_>) -> Html {
     }
 }
 
-/// A bar from the middle: to the left what is less, to the right what is more.
+/// A bar from the middle: to the left for less, to the right for more.
 fn both_ways(share: f64) -> Html {
     let length = share.abs().min(MOST) / MOST * 50.0;
     let x = if share < 0.0 { 50.0 - length } else { 50.0 };

@@ -65,7 +65,7 @@ fn communication(shown: &PtrEq<Shown>) -> Html {
 
 fn summary(shown: &Shown) -> Html {
     let traffic = &shown.report.traffic;
-    // One GPU in every row, so that the rows add up to the last: a dimension may be at its peak on another stage.
+    // The same GPU in every row, so that the rows add up to the last one: a dimension may peak on a different stage.
     let stages = traffic.stages();
     // `rev`: of equally busy stages the first, as everywhere else.
     let busiest = (0..stages.len()).rev().max_by_key(|stage| stages[*stage].bytes).unwrap_or_default();
@@ -160,7 +160,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
 
 fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (usize, usize)) -> Html {
     let shape: Vec<String> = operation.shape.iter().map(ToString::to_string).collect();
-    // Each function is explained where it first stands.
+    // Each operation is explained where it first appears.
     let before = of.operations.get(..place).unwrap_or_default();
     let name = operation.collective.name();
     let first = before.iter().all(|before| before.collective != operation.collective);
@@ -169,7 +169,7 @@ fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (
     } else {
         html!(name)
     };
-    // Messages of a dimension mostly share its group; only others are told.
+    // Messages of a dimension mostly share its group; only different ones are shown.
     let other = (operation.group != of.group || operation.link != of.link)
         .then(|| format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
     html! {

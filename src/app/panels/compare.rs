@@ -26,7 +26,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
     let all = use_state_eq(|| false);
     let app = use_context::<AppContext>();
-    // The tab goes with the pinned plan, but an address may still name it.
+    // The tab disappears with the pinned plan, but an address may still name it.
     let Some(pinned) = app.and_then(|app| app.session.pinned.clone()) else { return html!() };
     let button = |event: Event, sign: Sign, label: &'static str| {
         html! {
@@ -181,7 +181,7 @@ fn told(amount: Option<Amount>) -> String {
     amount.map_or_else(|| NONE.to_owned(), Amount::shown)
 }
 
-/// Whether both figures read alike: a difference below their last digit is none to a reader.
+/// Whether both figures read the same: a difference below their last digit is invisible.
 fn reads_equal(line: &ComparedNumber) -> bool {
     told(line.before) == told(line.after)
 }

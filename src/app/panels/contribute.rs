@@ -1,4 +1,4 @@
-//! A run that the reader measured, as a row of evidence: settings and measurements, never the script.
+//! A run that the user measured, as a row of evidence: settings and measurements, never the script.
 
 use std::rc::Rc;
 
@@ -24,26 +24,27 @@ enum Asked {
 #[component(Contribute)]
 pub(super) fn contribute() -> Html {
     let dispatch = use_dispatch();
-    // What is typed is kept at every key, so that a row that arrives meanwhile takes nothing away; the row follows a field left.
+    // Typed text is stored at every keystroke, so that a row that arrives meanwhile loses nothing; the row is updated
+    // when a field is left.
     let typed = use_mut_ref(Provenance::default);
     let provenance = use_state_eq(Provenance::default);
     let shown = use_state_eq(Provenance::default);
     let asked = use_state_eq(|| Asked::Nothing);
     let work = use_mut_ref(|| None::<Work>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    // The row is of this input and these words: another makes it anew once the first was asked for.
+    // The row depends on this input and these words; a change recomputes it once the first was requested.
     let ask = {
         let (work, asked, input) = (work.clone(), asked.clone(), app.session.input.clone());
         move |provenance: &Provenance| {
             let asked = asked.clone();
-            // Replacing the work ends the one before it, whose row would be of an older input.
+            // Replacing the work ends the one before it, whose row would belong to an older input.
             *work.borrow_mut() = Some(beside::row(&input, provenance, move |row| {
                 asked.set(row.map_or(Asked::Lost, |row| Asked::Row(Rc::new(row))));
             }));
         }
     };
     {
-        // Only once a row was asked for: nobody else waits for the module of searches.
+        // Only once a row was requested: nothing else here needs the search module.
         let (ask, wanted) = (ask.clone(), *asked != Asked::Nothing);
         use_effect_with((app.session.input.clone(), (*provenance).clone()), move |(_, provenance)| {
             if wanted {
@@ -63,7 +64,7 @@ pub(super) fn contribute() -> Html {
             }
         };
         let provenance = provenance.clone();
-        // `change`, when the field is left: the row is made by a worker, which a key should not start.
+        // `change`, when the field is left: the row is made by a worker, which a keystroke should not start.
         let onchange = move |_: web_sys::Event| provenance.set(typed.borrow().clone());
         html! {
             <label>

@@ -1,8 +1,8 @@
-//! Layouts as a picture: peak memory by step time, with the front of those that none beats in both. The pointer reads a
-//! point, a click shows its plan, and one more compares it with the plan that the search began with.
+//! Layouts as a picture: peak memory by step time, with the Pareto front. The pointer reads a point, a click shows
+//! its plan, and another click compares it with the plan that the search began with.
 
 use shardscope::session::beside::{Found, Layout};
-use shardscope::units::{decimal, gib, seconds};
+use shardscope::units::{Seconds, decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::layouts::{capacity, change};
@@ -17,11 +17,11 @@ const SIZE: (f64, f64) = (480.0, 220.0);
 const EDGE: (f64, f64) = (44.0, 30.0);
 /// Above and right of it.
 const MARGIN: f64 = 20.0;
-/// Radius of a point, and of what the pointer meets.
+/// Radius of a point, and of its hit area.
 const POINT: (&str, &str) = ("4.5", "9");
 /// Side of the square of a published layout.
 const SQUARE: f64 = 9.0;
-/// About as many marks of an axis.
+/// Approximate number of ticks per axis.
 const TICKS: f64 = 4.0;
 
 #[derive(Properties, PartialEq)]
@@ -30,7 +30,7 @@ pub(crate) struct Props {
     pub found: std::rc::Rc<Found>,
 }
 
-/// A scale from values to places.
+/// A scale from values to positions.
 struct Axis {
     /// Whether equal ratios are equally far apart.
     logarithmic: bool,
@@ -50,18 +50,18 @@ impl Axis {
 
     /// Round values on it.
     fn ticks(&self) -> Vec<f64> {
-        // Below a factor of three, powers of ten would give one mark or none.
+        // Below a factor of three, powers of ten would give one tick or none.
         if self.logarithmic && self.to > self.from * 3.0 {
             let powers = (-3..6).flat_map(|power| [1.0, 2.0, 5.0].map(|of| of * 10_f64.powi(power)));
             return powers.filter(|tick| (self.from..=self.to).contains(tick)).collect();
         }
-        // Equal ends (all layouts alike) would give a step of 0 and loop over the same mark.
+        // Equal ends (all layouts alike) would give a step of 0 and loop over the same tick.
         let rough = ((self.to - self.from) / TICKS).max(f64::MIN_POSITIVE);
         let power = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|of| of * power).into_iter().find(|step| *step >= rough);
         let step = step.unwrap_or(rough);
         let first = (self.from / step).ceil();
-        // At most twelve: rounding must not loop for ever.
+        // At most twelve: rounding must not make this loop forever.
         let ticks = (0..12).map(|index| (first + f64::from(index)) * step);
         ticks.take_while(|tick| *tick <= self.to).collect()
     }
@@ -76,13 +76,14 @@ struct Dot<'a> {
     published: Option<&'a str>,
 }
 
-/// Layouts above so much of the capacity would press all others to the left.
+/// Layouts above this multiple of the capacity would squeeze all others to the left.
 const BEYOND: f64 = 1.3;
 
-/// All layouts that are known, each once: those found, the plan searched, what was published of its model, above them the front.
+/// All layouts that are known, each once: those found, the plan searched, what was published for its model, and on
+/// top the front.
 fn dots(found: &Found, whole: f64) -> Vec<Dot<'_>> {
     let dot = |layout, on_front, published| Dot { layout, on_front, published };
-    // A layout of the front may be on the list as well, and is drawn once, above the others.
+    // A layout of the front may be in the list as well, and is drawn once, on top.
     let mut dots: Vec<Dot<'_>> = found
         .best
         .iter()
@@ -105,7 +106,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let read = use_state_eq(|| None::<Layout>);
     let whole = capacity(search).in_gib();
     let dots = dots(found, whole);
-    // One point is no picture.
+    // A single point is not a plot.
     if dots.len() < 2 {
         return html!();
     }
@@ -117,32 +118,33 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let x = Axis {
         logarithmic: false,
         from: (least * 0.9).floor(),
-        // Tight layouts lie right of the capacity; the plot must have them.
+        // Tight layouts are right of the capacity; the plot must include them.
         to: dots.iter().map(|dot| dot.layout.peak().in_gib() * 1.01).fold(whole, f64::max),
         start: EDGE.0,
         end: SIZE.0 - MARGIN,
     };
+    let (unit, unit_name) = if quick < 600.0 { (1.0, "s") } else { (60.0, "min") };
     let y =
         // Logarithmic: layouts differ by factors, and half the time should look alike anywhere. Downwards in SVG, so
         // slow is above.
-        Axis { logarithmic: true, from: quick / room, to: slow * room, start: SIZE.1 - EDGE.1, end: MARGIN };
+        Axis { logarithmic: true, from: quick / room / unit, to: slow * room / unit, start: SIZE.1 - EDGE.1, end: MARGIN };
     let limit = decimal(x.place(whole), 1);
-    let at = |one: &Layout| (x.place(one.peak().in_gib()), y.place(one.step().get()));
+    let at = |one: &Layout| (x.place(one.peak().in_gib()), y.place(one.step().get() / unit));
     let line = found.frontier.iter().enumerate().fold(String::new(), |mut line, (place, one)| {
         let (x, y) = at(one);
         line += &format!("{}{x:.1} {y:.1}", if place == 0 { "M" } else { "L" });
         line
     });
     let label = format!(
-        "Peak memory by step time of {} layouts, from {:.0} GiB and {:.1} s to {:.0} GiB and {:.1} s; the table has the same",
+        "Peak memory by step time of {} layouts, from {:.0} GiB and {} to {:.0} GiB and {}; the table has the same",
         dots.len(),
         least,
-        slow,
+        seconds(Seconds::new(slow)),
         whole,
-        quick
+        seconds(Seconds::new(quick))
     );
-    // Whole seconds would repeat on the axis of a short range.
-    let digits = usize::from(slow - quick < 8.0);
+    // Whole numbers would repeat on the axis of a short range.
+    let digits = usize::from((slow - quick) / unit < 8.0);
     // What the pointer reads, else the layout that is shown.
     let told = (*read).clone().or_else(|| {
         dots.iter().find(|dot| dot.layout.changes == search.chosen).map(|dot| dot.layout.clone())
@@ -154,7 +156,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
                 { for x.ticks().into_iter().map(|tick| upright(&x, tick)) }
                 { for y.ticks().into_iter().map(|tick| level(&y, tick, digits)) }
                 <text class="end" x={(SIZE.0 - MARGIN).to_string()} y={(SIZE.1 - 2.0).to_string()}>{ "peak, GiB" }</text>
-                <text x="0" y="10">{ "step, s" }</text>
+                <text x="0" y="10">{ format!("step, {unit_name}") }</text>
                 <line class="limit" x1={limit.clone()} x2={limit} y1={y.end.to_string()} y2={y.start.to_string()} />
                 <path class="pareto" d={line} />
                 { for dots.iter().map(|dot| html! {
@@ -246,7 +248,7 @@ fn point(props: &PointProps) -> Html {
     html! {
         <g {class} onmouseenter={over} onmouseleave={out} onclick={send(&dispatch, move || Action::Look(changes.clone()))}>
             <title>{ published.clone().unwrap_or_else(|| change(layout)) }</title>
-            // A larger circle that is not seen: fingers miss one of nine pixels.
+            // A larger invisible circle: fingers miss one of nine pixels.
             <circle class="near" cx={x.clone()} cy={y.clone()} r={POINT.1} />
             if published.is_some() {
                 <rect class="dot" x={decimal(place.0 - SQUARE / 2.0, 1)} y={decimal(place.1 - SQUARE / 2.0, 1)} width={SQUARE.to_string()} height={SQUARE.to_string()} />
@@ -257,7 +259,7 @@ fn point(props: &PointProps) -> Html {
     }
 }
 
-/// What there is to do with the layout that is shown.
+/// Actions for the layout that is shown.
 #[component(Chosen)]
 fn chosen(ChosenProps { before }: &ChosenProps) -> Html {
     let dispatch = use_dispatch();

@@ -59,7 +59,7 @@ fn row(product: &Utilisation) -> Html {
     }
 }
 
-/// A figure with its thousands told apart, and with decimals only below them.
+/// A figure with grouped thousands, and with decimals only below a thousand.
 fn told(figure: f64, places: usize) -> String {
     // Below a thousand decimals matter, above it they are noise.
     if figure < 1e3 { decimal(figure, places) } else { grouped(Count::rounded_up(figure.round()).get()) }

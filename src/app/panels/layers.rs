@@ -1,4 +1,4 @@
-//! The layers of the whole model beside what one GPU holds of each.
+//! The layers of the unsharded model next to what one GPU holds of each.
 
 use shardscope::session::{LayerFigures, LayerLine, PtrEq, Shown, layer_line};
 use yew::prelude::*;
@@ -12,11 +12,11 @@ pub(super) const PANEL: Panel =
 
 /// Deepest level that the style sheet indents.
 const DEEPEST: usize = 4;
-/// Above the figures of the whole model, and again above those of one GPU.
+/// Column titles for the unsharded model, repeated for one GPU.
 const FIGURES: [&str; 6] = ["shape", "weights", "saved", "shape", "weights", "saved"];
 
 fn layers(shown: &PtrEq<Shown>) -> Html {
-    // No GPU holds all of a pipeline: what one holds is told of the parts.
+    // No GPU holds all of a pipeline, so what one holds is shown for the parts.
     let mut root = layer_line(&shown.report.memory.layers);
     if shown.plan.layout().pipeline > 1 {
         root.sharded = LayerFigures { shape: "over all stages".to_owned(), ..LayerFigures::default() };

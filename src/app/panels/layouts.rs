@@ -1,4 +1,4 @@
-//! Layouts that a search found, as a table or a short list. Taking one shows its plan and leaves the list.
+//! Layouts that a search found, as a table or a short list. Selecting one shows its plan and keeps the list.
 
 use shardscope::session::beside::{DEGREES, Layout};
 use shardscope::units::{Bytes, Quantity, decimal, gib, seconds};
@@ -29,7 +29,7 @@ pub(super) fn bar(share: f64, class: &'static str) -> Html {
     }
 }
 
-/// The layouts with their sizes in columns of their own; what differs from the plan searched is bold.
+/// The layouts with their sizes in separate columns; what differs from the plan searched is bold.
 #[component(Layouts)]
 pub(crate) fn layouts(props: &Props) -> Html {
     let Props { search, layouts, compact } = props;
@@ -77,7 +77,7 @@ pub(crate) fn layouts(props: &Props) -> Html {
     }
 }
 
-/// What the accelerator of the plan searched holds.
+/// The memory of the accelerator of the plan searched.
 pub(super) fn capacity(search: &Search) -> Bytes {
     search.base.shown.plan.cluster().accelerator.memory
 }
@@ -122,7 +122,7 @@ fn row(RowProps { search, layout }: &RowProps) -> Html {
     }
 }
 
-/// The button that shows a layout; words where it is shown.
+/// The button that shows a layout; text if it is already shown.
 #[component(Take)]
 fn take(RowProps { search, layout }: &RowProps) -> Html {
     let dispatch = use_dispatch();

@@ -1,10 +1,10 @@
-//! What the colours of the map can tell, as chips.
+//! What the colours of the map can show, as chips.
 
 use shardscope::session::Shown;
 use shardscope::session::map::{Colour, relation_name, relations};
 use shardscope::topology::GroupKind;
 
-/// One thing that colours can tell.
+/// One thing that colours can show.
 pub(super) struct Chip {
     pub colour: Colour,
     pub name: &'static str,

@@ -81,9 +81,9 @@ fn table(shown: &Shown) -> Html {
     }
 }
 
-/// GiB without the unit, which stands above the table.
+/// GiB without the unit, which is above the table.
 fn bare(bytes: Bytes) -> String {
-    // The unit stands above the table, and nine columns have no room for it.
+    // The unit is above the table, and nine columns have no room for it.
     gib(bytes).replace(" GiB", "")
 }
 
@@ -100,7 +100,8 @@ fn line(stage: &StageMemory) -> Html {
         <>
             <tr>
                 <th scope="row">{ stage.stage }</th>
-                // The first five uses are within torch's count, the last beside it: its column stands behind the sum.
+                // The first five uses are within torch's count, the last one is in addition to it: its column follows
+                // the sum.
                 { for uses.by_ref().take(5).map(of_use) }
                 <td class="number strong">{ bare(stage.allocated) }</td>
                 { for uses.map(of_use) }
@@ -116,7 +117,7 @@ fn line(stage: &StageMemory) -> Html {
     }
 }
 
-/// The whole model on one device, for comparison.
+/// The unsharded model on one device, for comparison.
 fn whole(totals: &Totals) -> Html {
     html! {
         <>
@@ -132,7 +133,7 @@ fn whole(totals: &Totals) -> Html {
 fn about(stage: &StageMemory) -> String {
     let flight: Vec<String> = stage.in_flight.iter().map(|count| grouped(*count)).collect();
     let flight = flight.join(" + ");
-    // Several chunks, or another number than 1, are plural.
+    // Several chunks, or a number other than 1, are plural.
     let word = plural(u64::from(flight != "1") + 1, "micro-batch", "micro-batches");
     format!(
         "{}. Peak: {}, {flight} {word} in flight. Steady state between steps: {}.",
@@ -142,7 +143,7 @@ fn about(stage: &StageMemory) -> String {
     )
 }
 
-/// What is counted beside the run's own tensors, in the order of [`LeftOut::NAMES`].
+/// What is counted in addition to the run's own tensors, in the order of [`LeftOut::NAMES`].
 const OVERHEADS: [&str; 5] = [
     "driver context",
     "communicator buffers",
@@ -154,13 +155,13 @@ const OVERHEADS: [&str; 5] = [
 /// DeepSpeed's flat buffers, by their name in [`LeftOut::NAMES`].
 const FLAT: &str = "flat";
 
-/// What is counted beside the run's own tensors, each to be left out.
+/// What is counted in addition to the run's own tensors; each can be left out.
 #[component(Overheads)]
 fn overheads(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
     let recipe = shown.plan.recipe();
     let left = recipe.left_out;
-    // Offered where this run has it: flat buffers are DeepSpeed's alone. What a link left out can be put back anywhere.
+    // Offered if this run has it: only DeepSpeed has flat buffers. What a link left out can always be put back.
     let counts =
         |name: &str| name != FLAT || recipe.software.semantics().deepspeed_engine || left.holds(name);
     let switch = |(name, label): (&'static str, &'static str)| {
@@ -210,7 +211,7 @@ fn stage_tree(PlanProps { shown }: &PlanProps) -> Html {
     }
 }
 
-/// The stage that is looked at: the one chosen, or else the fullest.
+/// The selected stage: the one chosen, or else the fullest.
 // A stage chosen for an earlier plan may be gone.
 pub(super) fn stage_chosen(chosen: Option<u64>, shown: &Shown) -> u64 {
     let known = |stage: &u64| shown.stages.iter().any(|known| known.stage == *stage);

@@ -1,4 +1,5 @@
-//! The cluster, small: GPUs where there are few, else a cell for a node or for several. Rest on a cell to see its group.
+//! The cluster in miniature: GPUs if there are few, otherwise one cell per node or per several nodes. Hover over a
+//! cell to see its group.
 
 use shardscope::session::Event;
 use shardscope::session::map::{Colour, HUES, NOTHING, company_of, group_caption};
@@ -11,14 +12,14 @@ use super::map_chips::chips;
 use super::panel::PlanProps;
 use crate::app::context::{AppContext, send, use_dispatch};
 
-/// Most GPUs that have a cell each.
+/// Maximum number of GPUs with one cell each.
 const GPUS: u64 = 64;
 /// Most cells.
 const CELLS: u64 = 1_024;
-/// Width of the picture, of which the names of nodes have some. Unit: SVG unit.
+/// Width of the picture, including the names of nodes. Unit: SVG unit.
 const WIDTH: f64 = 228.0;
 const NAMES: f64 = 28.0;
-/// Height of the least row with a name, and of the name itself.
+/// Minimum height of a row with a name, and the height of the name itself.
 const NAMED: f64 = 10.0;
 
 /// Layout of the cells.
@@ -39,13 +40,13 @@ impl Grid {
         let each = if gpus <= GPUS { 1 } else { per_node * nodes.div_ceil(CELLS) };
         let cells = gpus.div_ceil(each);
         let (across, high) = match cells {
-            // Few are square, so that the picture fills its card.
+            // If there are few, they are square, so that the picture fills its card.
             0..=32 => (8, 25.0),
             33..=GPUS => (8, 17.0),
             65..=256 => (16, 11.0),
             _ => (32, 6.25),
         };
-        // Of GPUs, a row holds those of one node.
+        // If cells are GPUs, a row holds those of one node.
         let across = if each == 1 { across.min(per_node) } else { across };
         // At least as wide as eight would be: four GPUs in a node should not make giant cells.
         let wide = (WIDTH - NAMES) / f64::from(u32::try_from(across.max(8)).unwrap_or(8));
@@ -100,7 +101,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node.max(1));
     let grid = Grid::new(world, per_node);
     let shade = |cell: u64| {
-        // The first GPU of a cell stands for all of it.
+        // The first GPU of a cell represents all of it.
         let rank = Rank::new(cell * grid.each);
         match colour {
             Colour::Group(kind) => {
@@ -110,7 +111,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
         }
     };
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
-    // Of what has no chip here the stage tells.
+    // For quantities without a chip here, show the stage.
     let colour = if matches!(colour, Colour::Group(_)) { colour } else { Colour::Stage };
     let lit = hovered.is_some() || picked.is_some();
     let mut members = if lit {
@@ -200,7 +201,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     }
 }
 
-/// What one cell stands for, in words.
+/// What one cell represents, in words.
 fn unit(gpus: u64, nodes: u64) -> String {
     match (gpus, nodes) {
         (1, _) => "one GPU".to_owned(),

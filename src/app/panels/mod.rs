@@ -1,4 +1,4 @@
-//! The details of an answer. Each is one file with its component, its words and its step of the tour; a new one is
+//! The details of an answer. Each is one file with its component, its words and its step of the tour; a new one needs
 //! that file, a line in the list here, its name in `panel_id.rs`, and its style sheet.
 
 mod advice;
@@ -64,7 +64,7 @@ fn panel(id: PanelId) -> &'static Panel {
     PANELS.into_iter().find(|panel| panel.id == id).unwrap_or(&overview::PANEL)
 }
 
-/// The panels of a plan, the comparison only beside a pinned one.
+/// The panels of a plan, the comparison only with a pinned one.
 pub(crate) fn ids(pinned: bool) -> impl Iterator<Item = PanelId> {
     PanelId::all().filter(move |id| pinned || *id != PanelId::Compare)
 }
@@ -86,7 +86,7 @@ pub(crate) struct ViewProps {
     pub shown: PtrEq<Shown>,
 }
 
-/// One panel of a plan, drawn anew only for another plan or what it asks of the context.
+/// One panel of a plan, redrawn only for another plan or for what it uses from the context.
 #[component(PanelView)]
 pub(crate) fn panel_view(props: &ViewProps) -> Html {
     (panel(props.panel).view)(props.shown.clone())

@@ -89,11 +89,11 @@ fn stats(shown: &Shown) -> Html {
     if parameters.active_per_token != parameters.total {
         exact = format!("{exact}, {} active per token", rounded(parameters.active_per_token.number()));
     }
-    // Adapters and frozen parts: whoever tunes with LoRA looks for this number first.
+    // Adapters and frozen parts: anyone who tunes with LoRA looks for this number first.
     if parameters.trained != parameters.total {
         exact = format!("{exact}, {} trainable", rounded(parameters.trained.number()));
     }
-    // No published run is of such an accelerator: whoever reads the time must see that first.
+    // There is no published run on such an accelerator, and anyone who reads the time must see that first.
     let calibrated = if shown.report.is_calibrated() { "" } else { "not calibrated, " };
     let range = format!("{calibrated}{}", between(time.interval.low, time.interval.high));
     html! {
@@ -113,16 +113,21 @@ fn stats(shown: &Shown) -> Html {
     }
 }
 
-/// Two times with their unit once where it is the same, so that the line is not broken for it.
+/// Two times, with the unit only once if it is the same, to avoid a line break.
 fn between(low: Seconds, high: Seconds) -> String {
     let (low, high) = (seconds(low), seconds(high));
-    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+    // From the first space on: `1 h 20 min` and `1 h 40 min` are written in full.
+    match (low.split_once(' '), high.split_once(' ')) {
         (Some((least, unit)), Some((_, other))) if unit == other => format!("{least} to {high}"),
-        _ => format!("{low} to {high}"),
+        // Breaks only between the two: the last unit must not be on a line by itself.
+        _ => {
+            let unbroken = |time: &str| time.replace(' ', "\u{a0}");
+            format!("{} to {}", unbroken(&low), unbroken(&high))
+        }
     }
 }
 
-/// A step by its schedule, where there is a pipeline that needs one.
+/// A step by its schedule, if there is a pipeline that needs one.
 fn one_step(shown: &Shown) -> String {
     match shown.stages.len() {
         0 | 1 => "One step ".to_owned(),
@@ -130,7 +135,7 @@ fn one_step(shown: &Shown) -> String {
     }
 }
 
-/// What the bars of memory are told by.
+/// How the memory bars are labelled.
 fn peak_by(shown: &Shown) -> &'static str {
     match (shown.phases.is_empty(), shown.stages.len()) {
         (true, 0 | 1) => "Peak memory per GPU",

@@ -1,4 +1,4 @@
-//! What the reader knows better than the catalog: rates measured, the length of the run, its price, a machine of their own.
+//! What the user knows better than the catalog: measured rates, the length of the run, its price, their own machine.
 
 use shardscope::plan::Field;
 use shardscope::session::{
@@ -38,7 +38,7 @@ pub(super) fn own_figures() -> Html {
     let resolution = &app.session.answer.resolution;
     let stated =
         |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
-    // Open where something is stated: what changes the answer must not be hidden.
+    // Open if something is stated: what changes the answer must not be hidden.
     let open = FIGURES.iter().any(|(field, _)| !stated(*field).is_empty());
     let field = |(field, label): (Field, &'static str)| {
         let set = move |dispatch: &Callback<Action>, value: String| {
@@ -54,7 +54,7 @@ pub(super) fn own_figures() -> Html {
                     autocomplete="off"
                     title={field.about()}
                     value={stated(field)}
-                    // On leaving the field, and on Enter: each is one step of undo, keys would be many.
+                    // On leaving the field and on Enter: each is one undo step, while keystrokes would be many.
                     onchange={move |event: web_sys::Event| set(&changed, browser::value_of(&event))}
                     onkeydown={move |event: KeyboardEvent| if event.key() == "Enter" {
                         set(&pressed, browser::value_of(&event));
@@ -74,7 +74,7 @@ pub(super) fn own_figures() -> Html {
 /// As Megatron writes it.
 const SAMPLE: &str = " iteration 10/ 500 | elapsed time per iteration (ms): 4812.3 | throughput per GPU (TFLOP/s/GPU): 421.0 |";
 
-/// A box for the log of the run, and what it says beside the prediction.
+/// A box for the log of the run, and its figures next to the prediction.
 #[component(OwnLog)]
 pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
@@ -93,7 +93,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
     let onchange = {
         let input = input.clone();
         move |event: web_sys::Event| {
-            // As an opening: the log is a text of its own, and undo takes it away again.
+            // As an opening: the log is a separate text, and undo takes it away again.
             let input = with_log(&input, &browser::value_of(&event));
             dispatch.emit(Event::Open(Box::new(input)).into());
         }
@@ -131,7 +131,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
             if let Some(onclick) = calibrate {
                 <p class="soft small">
                     { measured_sentence(shown) }
-                    // Where errors are a layout's own, pressing would only spoil the other estimates.
+                    // If errors are specific to a layout, a correction would only spoil the other estimates.
                     if corrects_others(shown) {
                         { " " }
                         <button type="button" class="button small" {onclick}>{ "Calibrate other layouts with this step" }</button>

@@ -8,7 +8,7 @@ use crate::app::panel_id::PanelId;
 /// A detail of an answer.
 pub(super) struct Panel {
     pub id: PanelId,
-    /// On its tab; none: reached from elsewhere.
+    /// The text on its tab; `None` if it is reached from elsewhere.
     pub tab: Option<&'static str>,
     pub view: fn(PtrEq<Shown>) -> Html,
     /// Its step of the tour.

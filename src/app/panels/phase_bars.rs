@@ -1,5 +1,5 @@
-//! A bar for each phase of reinforcement learning against what the accelerator holds. The phases follow each other, so that
-//! each has its bar and none is added to another.
+//! A bar for each phase of reinforcement learning against the accelerator's capacity. The phases alternate, so each
+//! has its own bar and they are not summed.
 
 use shardscope::session::{PhaseMemory, Shown};
 use shardscope::units::{Bytes, Quantity, decimal, gib};
@@ -9,12 +9,13 @@ use crate::app::ui::Explained;
 use crate::app::widgets::Number;
 use crate::app::words::sentence;
 
-/// Parts smaller than one in so many of the phase are in the bar and in the number's explanation, but not in the line of words.
+/// Parts smaller than one in this many of the phase are in the bar and in the number's explanation, but not named in
+/// the text.
 const NAMED: u64 = 100;
 /// Shades of `overview.css`, from 0.
 const LAST_SHADE: usize = 5;
 
-/// The bars; nothing where nothing is rolled out.
+/// The bars; empty without rollouts.
 pub(super) fn phase_bars(shown: &Shown) -> Html {
     let Some(rl) = &shown.report.memory.rl else { return html!() };
     let capacity = shown.plan.cluster().accelerator.memory;
@@ -69,7 +70,7 @@ fn bar(phase: &PhaseMemory, whole: Bytes, capacity: Bytes) -> Html {
 
 /// Parts of the phase's memory, in words.
 fn parts(phase: &PhaseMemory) -> String {
-    // Strictly more, so that parts of nothing are never named.
+    // Strictly more, so that empty parts are never named.
     let named = phase.parts.iter().filter(|(_, bytes)| bytes.get() > phase.peak.get() / NAMED);
     let named: Vec<String> = named.map(|(name, bytes)| format!("{name} {}", gib(*bytes))).collect();
     let mut said = sentence(&named.join(", "));

@@ -1,4 +1,4 @@
-//! The questions that people have before they launch, as one form, and the answer with all that was looked at.
+//! The questions that people have before they launch, as one form, and the answer with everything that was evaluated.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Typed {
     fn prices(&self) -> BTreeMap<String, f64> {
         let one = |part: &str| {
             let (name, price) = part.split_once('=').unwrap_or((part, ""));
-            // What is no price is asked for: a kind left out in silence would be another question.
+            // An invalid price is asked for: silently dropping a kind would change the question.
             (name.trim().to_owned(), price.trim().parse().unwrap_or_default())
         };
         let parts = self.prices.split([',', ';']).map(str::trim).filter(|part| !part.is_empty());
@@ -51,8 +51,8 @@ impl Typed {
     }
 
     fn asked(&self, vary: &Varied) -> Asked {
-        // What is not a number answers nothing: the engine then asks for it, or takes the script's.
-        // A comma before one or two digits is a decimal one, as much of Europe types it; elsewhere it may be one of thousands.
+        // Anything that is not a number counts as missing: the engine then asks for it, or uses the script's. A comma
+        // before one or two digits is a decimal comma, as typed in much of Europe; otherwise it may group thousands.
         let number = |text: &str| {
             let text = text.trim();
             let decimal = text.split_once(',').filter(|(_, behind)| matches!(behind.len(), 1 | 2));
@@ -75,7 +75,7 @@ impl Typed {
     }
 }
 
-/// More tokens than these are no budget.
+/// Upper bound for a plausible token budget.
 const MOST_TOKENS: f64 = 1e18;
 
 fn whole(tokens: f64) -> u64 {
@@ -90,7 +90,7 @@ pub(super) fn questions() -> Html {
     let dispatch = use_dispatch();
     let app = use_context::<AppContext>();
     let plan = app.as_ref().and_then(|app| app.session.shown.as_ref().map(|shown| shown.plan.clone()));
-    // Only at first: what was typed stays, whatever plan is shown meanwhile.
+    // Only initially: what was typed stays, whatever plan is shown meanwhile.
     let typed = use_state(|| {
         let nodes = plan.as_ref().map_or(ROOM, |plan| plan.cluster().num_nodes.saturating_mul(ROOM));
         let budget = plan.as_ref().map(|plan| plan.recipe().budget).unwrap_or_default();
@@ -110,7 +110,7 @@ pub(super) fn questions() -> Html {
         let (dispatch, typed, vary) = (dispatch.clone(), typed.clone(), app.ui.vary.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
-            // The same button stops what is going on.
+            // The same button stops running work.
             dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked(&vary)))));
         }
     };
@@ -197,17 +197,17 @@ fn answered(inquiry: &Inquired) -> Html {
     let Some(reply) = &inquiry.reply else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
-    // Only lines that hold something have a rate; the longest bar is the best of them.
+    // Only lines with a layout have a rate; the longest bar is the best of them.
     let most = reply.lines.iter().filter_map(|line| line.reached.as_ref());
     let most = most.map(|reached| reached.tokens_per_second).fold(f64::MIN_POSITIVE, f64::max);
     let priced =
         reply.lines.iter().any(|line| line.reached.as_ref().is_some_and(|reached| reached.cost.is_some()));
-    // Where the row is one of machines its name is their number.
+    // If the rows are numbers of machines, the name is that number.
     let by_gpus = matches!(
         inquiry.asked.topic,
         Topic::FewestGpus | Topic::Cheapest | Topic::Scaling | Topic::OneMoreNode
     );
-    // Columns of the cells behind the name, for a line that has none.
+    // Number of columns after the name, for a line without cells.
     let columns = 6 + usize::from(!by_gpus) + 2 * usize::from(priced);
     let named = match inquiry.asked.topic {
         Topic::LongestSequence => "tokens",
@@ -218,8 +218,8 @@ fn answered(inquiry: &Inquired) -> Html {
     };
     let line = |line: &ReplyLine| {
         let reached = line.reached.as_ref().map(|reached| &reached.layout.changes);
-        // `chosen` is none until a line is shown, and a line without a layout has no changes either: both must not
-        // match.
+        // `chosen` is `None` until a line is shown, and a line without a layout has no changes either; the two must
+        // not match.
         let class = (reached.is_some() && reached == inquiry.chosen.as_ref()).then_some("chosen");
         html! {
             <tr {class}>

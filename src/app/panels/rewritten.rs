@@ -1,4 +1,4 @@
-//! The reader's own script with the changes written into it.
+//! The user's own script with the changes written into it.
 
 use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{ChangedLine, UserInput};
@@ -16,12 +16,12 @@ pub(super) struct Props {
     pub input: UserInput,
 }
 
-/// The changed lines, and the ways to take them over; nothing while nothing is changed.
+/// The changed lines, and the ways to apply them; empty while nothing is changed.
 #[component(RewrittenScript)]
 pub(super) fn rewritten_script(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let is_changed = !props.input.settings.is_empty() && !props.input.text.trim().is_empty();
-    // Settings alone have no script, and an unchanged one no patch: no program is asked for either.
+    // Settings alone have no script, and an unchanged one no patch: the reader is not needed for either.
     let reply = use_reply(is_changed.then(|| ReadTask::rewritten(&props.input)));
     let Some(ReadReply::Rewritten(Some(changed))) = reply else { return html!() };
     let count = changed.lines.len();
@@ -45,7 +45,7 @@ pub(super) fn rewritten_script(props: &Props) -> Html {
                     { format!("The script has no place for {}: kept as set here.", names(&changed.unplaced)) }
                 </p>
             }
-            // Changes may all have found no place.
+            // It may be that none of the changes found a place.
             if count > 0 {
                 <div class="files">
                     <button type="button" class="button" onclick={take}>{ "Apply to script" }</button>

@@ -1,4 +1,4 @@
-//! Other layouts for the same model on the same machines, tried in slices so that the page stays quick.
+//! Other layouts for the same model on the same machines, evaluated in slices so that the page stays responsive.
 
 use shardscope::units::grouped;
 use yew::prelude::*;
@@ -63,7 +63,7 @@ fn results(search: &Search) -> Html {
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
-    // Every layout ends in one of these four; `tried` counts steps of the work.
+    // Every layout ends in one of these four; `tried` counts work steps.
     let decided = found.refused + found.too_large + found.slower + found.estimated;
     html! {
         <>
@@ -82,12 +82,12 @@ fn results(search: &Search) -> Html {
                     </ul>
                 </details>
             }
-            // `all` grows while the search finds more to do, so the bar may step back.
+            // `all` grows while the search finds more to do, so the bar may move back.
             if search.going {
                 <progress class="progress" aria-label="Search" max={found.all.to_string()} value={found.tried.to_string()} />
             }
             if found.best.is_empty() {
-                // While it goes on an empty list says nothing.
+                // While it is running, an empty list means nothing.
                 if !search.going {
                     <p>{ none_fits(search) }</p>
                 }
@@ -96,7 +96,7 @@ fn results(search: &Search) -> Html {
                 <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
                 <Taken search={search.clone()} found={found.clone()} />
             }
-            // Whether or not anything fits: then above all it is asked what would help.
+            // Whether anything fits or not; if nothing does, what would help matters most.
             if !search.going || !found.best.is_empty() {
                 <WhyNot search={search.clone()} />
             }
@@ -105,12 +105,12 @@ fn results(search: &Search) -> Html {
     }
 }
 
-/// That nothing fits, and what would.
+/// States that nothing fits, and what would.
 pub(crate) fn none_fits(search: &Search) -> String {
     let cluster = search.base.shown.plan.cluster();
     let (gpus, name) = (cluster.gpus(), &cluster.accelerator.name);
     match search.found.as_ref().and_then(|found| found.needs) {
-        // Copies of the model keep buffers to reduce gradients in, so that fewer accelerators may hold what more do not.
+        // Model replicas need buffers for reducing gradients, so fewer accelerators may hold what more do not.
         Some(needs) if needs <= gpus => {
             format!(
                 "No layout fits on all {} × {name}; one on {} of them does.",

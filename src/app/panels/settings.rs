@@ -1,4 +1,4 @@
-//! Every setting as it was understood: its value, where it comes from, and a control to try another.
+//! Every setting as it was understood: its value, where it comes from, and a control to change it.
 
 use shardscope::launch::Origin;
 use shardscope::session::{Chapter, Event, Row, State, chapters};
@@ -55,7 +55,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                     }
                 </p>
             </header>
-            // Of the answered input, so that no patch is asked for at every key.
+            // For the answered input, so that no patch is computed at every keystroke.
             <RewrittenScript input={session.answered().clone()} />
             <div class="chapters">
                 { for chapters.iter().map(|chapter| table(&dispatch, session, chapter, *all)) }
@@ -91,7 +91,7 @@ fn table(dispatch: &Dispatch, session: &State, chapter: &Chapter, all: bool) -> 
     let matters = |row: &&Row| all || row.is_stated() || FIRST.contains(&row.setting.name);
     let rows: Vec<Html> =
         chapter.rows.iter().filter(matters).map(|row| line(dispatch, session, row)).collect();
-    // A chapter without a row that matters has no caption either.
+    // A chapter without a relevant row has no caption either.
     if rows.is_empty() {
         return html!();
     }
@@ -185,7 +185,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             };
         }
     };
-    // The note says how a value came about, which is worth more than the flag.
+    // The note explains how a value was derived, which is more useful than the flag.
     let title = setting.note.clone().or_else(|| setting.flag.clone());
     match setting.span {
         Some(span) if !is_in_box(&session.answer, span) => {
@@ -198,16 +198,16 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             let answer = session.answer.clone();
             let line = answer.source.position(span.start).line;
             let dispatch = dispatch.clone();
-            // The box may have to come into view first.
+            // The text box may have to be shown first.
             let lead = move |_| {
                 dispatch.emit(Action::Input(InputTab::Script));
                 let answer = answer.clone();
-                // After the next frame, in which the tab with the box is there.
+                // After the next frame, when the tab with the box exists.
                 soon(move || show(&answer, span));
             };
             html! {
                 <button type="button" class="link" {title} onclick={lead}>
-                    // Taken from a named model: the place is that of the name.
+                    // Taken from a named model: its place is that of the name.
                     if setting.origin == Origin::Catalog {
                         { "catalog, " }
                     }

@@ -1,4 +1,4 @@
-//! A stacked bar for each pipeline stage against what the accelerator holds; stages that are alike share one.
+//! A stacked bar for each pipeline stage against the accelerator's capacity; identical stages share one.
 
 use shardscope::session::{Shown, StageMemory, Use};
 use shardscope::units::gib;
@@ -9,10 +9,10 @@ use crate::app::ui::Explained;
 use crate::app::widgets::{Number, memory_bar, named, swatch_of};
 use crate::app::words::plural;
 
-/// Most bars before the rest is folded.
+/// Maximum number of bars before the rest is collapsed.
 const MOST: usize = 6;
 
-/// Stages in a row whose memory is the same.
+/// Consecutive stages with the same memory.
 struct Run<'a> {
     first: &'a StageMemory,
     last: u64,
@@ -22,7 +22,7 @@ fn runs(stages: &[StageMemory]) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for stage in stages {
         match runs.last_mut() {
-            // Equal figures only: stages alike in size may differ in what they use it for.
+            // Equal figures only: stages of the same size may use it differently.
             Some(run) if run.first.uses == stage.uses && run.first.reserved == stage.reserved => {
                 run.last = stage.stage;
             }
@@ -38,12 +38,12 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     let all = use_state_eq(|| false);
     let capacity = shown.plan.cluster().accelerator.memory;
     let whole = shown.stages.iter().map(|stage| stage.reserved).max().unwrap_or_default().max(capacity);
-    // Of a run without a pipeline nobody speaks of stages.
+    // Without a pipeline, stages are not mentioned.
     let alone = shown.stages.len() == 1;
     let runs = runs(&shown.stages);
     let folded = if *all { 0 } else { runs.len().saturating_sub(MOST) };
     let kept = kept(shown, &runs, runs.len() - folded);
-    // A bar may stand for several.
+    // A bar may represent several stages.
     let more = shown.stages.len() as u64 - kept.iter().map(|run| run.last - run.first.stage + 1).sum::<u64>();
     let toggle = {
         let (all, now) = (all.setter(), *all);
@@ -85,7 +85,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     }
 }
 
-/// The first runs, with the one of the highest peak among them whatever its place.
+/// The first runs, always including the one with the highest peak.
 fn kept<'a>(shown: &Shown, runs: &'a [Run<'a>], most: usize) -> Vec<&'a Run<'a>> {
     let worst = shown.worst().map(|worst| worst.stage);
     let holds = |run: &&Run<'_>| worst.is_some_and(|worst| (run.first.stage..=run.last).contains(&worst));

@@ -7,7 +7,7 @@ use yew::prelude::*;
 use crate::app::widgets::{Term, swatch};
 use crate::app::words::term_of;
 
-/// What a part of the breakdown is called where there is little room.
+/// The short name of a part of the breakdown.
 fn part_name(label: &str) -> &str {
     match label {
         "tensor" => "exposed TP",
@@ -23,7 +23,7 @@ fn part_name(label: &str) -> &str {
 fn part_term(label: &str) -> &str {
     match label {
         "tensor" | "data" | "context" | "expert" | "pipeline" => term_of(label),
-        // Not what the optimizer keeps, which the term tells of.
+        // Not the optimizer's states, which the glossary term is about.
         "optimizer" => "",
         other => other,
     }

@@ -1,4 +1,4 @@
-//! What a search found, to be taken along: the list as a table, a layout as a link and in the reader's script.
+//! Exports of a search's results: the list as a table, a layout as a link and in the user's script.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ pub(super) struct Props {
     pub found: Rc<Found>,
 }
 
-/// The list, and the layout that is looked at or, where none is, the fastest.
+/// The list, and the selected layout or, if none is selected, the fastest.
 #[component(Taken)]
 pub(super) fn taken(Props { search, found }: &Props) -> Html {
     let is_looking = !search.chosen.is_empty();

@@ -106,14 +106,14 @@ fn conventions(shown: &Shown) -> Html {
     }
 }
 
-/// A time whose unit stays on its number's line.
+/// A time with a non-breaking space before its unit.
 fn unbroken(time: Seconds) -> String {
     seconds(time).replace(' ', "\u{a0}")
 }
 
 /// The estimate between its bounds.
 fn range(time: &Time) -> Html {
-    // A little beyond the upper bound, so that its end can be seen.
+    // A little beyond the upper bound, so that its end is visible.
     let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
     let at = |value: f64| decimal(value / whole * 100.0, 2) + "%";
     let (low, high) = (time.lower_bound.number(), time.upper_bound.number());

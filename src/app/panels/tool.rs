@@ -1,4 +1,4 @@
-//! As the analysis tool of 2023 counts, beside ours.
+//! The figures of the analysis tool of 2023, next to ours.
 
 use shardscope::session::{MeasuredLine, PtrEq, Shown, ToolBlock, ToolLine, measured_lines, tool_blocks};
 use yew::prelude::*;
@@ -58,7 +58,7 @@ fn line(line: &ToolLine) -> Html {
             </th>
             <td class="number">{ &line.tool }</td>
             <td class="number strong">{ &line.ours }</td>
-            // `difference` is none where both agree to the tool's own print.
+            // `difference` is `None` if both agree to the tool's printed precision.
             <td>{ line.difference.as_deref().unwrap_or("agrees") }</td>
         </tr>
     }

@@ -9,7 +9,7 @@ use crate::app::browser;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::widgets::Options;
 
-/// Ways to vary a dimension, as the lists call them.
+/// Ways to vary a dimension, as named in the lists.
 const FIXED: &str = "as in the plan";
 const OPEN: &str = "any";
 const BETWEEN: &str = "between";
@@ -60,7 +60,7 @@ fn row(RowProps { dimension, vary }: &RowProps) -> Html {
     let set = {
         let vary = vary.clone();
         Callback::from(move |extent| {
-            // What no size can be in is not taken, and the fields show what holds.
+            // An empty range is not accepted, and the fields show the current one.
             if let Ok(vary) = vary.clone().with(dimension, extent) {
                 dispatch.emit(Action::Vary(vary));
             }

@@ -1,4 +1,4 @@
-//! Why a layout is not the answer of a search: of one that is looked at, and of any that is typed.
+//! Why a layout is not the answer of a search: for the selected one, and for any that is typed.
 
 use shardscope::session::beside::{Layout, why_not_best, why_not_typed};
 use shardscope::session::{Pinned, PtrEq};
@@ -13,17 +13,17 @@ use crate::app::words::sentence;
 #[derive(Properties, PartialEq)]
 pub(super) struct WhyProps {
     pub base: PtrEq<Pinned>,
-    /// What the layout changes of it.
+    /// The layout's changes to it.
     pub changes: Vec<(String, String)>,
     /// The fastest so far.
     pub best: Option<Layout>,
 }
 
-/// Why one layout is not the answer; nothing for the answer itself.
+/// Why one layout is not the answer; empty for the answer itself.
 #[component(Why)]
 pub(super) fn why(props: &WhyProps) -> Html {
     let of = (props.base.clone(), props.changes.clone(), props.best.clone());
-    // Two plans are estimated for it: only where one of them is another.
+    // This estimates two plans, so only do it when one of them changes.
     let why = use_memo(of, |(base, changes, best)| why_not_best(base, changes, best.as_ref()?));
     match &*why {
         Some(why) => html! { <span class="why-not-said">{ sentence(why) }{ "." }</span> },
@@ -36,7 +36,7 @@ pub(super) struct Props {
     pub search: Search,
 }
 
-/// A layout to be typed, and why it is not the answer.
+/// A field for a layout, and why it is not the answer.
 #[component(WhyNot)]
 pub(super) fn why_not(Props { search }: &Props) -> Html {
     let dispatch = use_dispatch();
@@ -50,7 +50,7 @@ pub(super) fn why_not(Props { search }: &Props) -> Html {
         let asked = asked.setter();
         move |event: SubmitEvent| {
             event.prevent_default();
-            // Read when sent: the field keeps what is typed without a redraw.
+            // Read on submit, so that typing needs no redraw.
             asked.set(browser::value_in("why-not"));
         }
     };

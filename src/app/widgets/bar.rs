@@ -1,10 +1,11 @@
-//! A stage's memory as a stacked bar. Its pieces are named in the legend; colour and pattern tell them apart.
+//! A stage's memory as a stacked bar. Its pieces are named in the legend; colour and pattern distinguish them.
 
 use shardscope::session::Use;
 use shardscope::units::{Bytes, Quantity, decimal, gib};
 use yew::prelude::*;
 
-/// The bar: the bytes of each use in the order of [`Use::ALL`], what its width stands for, and what the accelerator holds.
+/// The bar: the bytes of each use in the order of [`Use::ALL`], what its width represents, and the accelerator's
+/// capacity.
 pub(crate) fn memory_bar(uses: [Bytes; 6], whole: Bytes, capacity: Bytes) -> Html {
     let whole = whole.number().max(1.0);
     let at = |bytes: f64| decimal(bytes / whole * 100.0, 3) + "%";

@@ -1,4 +1,4 @@
-//! Text to be copied. Where the clipboard is refused, that is said, and a field that shows the text is selected.
+//! Text to be copied. If the clipboard is refused, the user is told, and a field that shows the text is selected.
 
 use gloo::timers::callback::Timeout;
 use web_sys::HtmlTextAreaElement;
@@ -14,13 +14,13 @@ const SAID: u32 = 2_500;
 #[hook]
 fn use_copy() -> (Option<bool>, Callback<(String, Option<HtmlTextAreaElement>)>) {
     let said = use_state_eq(|| None);
-    // Dropping the last timer ends it: a second press starts the time anew.
+    // Dropping the last timer ends it: a second press restarts the timer.
     let timer = use_mut_ref(|| None::<Timeout>);
     let tell = said.clone();
     let copy = Callback::from(move |(text, field): (String, Option<HtmlTextAreaElement>)| {
         let (tell, timer) = (tell.clone(), timer.clone());
         browser::copy(&text, move |done| {
-            // Selected, so that the reader's own Ctrl+C has something to copy.
+            // Selected, so that the user's own Ctrl+C has something to copy.
             if let (false, Some(field)) = (done, field) {
                 let _ = field.focus();
                 field.select();
@@ -35,7 +35,7 @@ fn use_copy() -> (Option<bool>, Callback<(String, Option<HtmlTextAreaElement>)>)
 #[derive(Properties, PartialEq)]
 pub(crate) struct ButtonProps {
     pub label: &'static str,
-    /// What is copied; worked out when the button is pressed.
+    /// What is copied; computed when the button is pressed.
     pub text: Callback<(), String>,
     #[prop_or("button quiet")]
     pub class: &'static str,
@@ -68,7 +68,7 @@ pub(crate) struct Props {
     pub lines: u32,
 }
 
-/// A field that shows a text whole, and a button that copies it.
+/// A field that shows a full text, and a button that copies it.
 #[component(Copyable)]
 pub(crate) fn copyable(props: &Props) -> Html {
     let (said, copy) = use_copy();

@@ -1,4 +1,4 @@
-//! A sheet over the page; closed by Escape, by its button and by pressing beside it.
+//! A sheet over the page; closed by Escape, by its button and by clicking outside.
 
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDialogElement};
@@ -14,13 +14,13 @@ pub(crate) struct Props {
     pub children: Html,
 }
 
-/// The sheet, open as long as it is there.
+/// The sheet, open as long as it is mounted.
 #[component(Dialog)]
 pub(crate) fn dialog(props: &Props) -> Html {
     let node = use_node_ref();
     use_effect_with(node.clone(), |node| {
         if let Some(dialog) = node.cast::<HtmlDialogElement>() {
-            // `show_modal` keeps the rest of the page out of reach, which the attribute `open` would not.
+            // `show_modal` keeps the rest of the page out of reach, which the attribute `open` would not do.
             let _ = dialog.show_modal();
         }
     });
@@ -32,7 +32,7 @@ pub(crate) fn dialog(props: &Props) -> Html {
             }
         }
     };
-    // The dialog itself is pressed only beside its body.
+    // A press hits the dialog itself only outside of its body.
     let beside = {
         let (node, close) = (node.clone(), close.clone());
         move |event: MouseEvent| {

@@ -1,4 +1,4 @@
-//! Small signs, drawn in the colour of the text around them and silent to screen readers.
+//! Icons, drawn in the colour of the surrounding text and hidden from screen readers.
 
 use yew::prelude::*;
 
@@ -47,7 +47,7 @@ impl Sign {
     }
 }
 
-/// A sign, as large as its place wants it, and no larger than a letter where no style sheet says how large.
+/// An icon, sized by its context, and no larger than a letter if no style sheet sets a size.
 pub(crate) fn icon(sign: Sign) -> Html {
     html! {
         <svg class="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false" fill="none">

@@ -1,4 +1,4 @@
-//! What panels begin with, and figures under a name.
+//! The beginning of panels, and figures with a name.
 
 use yew::prelude::*;
 
@@ -58,7 +58,7 @@ pub(crate) fn options(props: &OptionsProps) -> Html {
             onchange={move |event: Event| heard.emit(crate::app::browser::value_of(&event))}
         >
             { for props.names.iter().map(|name| html! {
-                // Marked on the option: the value of a select can be set only once its options are there.
+                // Marked on the option: the value of a select can only be set once its options exist.
                 <option value={name.clone()} selected={*name == props.chosen}>{ name }</option>
             }) }
         </select>

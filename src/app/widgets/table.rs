@@ -5,7 +5,8 @@ use yew::prelude::*;
 /// A heading of a column: words for a column of words, `>` before those of a column of figures.
 pub(crate) type Heading = &'static str;
 
-/// A region that scrolls sideways when it must, and is then reachable by keyboard; `label` is what a screen reader calls it.
+/// A region that scrolls sideways if necessary, and is then reachable by keyboard; `label` is its name for screen
+/// readers.
 pub(crate) fn wide(label: impl Into<AttrValue>, inside: Html) -> Html {
     html! { <div class="wide" tabindex="0" role="region" aria-label={label.into()}>{ inside }</div> }
 }

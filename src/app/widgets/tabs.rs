@@ -6,7 +6,7 @@ use crate::app::browser;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
-    /// What a screen reader calls the row.
+    /// The row's name for screen readers.
     pub label: &'static str,
     /// The names of the tabs; `{id}-tab` and `{id}` are the ids of a tab and what it shows.
     pub tabs: Vec<Tab>,
@@ -43,7 +43,7 @@ pub(crate) fn tabs(props: &Props) -> Html {
         };
         event.prevent_default();
         if let Some(id) = ids.get(to) {
-            // Chosen at once, as tabs show what is there already.
+            // Selected at once, since tabs show what already exists.
             choose.emit(id);
             if let Some(tab) = browser::element(&format!("{id}-tab")) {
                 browser::focus(&tab);

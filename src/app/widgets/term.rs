@@ -1,4 +1,4 @@
-//! Terms that the reader may ask about where they stand: pressing one opens the card with its meaning.
+//! Terms that the user may ask about in place: pressing one opens the card with its meaning.
 
 use shardscope::explain::meaning;
 use yew::prelude::*;
@@ -12,12 +12,12 @@ use crate::app::words::term_of;
 pub(crate) struct Props {
     /// Its name in the glossary.
     pub name: AttrValue,
-    /// As it is written here; its name where nothing is said.
+    /// As written here; its name by default.
     #[prop_or_default]
     pub children: Html,
 }
 
-/// A term as a button that tells what it means; bare where the glossary does not have it.
+/// A term as a button that shows its meaning; plain text if the glossary does not have it.
 #[component(Term)]
 pub(crate) fn term(props: &Props) -> Html {
     let dispatch = use_dispatch();
@@ -38,7 +38,7 @@ pub(crate) fn term(props: &Props) -> Html {
     }
 }
 
-/// A name that the engine gives to something, as the term that explains it.
+/// A name used by the engine, as the term that explains it.
 pub(crate) fn named(name: &'static str) -> Html {
     html! { <Term name={term_of(name)}>{ name }</Term> }
 }

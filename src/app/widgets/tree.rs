@@ -4,7 +4,7 @@ use shardscope::session::{Branch, Reason};
 use shardscope::units::decimal;
 use yew::prelude::*;
 
-/// The tree, so many levels of it open at first.
+/// The tree, with this many levels open initially.
 pub(crate) fn tree(root: &Branch, open: u32) -> Html {
     html! { <div class="tree">{ node(root, open) }</div> }
 }
@@ -31,7 +31,7 @@ fn node(branch: &Branch, open: u32) -> Html {
         return html! { <div class="tree-node bare">{ head }</div> };
     }
     html! {
-        // Of what has no parts the formula alone is inside: that is for whoever asks.
+        // A node without parts only contains its formula, so it stays closed.
         <details class="tree-node" open={open > 0 && !branch.parts.is_empty()}>
             <summary>{ head }</summary>
             <div class="tree-inside">

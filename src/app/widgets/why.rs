@@ -1,5 +1,5 @@
-//! A number that says why: pressing it opens the tree of what it is made of, with formulas and sources. The card in which
-//! it does tells of terms too.
+//! A number that explains itself: pressing it opens the tree of its parts, with formulas and sources. The same card
+//! explains terms too.
 
 use shardscope::estimate::traffic::Operation;
 use shardscope::explain::{anchor, meaning};
@@ -17,7 +17,7 @@ pub(crate) struct Props {
     pub why: Explained,
 }
 
-/// A number as a button that opens the card; what is in it is worked out only then.
+/// A number as a button that opens the card; its content is computed only then.
 #[component(Number)]
 pub(crate) fn number(props: &Props) -> Html {
     let dispatch = use_dispatch();
@@ -38,7 +38,7 @@ pub(crate) fn card() -> Html {
     let app = use_context::<AppContext>();
     let why = app.as_ref().and_then(|app| app.ui.why.clone());
     let shown = app.as_ref().and_then(|app| app.session.shown.clone());
-    // Worked out when something is asked: trees of many layers are large.
+    // Computed when something is requested: trees of many layers are large.
     let told = use_memo((why, shown), |(why, shown)| match (why, shown) {
         // Terms need no plan.
         (Some(Explained::Term(name)), _) => Some((name.to_string(), term(name))),

@@ -1,4 +1,4 @@
-//! Plans drawn at random: a plan of the guide, small again, with words of others put in and out.
+//! Random plans: a plan of the guide, made small, with words of other plans added and removed.
 
 use shardscope::catalog;
 use shardscope::plan::{Field, ValueKind};
@@ -9,7 +9,7 @@ use super::Row;
 /// The guide's plans: name, model, settings.
 const GUIDE: &str = include_str!("../../../pages/src/guide/plans.tsv");
 
-/// What no word of the guide's plans says: joined by `&` what is put in together.
+/// Words that do not occur in the guide's plans; those added together are joined by `&`.
 const MORE: &[&str] = &[
     "num_layers=7",
     "num_layers=6&pp=3",
@@ -176,10 +176,10 @@ const MORE: &[&str] = &[
     "make_vocab_size_divisible_by=512",
 ];
 
-/// Sizes that let go of the guide's own: small plans take little time.
+/// Sizes that replace the guide's own: small plans take little time.
 const SMALL: &[&str] = &["num_layers=4", "num_layers=8", "num_layers=6", ""];
 
-/// What is put into a plan: fewer than this of [`MORE`], and fewer than this of all words.
+/// What is added to a plan: fewer than this number from [`MORE`], and fewer than this number of all words.
 const MOST_MORE: u64 = 7;
 const MOST_WORDS: u64 = 6;
 
@@ -188,7 +188,7 @@ fn name(word: &str) -> &str {
     shardscope::link::long_name(name)
 }
 
-/// Every word of the guide's plans once, and of settings that take few values each of them.
+/// Every word of the guide's plans once, and for settings with few values each of them.
 fn pool() -> Vec<String> {
     let mut pool: Vec<String> = GUIDE
         .lines()
@@ -221,7 +221,7 @@ fn put(words: &mut Vec<String>, more: &str) {
     }
 }
 
-/// The words of `link`, and what a page without any has.
+/// The words of `link`, and the defaults of a page without any.
 fn stated(link: &str) -> Vec<String> {
     let mut words: Vec<String> = vec!["accelerator=H100-SXM".to_owned(), "gpus_per_node=8".to_owned()];
     put(&mut words, link);
@@ -237,7 +237,8 @@ fn guide() -> Vec<(&'static str, &'static str)> {
     GUIDE.lines().skip(1).filter_map(columns).collect()
 }
 
-/// Plans as `SHARDSCOPE_DRAW` asks for them: `SEED:COUNT` that many at random, `guide` the guide's own, with few layers where they can.
+/// The plans requested by `SHARDSCOPE_DRAW`: `SEED:COUNT` for that many random ones, `guide` for the guide's own, with
+/// few layers if possible.
 pub(super) fn rows(asked: &str) -> Vec<Row> {
     let row = |model: &str, words: &[String]| Row { model: model.to_owned(), link: words.join("&") };
     if asked == "guide" {

@@ -23,7 +23,7 @@ use shardscope::units::Seconds;
 use super::numbers::Numbers;
 use super::schedules;
 
-/// Takes in one section's figures of a plan.
+/// Adds one section's figures of a plan.
 type Section = fn(&mut Numbers, &Plan);
 
 /// The sections, in the order of the table's columns.
@@ -38,7 +38,7 @@ pub(super) const SECTIONS: [(&str, Section); 8] = [
     ("time", of_time),
 ];
 
-/// A hash for each section.
+/// One hash per section.
 pub(super) fn hashes(plan: &Plan) -> Vec<u32> {
     let hash = |(_, section): (&str, Section)| {
         let mut numbers = Numbers::new(false);
@@ -48,7 +48,7 @@ pub(super) fn hashes(plan: &Plan) -> Vec<u32> {
     SECTIONS.into_iter().map(hash).collect()
 }
 
-/// All that the hashes are of, to be read.
+/// Everything that is hashed, in readable form.
 pub(super) fn told(plan: &Plan) -> String {
     let mut all = String::new();
     for (name, section) in SECTIONS {
@@ -67,7 +67,7 @@ fn params(to: &mut Numbers, plan: &Plan) {
     }
 }
 
-/// What each kind of section is made of: weights, what is kept, allocated, computed and sent.
+/// The operators of each kind of section: weights, what is kept, allocated, computed and sent.
 fn operators(to: &mut Numbers, plan: &Plan) {
     let x = Symbols::new(plan);
     let variants = [x, x.unsharded(), x.recomputed(), x.in_first_trained_layer()];
@@ -116,7 +116,7 @@ fn operators(to: &mut Numbers, plan: &Plan) {
     }
 }
 
-/// Elements of the least tensor that goes to the host.
+/// Minimum number of elements of a tensor that is offloaded to the host.
 const LEAST: u64 = 1 << 20;
 
 fn weights(to: &mut Numbers, weights: &[Weight]) {
@@ -151,7 +151,7 @@ fn of_memory(to: &mut Numbers, plan: &Plan) {
     let of = memory(plan);
     to.add("memory", &of);
     for rank in &of.ranks {
-        // When the peak is stands in words alone.
+        // The time of the peak is only given in words.
         to.text(rank.at);
         to.text(rank.within.unwrap_or_default());
         let totals = &rank.totals;
@@ -211,7 +211,7 @@ fn wires(to: &mut Numbers, plan: &Plan, of: &Traffic) {
     }
 }
 
-/// Groups of a kind and ranks that are looked at one by one: the first, and the last.
+/// Number of groups of a kind and ranks that are examined one by one: the first ones, and the last.
 const LOOKED_AT: usize = 6;
 
 fn groups(to: &mut Numbers, plan: &Plan) {
@@ -271,7 +271,7 @@ fn of_time(to: &mut Numbers, plan: &Plan) {
     to.add("unknown", &unknowns(plan, &of));
     let mut known = Sections::default();
     let draft = Draft::new(plan, &mut known);
-    // What is known of the plan's sections is taken the second time.
+    // The second time, known results of the plan's sections are reused.
     let draft_again = Draft::new(plan, &mut known);
     to.add("again", &(draft_again.least(), draft_again.exact()));
     let least = [draft.least(), draft.least_before_reduction(), draft.least_over(24, 3), draft.exact()];
@@ -294,7 +294,7 @@ fn constants(to: &mut Numbers, plan: &Plan) {
     }
 }
 
-/// What no plan does: figures that break each law, and by how much.
+/// Figures that no plan has: each law violated, and by how much.
 fn faults(to: &mut Numbers, plan: &Plan, of: Time) {
     let (memory, traffic) = (memory(plan), traffic(plan));
     to.add("as it is", &fault(plan, &of, &memory, &traffic));

@@ -1,15 +1,19 @@
-//! Every figure of about a thousand plans, most of them drawn at random, as it last was: a hash of each plan's numbers by section.
+//! Every figure of about a thousand plans, most of them random, as it last was: a hash of each plan's numbers by
+//! section.
 //!
-//! This does not prove that a figure is right, only that it moved. What is right is held by recorded runs, the walks and published
-//! numbers; this is what makes sure that no expression of an estimator changes unseen, however seldom plans meet it. So a change of
-//! this table must be justified in its commit: which figures moved, by how much, and what says so.
+//! This does not prove that a figure is correct, only whether it changed. Correctness is checked by recorded runs, the
+//! walks and published numbers; this ensures that no expression of an estimator changes unnoticed, however rarely plans
+//! reach it. So a change of this table must be justified in its commit: which figures changed, by how much, and the
+//! evidence for it.
 //!
-//! `SHARDSCOPE_PIN=1 cargo test --test suite pinned` writes the hashes anew. `SHARDSCOPE_PIN=told` prints the figures of the first
-//! plan that moved, to be compared with those of the version before (`SHARDSCOPE_PIN_PLAN=37` those of one plan).
-//! `SHARDSCOPE_DRAW=SEED:COUNT cargo test --test suite draws_more -- --ignored` draws plans that the table lacks.
+//! `SHARDSCOPE_PIN=1 cargo test --test suite pinned` rewrites the hashes. `SHARDSCOPE_PIN=told` prints the figures of
+//! the first plan that changed, for comparison with those of the previous version (`SHARDSCOPE_PIN_PLAN=37` those of
+//! one plan). `SHARDSCOPE_DRAW=SEED:COUNT cargo test --test suite draws_more -- --ignored` draws plans that are not in
+//! the table.
 //!
-//! Figures are exact: whole numbers as they are, times as the bits of an f64. Where the standard library's `powf`, `ln`, `exp` and
-//! `log2` differ between platforms, so may times; the WebAssembly of the page gives the same as Linux on x86-64.
+//! Figures are exact: integers as they are, times as the bits of an f64. The standard library's `powf`, `ln`, `exp` and
+//! `log2` differ between platforms, so times may differ as well; the page's WebAssembly gives the same as Linux on
+//! x86-64.
 
 mod draw;
 mod figures;
@@ -27,14 +31,14 @@ use shardscope::plan::Plan;
 use super::drawn::on_all_processors;
 use figures::SECTIONS;
 
-/// Where the table lies: a plan a line, with its model's name, its settings as a link has them, and a hash for each of
-/// [`SECTIONS`].
+/// The location of the table: one plan per line, with its model's name, its settings as in a link, and a hash for each
+/// of [`SECTIONS`].
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pinned/drawn.tsv");
 
-/// How many that moved are told.
+/// Maximum number of changed plans that are reported.
 const TOLD: usize = 12;
 
-/// What a row says of a plan: its model in the catalog, or nothing, and its settings as a link has them.
+/// The plan of a row: its model in the catalog, or nothing, and its settings as in a link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     model: String,
@@ -42,7 +46,7 @@ struct Row {
 }
 
 impl Row {
-    /// The settings, those of the model first.
+    /// The settings, with those of the model first.
     fn settings(&self) -> Vec<(String, String)> {
         let Ok(Some(Shared::Settings(own))) = decode(&format!("/1?{}", self.link)) else { return Vec::new() };
         let known = catalog::model(&self.model).map(|(_, known)| known).unwrap_or_default();
@@ -51,12 +55,12 @@ impl Row {
         known.filter(|(name, _)| !stated(name)).chain(own.iter().cloned()).collect()
     }
 
-    /// Its plan, if it is one.
+    /// Its plan, if the settings give one.
     fn plan(&self) -> Option<Plan> {
         resolve(&[], &self.settings()).plan
     }
 
-    /// The line of the table.
+    /// The table's line.
     fn line(&self) -> String {
         let hashes = self.plan().map_or_else(Vec::new, |plan| figures::hashes(&plan));
         let mut line = format!("{}\t{}", self.model, self.link);
@@ -98,7 +102,7 @@ fn lines_of(rows: &[Row]) -> Vec<String> {
         .collect()
 }
 
-/// What moved between two lines: the sections, by name.
+/// The sections that differ between two lines, by name.
 fn moved(now: &str, then: &str) -> Vec<&'static str> {
     let columns = |line: &str| line.split('\t').skip(2).map(str::to_owned).collect::<Vec<_>>();
     let (now, then) = (columns(now), columns(then));

@@ -1,5 +1,5 @@
-//! The numbers in what `Debug` writes of a figure, and the names of variants: texts, names of fields and of types are left out, so
-//! that another wording moves nothing.
+//! The numbers in the `Debug` output of a figure, and the names of variants: texts and the names of fields and types
+//! are ignored, so that a different wording changes nothing.
 
 use std::fmt::{Debug, Write};
 
@@ -7,12 +7,12 @@ use std::fmt::{Debug, Write};
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// What stands in a debug output, told apart one character after the other.
+/// Parses a debug output, character by character.
 pub(super) struct Numbers {
     hash: u64,
     word: String,
     quoted: Option<bool>,
-    /// Every word that counted, where they are asked for.
+    /// Every word that was hashed, if requested.
     told: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl Numbers {
         Self { hash: OFFSET, word: String::new(), quoted: None, told: told.then(String::new) }
     }
 
-    /// Takes in what `Debug` writes of `figures`.
+    /// Adds the `Debug` output of `figures`.
     pub(super) fn add(&mut self, name: &str, figures: &dyn Debug) {
         if let Some(told) = &mut self.told {
             let _ = write!(told, "\n{name}:");
@@ -29,7 +29,7 @@ impl Numbers {
         let _ = writeln!(self, "{figures:?}");
     }
 
-    /// Takes in a text as it is: a rule that is told by nothing else.
+    /// Adds a text verbatim: a rule that nothing else reflects.
     pub(super) fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.byte(byte));
     }
@@ -38,17 +38,17 @@ impl Numbers {
         self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(PRIME);
     }
 
-    /// 32 bits of all that was taken in.
+    /// 32 bits of the hash of everything added.
     pub(super) fn hash(&self) -> u32 {
         ((self.hash >> 32) ^ self.hash) as u32
     }
 
-    /// The words that counted.
+    /// The hashed words.
     pub(super) fn told(self) -> String {
         self.told.unwrap_or_default()
     }
 
-    /// Ends a word: a number always counts, a name only where nothing of its own follows, as behind a type or a field.
+    /// Ends a word: a number always counts, a name only if nothing belonging to it follows, as after a type or a field.
     fn end(&mut self, next: char) {
         let first = self.word.chars().next();
         let counts = match first {
@@ -74,7 +74,7 @@ impl Write for Numbers {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         for one in text.chars() {
             match self.quoted {
-                // A sign behind a backslash ends nothing.
+                // A character after a backslash ends nothing.
                 Some(true) => self.quoted = Some(false),
                 Some(false) if one == '\\' => self.quoted = Some(true),
                 Some(false) if one == '"' => self.quoted = None,

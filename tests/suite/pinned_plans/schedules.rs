@@ -1,4 +1,4 @@
-//! Orders of a plan's micro-batches, what stages hold, and when everything begins and ends.
+//! Orders of a plan's micro-batches, what stages hold, and when every event begins and ends.
 
 use shardscope::plan::{PipelineSchedule, Plan};
 use shardscope::schedule::{ChunkTime, Order, Rehearsal, Shape, StageDurations, timeline, totals};
@@ -7,10 +7,10 @@ use shardscope::units::Seconds;
 use super::super::schedule::KINDS;
 use super::numbers::Numbers;
 
-/// Stages over which every order is written down.
+/// Maximum number of stages for which every order is recorded.
 const MOST_STAGES: u32 = 4;
 
-/// Micro-batches of an order that is written down whole.
+/// Maximum micro-batches of an order that is recorded in full.
 const WRITTEN: u32 = 24;
 
 pub(super) fn schedule(to: &mut Numbers, plan: &Plan) {
@@ -55,7 +55,7 @@ pub(super) fn schedule(to: &mut Numbers, plan: &Plan) {
     others(to, shape, &uneven);
 }
 
-/// Shapes that are not the plan's: more micro-batches than are run one by one, and every order over its stages.
+/// Shapes other than the plan's: more micro-batches than are simulated one by one, and every order over its stages.
 fn others(to: &mut Numbers, shape: Shape, durations: &StageDurations) {
     for micro_batches in [3, 17, 64, 1000, 50_000, 3_000_000] {
         let shape = Shape { micro_batches: micro_batches * shape.group.max(1), ..shape };
@@ -63,7 +63,7 @@ fn others(to: &mut Numbers, shape: Shape, durations: &StageDurations) {
             to.add("continued", &(rehearsal.micro_batches(), rehearsal.is_exact()));
         }
     }
-    // Groups that stages do not divide into, and micro-batches that do not fill them.
+    // Group sizes that do not divide the stages, and micro-batches that do not fill them.
     for (chunks, group) in [(1, 1), (2, 3), (2, 5), (3, 7)] {
         for micro_batches in [97, 1003, 3_000_001] {
             let kind = PipelineSchedule::OneForwardOneBackward;

@@ -1,6 +1,6 @@
-//! A simulation that shares nothing with the ledger: it walks every rank of a random plan through its
-//! schedule, emits each message as Megatron's code does, and adds up. Its sums must be the ledger's.
-//! Sends must equal receives, groups must agree on what they do, degrees must multiply to the world.
+//! A simulation that shares nothing with the ledger: it walks every rank of a random plan through its schedule, emits
+//! each message as Megatron's code does, and sums up. The sums must equal the ledger's. Sends must equal receives,
+//! groups must agree on their operations, and degrees must multiply to the world size.
 
 mod replicas;
 mod run;
@@ -15,7 +15,7 @@ use shardscope::topology::{GroupKind, Groups, Rank};
 use std::collections::BTreeMap;
 use walker::{Log, Walker};
 
-/// A plan among many.
+/// A plan with this seed.
 #[track_caller]
 pub(crate) fn random_plan(seed: u64) -> Plan {
     Run::random(seed).plan()
@@ -37,9 +37,9 @@ fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
         .collect()
 }
 
-/// Runs of a normal test; `SHARDSCOPE_PLANS=100000` asks for more.
+/// Runs in a normal test; `SHARDSCOPE_PLANS=100000` requests more.
 const RUNS: u64 = 500;
-/// Runs that a processor takes at once.
+/// Runs per thread at a time.
 const AT_ONCE: u64 = 50;
 
 /// How often each dimension sent something, and how many runs had each feature.
@@ -126,7 +126,7 @@ fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], sent: &mut B
     }
 }
 
-/// Whatever is sent is received, by the one it was sent to.
+/// Everything sent is received, by the rank it was sent to.
 fn same_on_both_ends(run: &Run, logs: &[Log]) {
     let mut sent = Vec::new();
     let mut received = Vec::new();
@@ -139,7 +139,7 @@ fn same_on_both_ends(run: &Run, logs: &[Log]) {
     assert_eq!(sent, received, "{run:?}");
 }
 
-/// Members of a group do the same collectives with the same sizes in the same order.
+/// Members of a group run the same collectives with the same sizes in the same order.
 fn agreed(run: &Run, groups: &Groups, logs: &[Log]) {
     for kind in GroupKind::ALWAYS {
         for group in groups.all(kind) {

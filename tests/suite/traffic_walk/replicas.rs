@@ -1,4 +1,4 @@
-//! What replicas send each other: gradients and weights.
+//! Messages between replicas: gradients and weights.
 
 use super::run::Share;
 use super::walker::{Walker, layers_of_part};
@@ -67,7 +67,7 @@ impl Walker<'_> {
         self.reduce(GroupKind::ExpertData, &[experts]);
     }
 
-    /// The part of a group of replicas within which they share.
+    /// The part of a group of replicas within which they shard.
     fn within(&self, kind: GroupKind) -> GroupKind {
         match (self.run.share, kind) {
             (Share::Nothing | Share::States(1) | Share::Gradients(1) | Share::Weights(1), _) => kind,
@@ -76,14 +76,15 @@ impl Walker<'_> {
         }
     }
 
-    /// Several groups add up their shards of the gradients.
+    /// Several groups reduce their gradient shards.
     fn across(&mut self, shard: u64) {
         if let Share::States(2..) | Share::Gradients(2..) | Share::Weights(2..) = self.run.share {
             self.log.collective("data", GroupKind::ExpertDataAcross, self.groups, 4 * shard);
         }
     }
 
-    /// A unit of FSDP: gathered for forward and for backward of every micro-batch, its gradients scattered behind each.
+    /// An FSDP unit: gathered for forward and for backward of every micro-batch, with its gradients scattered after
+    /// each.
     fn unit(&mut self, kind: GroupKind, elements: u64) {
         let kind = self.within(kind);
         for _ in 0..self.run.m {
@@ -97,7 +98,7 @@ impl Walker<'_> {
     fn reduce(&mut self, kind: GroupKind, buckets: &[u64]) {
         for &elements in buckets.iter().filter(|elements| **elements > 0) {
             let kind = self.within(kind);
-            // Gradients that are shared are kept nowhere whole: they are scattered behind every micro-batch.
+            // Sharded gradients are never held in full: they are scattered after every micro-batch.
             let often = if let Share::Gradients(_) = self.run.share { self.run.m } else { 1 };
             for _ in 0..often {
                 self.log.collective("data", kind, self.groups, 4 * elements);

@@ -3,7 +3,7 @@
 use shardscope::launch::plan_from_flags;
 use shardscope::plan::Plan;
 
-/// A small generator of numbers (xorshift64*), so that every run sees the same plans.
+/// A small random number generator (xorshift64*), so that every run uses the same plans.
 struct Dice(u64);
 
 impl Dice {
@@ -39,31 +39,31 @@ pub(super) enum Dispatch {
 pub(super) enum Again {
     Nothing,
     CoreAttention,
-    /// The dense MLP, or the experts with what is shared.
+    /// The dense MLP, or the experts including shared ones.
     FeedForward,
     Uniform,
     Block(u64),
 }
 
-/// What replicas share.
+/// What replicas shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Share {
     Nothing,
-    /// Optimizer states, in so many groups.
+    /// Optimizer states, in this many groups.
     States(u64),
-    /// Gradients too, in so many groups.
+    /// Gradients too, in this many groups.
     Gradients(u64),
-    /// Weights too, in so many groups: Megatron's FSDP.
+    /// Weights too, in this many groups: Megatron's FSDP.
     Weights(u64),
 }
 
-/// How layers are spread over the parts of the model.
+/// How layers are distributed over the parts of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Split {
     Even,
-    /// Embedding and loss count as a layer.
+    /// Embedding and loss count as a layer each.
     Counted(bool, bool),
-    /// Layers of the first and the last stage.
+    /// Number of layers in the first and the last stage.
     Ends(u64, u64),
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Run {
     pub(super) fused_loss: bool,
     pub(super) share: Share,
     pub(super) split: Split,
-    /// Ranks numbered with data parallelism behind the pipeline.
+    /// Rank order with data parallelism after the pipeline.
     pub(super) pipeline_inside: bool,
     pub(super) again: Again,
     pub(super) ring: Ring,
@@ -130,7 +130,7 @@ impl Run {
             let e = dice.pick(&wide);
             let dispatch =
                 dice.pick(&[Dispatch::AllGather, Dispatch::AllToAll, Dispatch::AllToAll, Dispatch::Flex]);
-            // The fused dispatcher wants more than one rank.
+            // The fused dispatcher needs more than one rank.
             let dispatch = if e * et == 1 { Dispatch::AllToAll } else { dispatch };
             let shared = dice.pick(&[0, 512]);
             moe = Some(Moe { experts: 8, topk: dice.pick(&[1, 2]), e, et, width: 256, shared, dispatch });
@@ -158,7 +158,7 @@ impl Run {
             layers,
             sp,
             learned: dice.flip(),
-            // A unit of FSDP has its weights for itself.
+            // An FSDP unit does not share its weights with another.
             tied: dice.flip() && !matches!(share, Share::Weights(_)),
             bias,
             layer_norm: dice.flip(),
@@ -288,10 +288,10 @@ impl Run {
         flags
     }
 
-    /// How many features there are.
+    /// The number of features.
     pub(super) const FEATURES: usize = 21;
 
-    /// The named things that it is made of, so that a test can tell that each was met.
+    /// The named features that it has, so that a test can check that each occurred.
     pub(super) fn features(&self) -> Vec<&'static str> {
         let groups = match self.share {
             Share::Nothing => 1,
@@ -336,7 +336,7 @@ impl Run {
     }
 }
 
-/// A split of `p` stages with `v` chunks each, about `each` layers in a chunk, and how many layers there are.
+/// A split of `p` stages with `v` chunks each and about `each` layers per chunk, and the number of layers.
 fn split(dice: &mut Dice, p: u64, v: u64, each: u64) -> (Split, u64) {
     match dice.pick(&[0, 0, 1, 2]) {
         1 if p > 1 => {
@@ -352,14 +352,14 @@ fn split(dice: &mut Dice, p: u64, v: u64, each: u64) -> (Split, u64) {
     }
 }
 
-/// What the replicas share, in groups that divide those of dense weights and those of experts.
+/// What the replicas shard, in groups that divide those of dense weights and those of experts.
 fn share(dice: &mut Dice, p: u64, dense: u64, experts: u64) -> Share {
     let wide: Vec<u64> =
         [1, 1, 2, 4].into_iter().filter(|n| dense.is_multiple_of(*n) && experts.is_multiple_of(*n)).collect();
     let groups = dice.pick(&wide);
     match dice.pick(&[0, 0, 1, 1, 2, 3]) {
         0 => Share::Nothing,
-        // Megatron's FSDP is drawn where it has been used: without a pipeline.
+        // Megatron's FSDP is only drawn in the combination in which it was used: without a pipeline.
         2 if p == 1 => Share::Weights(groups),
         3 if p == 1 => Share::Gradients(groups),
         _ => Share::States(groups),

@@ -1,15 +1,15 @@
-//! What one rank sends, message by message, as Megatron's code does.
+//! The messages of one rank, one by one, as Megatron's code sends them.
 
 use super::run::{Again, Dispatch, Moe, Ring, Run, Split};
 use shardscope::schedule::Action;
 use shardscope::topology::{GroupKind, Groups, Rank};
 use std::collections::BTreeMap;
 
-/// What a rank sends, in the order it sends it.
+/// The messages of a rank, in the order in which it sends them.
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) sums: BTreeMap<(&'static str, GroupKind), (u64, u64)>,
-    /// Per kind of group: what it did in its collectives, in order.
+    /// Per kind of group: its collectives, in order.
     pub(super) order: BTreeMap<GroupKind, Vec<u64>>,
     pub(super) sent: Vec<(u64, u64)>,
     pub(super) received: Vec<(u64, u64)>,
@@ -50,12 +50,12 @@ impl Walker<'_> {
         self.log.collective("expert", kind, self.groups, bytes);
     }
 
-    /// Bytes of the residual stream, whole sequence of the context rank.
+    /// Bytes of the residual stream, for the full sequence of the context rank.
     fn stream(&self) -> u64 {
         self.run.s / self.run.c * self.run.b * self.run.h * 2
     }
 
-    /// What goes round the context ring: each rank hands on to the next, and gets from the one before.
+    /// A step of the context ring: each rank sends to the next, and receives from the previous one.
     fn ring(&mut self, bytes: u64) {
         let members = self.groups.group_of(GroupKind::Context, Rank::new(self.rank));
         let here = members.iter().position(|rank| rank.get() == self.rank).unwrap();
@@ -146,7 +146,7 @@ impl Walker<'_> {
         self.pair_backward(|walker| walker.core_attention(true));
     }
 
-    /// Tokens to their experts and back, or their gradients the other way.
+    /// Tokens to their experts and back, or their gradients in the opposite direction.
     fn route(&mut self, moe: Moe, backward: bool) {
         let run = *self.run;
         let tokens = run.s / run.c * run.b / if run.sp { run.t } else { 1 };
@@ -166,7 +166,7 @@ impl Walker<'_> {
                 if !backward {
                     self.expert(GroupKind::TensorExpert, both * moe.experts * 8);
                 }
-                // There and back, and the probabilities one way.
+                // To the experts and back, and the probabilities in one direction.
                 self.expert(GroupKind::Expert, copies * row);
                 self.expert(GroupKind::Expert, copies * 4);
                 self.expert(GroupKind::ExpertTensor, moe.et * copies * row);
@@ -280,7 +280,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Once a step, when all micro-batches are through.
+    /// Once per step, after all micro-batches.
     pub(super) fn step(&mut self, stage: u64) {
         let run = *self.run;
         let (first, last) = (stage == 0, stage + 1 == run.p);

@@ -1,4 +1,4 @@
-//! Plans of all features mixed.
+//! Plans with all features mixed.
 
 use proptest::strategy::Strategy;
 
@@ -6,7 +6,7 @@ use proptest::strategy::Strategy;
 const COMMON: &str = "hidden_size=512 num_attention_heads=16 vocab_size=4096 bf16=true accelerator=H100-SXM gpus_per_node=8 \
     max_position_embeddings=1024 ffn_hidden_size=1536";
 
-/// Features that each must be in at least one of 200 plans.
+/// Features that must each occur in at least one of 200 plans.
 pub(super) const FEATURES: &[&str] = &[
     "tensor",
     "sequence",
@@ -36,7 +36,7 @@ const LATENT: &str = "multi_latent_attention=true kv_lora_rank=64 qk_head_dim=32
 const MAMBA: &str = "linear_mixer=mamba2 linear_num_key_heads=4 linear_num_value_heads=16 linear_key_head_dim=32 \
     linear_value_head_dim=64 linear_conv_kernel_dim=4";
 
-/// What may be drawn for each: settings of one alternative joined by blanks.
+/// The alternatives to draw from: settings of one alternative are separated by spaces.
 const DRAWN: &[&[&str]] = &[
     &["num_layers=4", "num_layers=8", "num_layers=6", "num_layers=7"],
     &["seq_length=256", "seq_length=512", "seq_length=1024"],
@@ -124,7 +124,7 @@ const DRAWN: &[&[&str]] = &[
     &["", "", "bias_swiglu_fusion=false bias_gelu_fusion=false"],
 ];
 
-/// The choices of a plan, by their places in [`DRAWN`].
+/// The choices for a plan, as indices into [`DRAWN`].
 pub(super) fn choices() -> impl Strategy<Value = Vec<usize>> {
     DRAWN.iter().map(|alternatives| 0..alternatives.len()).collect::<Vec<_>>()
 }

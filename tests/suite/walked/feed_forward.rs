@@ -12,7 +12,7 @@ const FLOAT: u64 = 4;
 const INDEX: u64 = 8;
 
 impl Runner<'_> {
-    /// What an activation between two projections keeps, of `rows` rows of `columns` behind it.
+    /// What an activation between two projections keeps, with `rows` rows of `columns` at its output.
     fn activation(&mut self, rows: u64, columns: u64) {
         let gated = self.model().activation.is_gated();
         self.tape.keep("activation input", if gated { 2 } else { 1 } * rows * columns * self.width);
@@ -54,7 +54,8 @@ impl Runner<'_> {
             self.tape.keep("counts", all * INDEX);
             self.tape.keep("coefficient", FLOAT);
         }
-        // A balanced router: what goes out comes in, from as many ranks as hold a share of the same tokens.
+        // With a balanced router each rank receives as much as it sends, from as many ranks as hold a share of the same
+        // tokens.
         let layout = plan.layout();
         let together = if layout.sequence_parallel { layout.expert_tensor } else { 1 };
         let received = rows * topk * together;

@@ -1,5 +1,6 @@
 //! One chunk of a model, forward: embedding, layers, norm, multi-token prediction, output and loss.
-//! Sources: megatron/core/models/gpt/gpt_model.py, megatron/core/transformer/{transformer_block,multi_token_prediction}.py,
+//! Sources: megatron/core/models/gpt/gpt_model.py,
+//! megatron/core/transformer/{transformer_block,multi_token_prediction}.py,
 //! megatron/core/tensor_parallel/{layers,cross_entropy}.py.
 
 use shardscope::plan::{Chunk, LossKind, Plan, PositionEmbedding, Recompute};
@@ -54,7 +55,7 @@ pub(super) fn run(plan: &Plan, chunk: &Chunk) -> Tape {
     }
     let full = !matches!(plan.recipe().recompute, Recompute::None | Recompute::Selective(_));
     if full && model.position_embedding == PositionEmbedding::Rope && model.latent.is_none() {
-        // An argument of every checkpoint, and one tensor for all.
+        // An argument of every checkpoint, and a single tensor for all.
         runner.tape.keep("rotary table", runner.sequence * model.kv_channels * FLOAT);
     }
     let last = chunk.layers.end == model.num_layers && !chunk.layers.is_empty();
@@ -103,7 +104,7 @@ fn embed(runner: &mut Runner<'_>) {
     }
 }
 
-/// One depth of multi-token prediction; its own output goes through its own output layer.
+/// One depth of multi-token prediction; its output goes through its own output layer.
 fn predict(runner: &mut Runner<'_>, hidden: Storage, recomputed: bool) -> Storage {
     let (rows, width) = (runner.rows, runner.model().hidden_size);
     embed(runner);
@@ -112,7 +113,7 @@ fn predict(runner: &mut Runner<'_>, hidden: Storage, recomputed: bool) -> Storag
     runner.norm(embedded, rows, width);
     runner.norm(hidden, rows, width);
     runner.tape.keep("joined", rows * 2 * width * runner.width);
-    // The projection's columns are gathered over the tensor ranks; what is cut by sequence is a view of that.
+    // The projection's columns are gathered over the tensor ranks; the part for sequence parallelism is a view of it.
     let gathered = runner.tape.allocate("gathered projection", runner.tokens * width * runner.width);
     let out = runner.layer(gathered, runner.model().num_layers - 1);
     if recomputed {
@@ -129,7 +130,7 @@ fn output(runner: &mut Runner<'_>) {
     let plan = runner.plan;
     let columns = plan.model().padded_vocab_size / plan.layout().tensor;
     let tokens = runner.tokens;
-    // All outputs go through it together, a part of one storage each.
+    // All outputs go through it together, each as a part of a single storage.
     runner.tape.keep("output layer input", runner.rows * plan.model().hidden_size * runner.width);
     if plan.recipe().loss == LossKind::TransformerEngine {
         runner.tape.keep("logits", tokens * columns * runner.width);

@@ -1,6 +1,7 @@
-//! One transformer layer of Megatron core as a program: what each operation reads, makes and saves.
-//! Sources: megatron/core/transformer/{transformer_layer,attention,multi_latent_attention,mlp}.py, megatron/core/transformer/moe,
-//! megatron/core/models/gpt/gpt_layer_specs.py (which norms are Transformer Engine's LayerNormLinear).
+//! One transformer layer of Megatron core as a program: what each operation reads, produces and saves.
+//! Sources: megatron/core/transformer/{transformer_layer,attention,multi_latent_attention,mlp}.py,
+//! megatron/core/transformer/moe, megatron/core/models/gpt/gpt_layer_specs.py (which norms are Transformer Engine's
+//! LayerNormLinear).
 
 use shardscope::plan::{
     AttentionKernel, ContextKind, FeedForward, LatentAttention, Model, Normalization, NumberFormat, Plan,
@@ -16,11 +17,11 @@ const FLOAT: u64 = 4;
 pub(super) struct Runner<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tape: Tape,
-    /// Tokens of a sequence and of a micro-batch on this rank, and of these where the stream is cut by sequence.
+    /// Tokens of a sequence and of a micro-batch on this rank, and the latter's rows under sequence parallelism.
     pub(super) sequence: u64,
     pub(super) tokens: u64,
     pub(super) rows: u64,
-    /// Bytes of an element of activations, and of the residual stream.
+    /// Bytes per element of activations, and of the residual stream.
     pub(super) width: u64,
     pub(super) residual: u64,
 }
@@ -62,7 +63,7 @@ impl<'a> Runner<'a> {
         self.tape.allocate("normed", rows * columns * self.width)
     }
 
-    /// Behind attention and MLP: dropout keeps its mask; the sum is a storage of its own.
+    /// After attention and MLP: dropout keeps its mask; the sum is a separate storage.
     fn add(&mut self) -> Storage {
         let elements = self.rows * self.model().hidden_size;
         if self.recipe().hidden_dropout {
@@ -71,7 +72,7 @@ impl<'a> Runner<'a> {
         self.tape.allocate("residual", elements * self.residual)
     }
 
-    /// The layer `layer`, whose input is `stream`; gives its output.
+    /// Runs layer `layer` with the input `stream`; returns its output.
     pub(super) fn layer(&mut self, stream: Storage, layer: u64) -> Storage {
         let stream = self.attention_half(stream);
         self.mlp_half(stream, self.model().layer_kind(layer).feed_forward)
@@ -79,7 +80,7 @@ impl<'a> Runner<'a> {
 
     fn attention_half(&mut self, stream: Storage) -> Storage {
         let width = self.model().hidden_size;
-        // Transformer Engine's QKV projection has the norm in it, which no checkpoint of norms reaches.
+        // Transformer Engine's QKV projection includes the norm, which norm checkpointing does not reach.
         let alone = !self.is_te() || self.model().latent.is_some();
         self.half_norm(stream, alone, width, |runner, normed| match runner.model().latent {
             Some(latent) => runner.latent_attention(normed, latent),
@@ -96,7 +97,7 @@ impl<'a> Runner<'a> {
                 self.half_norm(stream, true, width, |runner, normed| runner.moe(normed));
             }
             FeedForward::Dense if self.is_te() => {
-                // The norm is in the first projection, so that a checkpoint of the MLP begins in front of it.
+                // The norm is part of the first projection, so a checkpoint of the MLP begins before it.
                 let before = self.tape.len();
                 self.half_norm(stream, false, width, |runner, normed| runner.mlp(normed));
                 if self.recomputes(RecomputeModule::Mlp) {
@@ -118,7 +119,8 @@ impl<'a> Runner<'a> {
         self.add()
     }
 
-    /// A norm and what reads it. A norm that stands `alone` may be recomputed: its output is given back behind its reader.
+    /// A norm and the operation that reads it. A separate norm (`alone`) may be recomputed: its output is freed after
+    /// its reader.
     fn half_norm(
         &mut self,
         stream: Storage,
@@ -148,7 +150,8 @@ impl<'a> Runner<'a> {
             (model.num_attention_heads / t, (model.num_query_groups / t).max(1), model.kv_channels);
         self.linear(normed);
         let columns = if model.num_query_groups < t {
-            // Too few groups for the ranks: the output is gathered whole and cut again, the gates of all heads with it.
+            // Too few groups for the ranks: the full output is gathered and split again, including the gates of all
+            // heads.
             let gates = if model.mixers.output_gate { model.num_attention_heads } else { 0 };
             (model.num_attention_heads + gates + 2 * model.num_query_groups) * d
         } else {
@@ -156,7 +159,8 @@ impl<'a> Runner<'a> {
         };
         let gate = if model.mixers.output_gate { heads * d } else { 0 };
         let packed = self.tape.allocate("packed qkv", n * columns * self.width);
-        // Queries of several heads of several groups lie apart and are copied together; else all are views.
+        // Queries with several heads in several groups are not contiguous and are copied together; otherwise all are
+        // views.
         let copied = heads / groups > 1 && groups > 1;
         let mut query = if copied { self.tape.allocate("query", n * heads * d * self.width) } else { packed };
         let (mut key, value) = (packed, packed);
@@ -187,7 +191,7 @@ impl<'a> Runner<'a> {
         self.linear(projected);
     }
 
-    /// A norm over heads, whose output is written elsewhere.
+    /// A norm over heads, whose output is written to another storage.
     fn head_norm(&mut self, input: Storage, rows: u64) {
         self.tape.save(input);
         self.tape.keep("head deviation", rows * FLOAT);
@@ -196,7 +200,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The kernel between projections; gives its output. Columns are those of query, key, value and output.
+    /// The kernel between projections; returns its output. Columns are those of query, key, value and output.
     fn core(&mut self, given: [Storage; 3], heads: u64, columns: [u64; 4]) -> Storage {
         let before = self.tape.len();
         let output = self.kernel(given, heads, columns);
@@ -224,7 +228,7 @@ impl<'a> Runner<'a> {
                 self.tape.allocate("attention output", n * columns[3] * w)
             }
             kernel => {
-                // Batch first everything is copied; Transformer Engine makes its inputs contiguous.
+                // In batch-first layout everything is copied; Transformer Engine makes its inputs contiguous.
                 let copies = kernel != AttentionKernel::Fused || self.is_te();
                 for (storage, columns) in given.into_iter().zip(columns) {
                     if copies {
@@ -250,7 +254,7 @@ impl<'a> Runner<'a> {
         let (n, w, s, recipe) = (self.tokens, self.width, self.sequence, self.recipe());
         let grouped = self.model().latent.is_none() && columns[1] < columns[0];
         if grouped {
-            // The query may be a view; where it is none of its own, the product copies it.
+            // The query may be a view; unless it has its own storage, the product copies it.
             self.tape.keep("query", n * columns[0] * w);
             self.tape.keep("repeated key", n * columns[0] * w);
             self.tape.keep("repeated value", n * columns[0] * w);
@@ -284,8 +288,9 @@ impl<'a> Runner<'a> {
         let (n, rows, w) = (self.tokens, self.rows, self.width);
         let heads = self.model().num_attention_heads / self.plan.layout().tensor;
         let has_norms = self.model().qk_layernorm;
-        // Transformer Engine's down-projections are whole on every rank and run on its own tokens; Megatron's own are cut by
-        // column, gathered, and cut by sequence: a view into what was gathered, but a copy of a part of its columns.
+        // Transformer Engine's down-projections are replicated on every rank and run on its own tokens; Megatron's own
+        // are sharded by column, gathered, and split by sequence: a view of the gathered tensor, but a copy of a part
+        // of its columns.
         let gathers = self.plan.layout().sequence_parallel && !self.is_te();
         self.linear(normed);
         let mut queries = normed;
@@ -294,7 +299,7 @@ impl<'a> Runner<'a> {
             if has_norms {
                 queries = self.norm(queries, rows, rank);
             } else if gathers {
-                // The up-projection gathers sequence again and keeps its own rank's part.
+                // The up-projection gathers the sequence again and keeps its own rank's part.
                 queries = self.tape.allocate("query latent", rows * rank * w);
             }
         } else if has_norms && self.is_te() {

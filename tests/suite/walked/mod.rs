@@ -1,9 +1,9 @@
-//! A second opinion on parameters and saved activations, for plans of all features mixed: every rank holds its tensors one by
-//! one, and every layer runs as a program whose operations save storages. Nothing here knows a closed form; a plan's own
-//! settings are all it shares with the estimators.
+//! An independent computation of parameters and saved activations, for plans with all features mixed: every rank holds
+//! its tensors one by one, and every layer runs as a program whose operations save storages. It uses no closed forms,
+//! and shares nothing but the plan's own settings with the estimators.
 //!
-//! Of Mamba-2 and layers of one block parameters are walked. What linear mixers, adapters and trainers of plain PyTorch keep is not:
-//! `kept_by_*.rs` compares those with recorded runs.
+//! For Mamba-2 and layers of one block, parameters are walked. What linear mixers, adapters and plain PyTorch trainers
+//! keep is not: `kept_by_*.rs` compares those with recorded runs.
 
 mod draw;
 mod feed_forward;
@@ -23,12 +23,12 @@ use shardscope::plan::{AttentionKernel, DpSharding, Plan, Recompute};
 
 use super::drawn::{config, on_all_processors, wanted};
 
-/// Plans of a normal run; `SHARDSCOPE_PLANS=100000` asks for more.
+/// Plans in a normal run; `SHARDSCOPE_PLANS=100000` requests more.
 const PLANS: u64 = 1000;
-/// Plans that a processor takes at once.
+/// Plans per thread at a time.
 const AT_ONCE: u64 = 50;
 
-/// The named things that a plan is made of, so that a test can tell that each was met.
+/// The named features of a plan, so that a test can check that each occurred.
 fn features(plan: &Plan) -> Vec<&'static str> {
     let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
     let all = [
@@ -81,7 +81,7 @@ fn every_tensor_of_every_rank_adds_up_to_the_estimates() {
     }
 }
 
-/// What a processor walked.
+/// The plans walked by one thread.
 #[derive(Default)]
 struct Walked {
     plans: u64,
@@ -92,7 +92,7 @@ struct Walked {
 }
 
 impl Walked {
-    /// Draws plans of its own for `part` until it has walked `wanted`.
+    /// Draws its own plans for `part` until it has walked `wanted`.
     fn go(&mut self, part: u64, wanted: u64) {
         let mut runner = TestRunner::new(ProptestConfig { rng_seed: RngSeed::Fixed(part), ..config(1) });
         let strategy = draw::choices();
@@ -101,8 +101,8 @@ impl Walked {
             assert!(self.drawn < 100 + 40 * wanted, "{} plans of {} drawn", self.plans, self.drawn);
             let settings = draw::settings(&strategy.new_tree(&mut runner).expect("choices").current());
             let Some(plan) = resolve(&[], &settings).plan else { continue };
-            // What further tokens' prediction hands its layer is of 16 bits whatever the residual stream is; the estimates
-            // take both for as wide as the stream: a known gap of S·h·(Br - B) for each depth.
+            // The input that multi-token prediction passes to its layer has 16 bits whatever the residual stream has;
+            // the estimates assume that both are as wide as the stream: a known gap of S·h·(Br - B) per depth.
             if plan.model().mtp_num_layers > 0 && plan.recipe().fp32_residual {
                 continue;
             }
@@ -122,11 +122,11 @@ impl Walked {
     }
 }
 
-/// What differed, as far as it is told.
+/// The differences found, up to a limit.
 #[derive(Default)]
 struct Differences(Vec<String>);
 
-/// How many differences are told.
+/// Maximum number of differences that are reported.
 const TOLD: usize = 8;
 
 impl Differences {
@@ -150,8 +150,8 @@ fn same_parameters(plan: &Plan, found: &mut Differences, settings: &dyn Fn() -> 
         found.compare("parameters of a rank", of.count.get(), rank.held, told);
         found.compare("of its experts", of.expert_count.get(), rank.of_experts, told);
         if recipe.dp_sharding == DpSharding::Replicated {
-            // bf16 weights, fp32 gradients, and of Adam two moments and the fp32 weights. What is sharded is padded as well:
-            // `buffers.rs` compares that.
+            // bf16 weights, fp32 gradients, and for Adam two moments and the fp32 weights. Sharded tensors are also
+            // padded: `buffers.rs` compares that.
             let totals = &memory.ranks[rank.stage as usize].totals;
             found.compare("bytes of weights", totals.parameters.get(), 2 * rank.held, told);
             found.compare("bytes of optimizer states", totals.optimizer.get(), 12 * rank.held, told);

@@ -11,7 +11,7 @@ use shardscope::plan::{
 pub(super) struct Walked {
     /// Parameters of the model, each counted on one of the ranks that hold it.
     pub(super) total: u64,
-    /// Of them those that one token meets.
+    /// The parameters used by one token.
     pub(super) active: u64,
     /// What each rank of a pipeline stage holds.
     pub(super) ranks: Vec<Held>,
@@ -24,15 +24,15 @@ pub(super) struct Held {
     pub(super) of_experts: u64,
 }
 
-/// Which tensor: the module it is in, its name, the expert it belongs to, and which piece of it.
+/// Identifies a tensor: its module, its name, the expert to which it belongs, and which piece of it.
 type Key = (u64, &'static str, u64, u64);
 
-/// Modules outside of the layers, behind every layer's number.
+/// Modules outside the layers, with numbers above every layer's.
 const WORDS: u64 = 1 << 40;
 const ENDS: u64 = WORDS + 1;
 const DEPTHS: u64 = WORDS + 2;
 
-/// A rank's place and what it has been given.
+/// A rank's position and its tensors.
 struct Rank<'a> {
     plan: &'a Plan,
     tensor: u64,
@@ -55,7 +55,7 @@ pub(super) fn walk(plan: &Plan) -> Walked {
             module: 0,
             held: Vec::new(),
         };
-        // Ranks of a stage are neighbours in Megatron's default order.
+        // In Megatron's default order the ranks of a stage are adjacent.
         let stage = rank / (layout.world_size / layout.pipeline);
         for chunk in &layout.stages.stages[stage as usize].chunks {
             if chunk.embedding {
@@ -83,7 +83,7 @@ pub(super) fn walk(plan: &Plan) -> Walked {
     }
     let total = pieces.values().sum();
     let topk = plan.model().experts.as_ref().map_or(0, |experts| experts.router_topk);
-    // Expert 0 stands for tensors of no expert; a token meets as many experts as it is sent to.
+    // Expert 0 stands for tensors outside experts; a token uses as many experts as it is routed to.
     let active = pieces.iter().filter(|((_, _, expert, _), _)| *expert <= topk).map(|(_, elements)| elements);
     Walked { total, active: active.sum(), ranks }
 }
@@ -130,7 +130,7 @@ impl Rank<'_> {
         let model = self.model();
         let (rows, width) = (model.padded_vocab_size, model.hidden_size);
         let tied = model.embeddings == Embeddings::Tied;
-        // The norm stands behind the last layer; what predicts further tokens reads what it gives.
+        // The norm follows the last layer; multi-token prediction reads its output.
         let last_layer = chunk.layers.end == model.num_layers && !chunk.layers.is_empty();
         let norm = if model.mtp_num_layers > 0 { last_layer } else { chunk.output_layer };
         self.module = ENDS;
@@ -178,7 +178,8 @@ impl Rank<'_> {
         }
     }
 
-    /// Every head is whole on its rank, and so is every group (`megatron/core/ssm/mamba_mixer.py:MambaMixer.__init__`).
+    /// Every head is complete on its rank, and so is every group
+    /// (`megatron/core/ssm/mamba_mixer.py:MambaMixer.__init__`).
     fn mamba2(&mut self) {
         let model = self.model().clone();
         let Some(mixer) = model.mixers.linear else { return };
@@ -280,7 +281,7 @@ impl Rank<'_> {
         self.projection(heads * latent.v_head_dim);
     }
 
-    /// How many matrices go in: gate and up, or one.
+    /// The number of input matrices: gate and up, or one.
     fn halves(&self) -> u64 {
         if self.model().activation.is_gated() { 2 } else { 1 }
     }
@@ -308,7 +309,7 @@ impl Rank<'_> {
         }
         let inner = experts.ffn_hidden_size;
         let rows = self.halves() * inner;
-        // A process group of their own where they are spread, or cut otherwise than the dense layers.
+        // A separate process group if they are distributed, or sharded differently from the dense layers.
         let own = spread > 1 || pieces != layout.tensor;
         let here = experts.num_experts / spread;
         for expert in self.expert * here..(self.expert + 1) * here {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Storage(usize);
 
-/// What was allocated, and what of it is saved: each storage once, however many operations save it.
+/// The allocated storages, and which of them are saved: each storage once, however many operations save it.
 #[derive(Default)]
 pub(super) struct Tape {
     allocated: Vec<(&'static str, u64)>,
@@ -25,24 +25,24 @@ impl Tape {
         self.saved.insert(storage, ());
     }
 
-    /// A storage made to be saved.
+    /// A new storage that is saved immediately.
     pub(super) fn keep(&mut self, name: &'static str, bytes: u64) -> Storage {
         let storage = self.allocate(name, bytes);
         self.save(storage);
         storage
     }
 
-    /// Lets go what was saved since there were `storages`, as leaving a checkpointed function does.
+    /// Frees everything saved since there were `storages`, as on leaving a checkpointed function.
     pub(super) fn forget_since(&mut self, storages: usize) {
         self.saved.retain(|storage, ()| storage.0 < storages);
     }
 
-    /// Lets one storage go: its bytes are given back and made again in backward.
+    /// Frees one storage: its memory is released and recomputed in backward.
     pub(super) fn forget(&mut self, storage: Storage) {
         self.saved.remove(&storage);
     }
 
-    /// How many storages there are.
+    /// The number of storages.
     pub(super) fn len(&self) -> usize {
         self.allocated.len()
     }

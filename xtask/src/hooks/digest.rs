@@ -1,10 +1,10 @@
-//! Digests as browsers know them.
+//! Digests in the form used by browsers.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// `sha256-` and base64 of the digest, as policies and `integrity` have it.
+/// `sha256-` and base64 of the digest, as used in policies and `integrity`.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(bytes)))
 }

@@ -1,4 +1,4 @@
-//! Tells the service worker what to keep.
+//! Tells the service worker what to cache.
 use std::fs;
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::digest::sha256;
 use crate::weight::LATER;
 
-/// Writes into `sw.js` of a built page the digest of its `index.html`, as it is served, and the files that it names; into its
-/// manifest the name of its icon.
+/// Writes the digest of a built page's `index.html`, as served, and the files that it names into its `sw.js`; writes
+/// the name of its icon into its manifest.
 pub fn list_files(folder: &Path) -> Result<()> {
     let page = fs::read_to_string(folder.join("index.html")).context("there is no index.html")?;
     let mut files = Vec::new();
@@ -17,20 +17,19 @@ pub fn list_files(folder: &Path) -> Result<()> {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let kind = Path::new(&name).extension().and_then(|kind| kind.to_str());
         let loaded = matches!(kind, Some("css" | "js" | "svg" | "wasm")) && name != "sw.js";
-        // What the page asks for later it may ask for without a network.
+        // What the page requests later must be available without a network.
         if loaded && page.contains(&name) || LATER.contains(&name.as_str()) {
             files.push(name);
         }
     }
-    // A folder is listed in no order, and the same sources must give the same page to the byte.
+    // Directory order is arbitrary, but the same sources must give the same page to the byte.
     files.sort();
     if files.is_empty() {
         bail!("index.html names no files");
     }
     let worker = folder.join("sw.js");
     let text = fs::read_to_string(&worker).context("there is no sw.js")?;
-    // Browsers take up a worker when its bytes differ: the page's digest makes it another one with each change of the
-    // page.
+    // Browsers update a worker when its bytes differ: the page's digest changes it with every change of the page.
     let digest = Value::from(sha256(page.as_bytes()));
     let text =
         with(&text, "DIGEST", &digest).and_then(|text| with(&text, "FILES", &Value::from(files.clone())));
@@ -45,7 +44,7 @@ pub fn list_files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The script with `value` for its constant of that name, whatever stands there.
+/// The script with its constant of that name set to `value`, whatever it was.
 fn with(script: &str, constant: &str, value: &Value) -> Option<String> {
     let start = format!("const {constant} = ");
     let mut found = false;
@@ -74,7 +73,7 @@ fn with_icon(manifest: &str, icon: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// A site with a worker, a manifest and files that its page names or does not.
+    /// A site with a worker, a manifest and files that its page names and others.
     fn site() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();

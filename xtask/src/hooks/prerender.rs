@@ -1,7 +1,8 @@
-//! Writes the example and its answer into the page, so that a first visitor reads an answer before the engine has arrived.
+//! Writes the example and its answer into the page, so that a first visitor sees an answer before the engine has
+//! loaded.
 //!
-//! yew's server-side rendering draws them with the page's own components, natively; the engine then draws the same in its
-//! place. `index.html` hides it from those who bring a plan of their own.
+//! yew's server-side rendering draws them with the page's own components, natively; the engine then draws the same in
+//! its place. `index.html` hides it from visitors with their own plan.
 use std::fs;
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use regex::{Captures, Regex};
 
 use crate::process::{cargo, output};
 
-/// Where the first answer goes, as `index.html` has it or as Trunk's minifier leaves it. It is `inert`: nothing in it can be
-/// pressed or typed into yet, so that nothing a reader does there is lost when the engine takes over.
+/// Where the first answer goes, as in `index.html` or as left by Trunk's minifier. It is `inert`: nothing in it can
+/// be pressed or typed into yet, so that no user input is lost when the engine takes over.
 const PLACE: &str = r#"(<div id="?first-answer"? inert(?:="")?>)(</div>)"#;
 
 /// Puts the first answer into the built `index.html` at `page`.
@@ -39,7 +40,7 @@ fn with_answer(page: &str, answer: &str) -> Result<String> {
     if !place.is_match(page) {
         bail!("index.html has no place for the first answer");
     }
-    // By a closure: in a text `$1` would stand for a group, and an answer may hold that.
+    // With a closure: in a replacement string `$1` would refer to a group, and an answer may contain that.
     Ok(place.replace(page, |found: &Captures<'_>| format!("{}{answer}{}", &found[1], &found[2])).into_owned())
 }
 

@@ -1,20 +1,20 @@
-//! Allows the inline scripts of a built page, and no other, in its content security policy.
+//! Allows a built page's inline scripts, and no others, in its content security policy.
 use anyhow::{Result, bail};
 use regex::Regex;
 
 use super::digest::sha256;
 
-/// What stands for the digests in the policy of a page that is not built yet.
+/// The placeholder for the digests in the policy of a page that is not built yet.
 const PLACEHOLDER: &str = "INLINE-SCRIPTS";
 
-/// The page with the digest of each of its inline scripts in the place of the placeholder.
+/// The page with the digest of each of its inline scripts in place of the placeholder.
 pub(super) fn sealed(page: &str) -> Result<String> {
     let sources: Vec<String> =
         inline_scripts(page)?.iter().map(|script| format!("'{}'", sha256(script.as_bytes()))).collect();
     replaced(page, &sources.join(" "))
 }
 
-/// The page with any inline script allowed, for one that is still to be changed.
+/// The page with any inline script allowed, for a page that will still be changed.
 pub(super) fn unsealed(page: &str) -> Result<String> {
     replaced(page, "'unsafe-inline'")
 }
@@ -26,9 +26,9 @@ fn replaced(page: &str, sources: &str) -> Result<String> {
     Ok(page.replace(PLACEHOLDER, sources))
 }
 
-/// What each script without `src` holds, byte for byte, as a browser hashes it.
+/// The content of each script without `src`, byte for byte, as a browser hashes it.
 fn inline_scripts(page: &str) -> Result<Vec<&str>> {
-    // A script ends at the first `</script`, even inside a string of it: so does the HTML parser end it.
+    // A script ends at the first `</script`, even inside a string, as in the HTML parser.
     let script = Regex::new(r"(?is)<script\b([^>]*)>(.*?)</script\s*>")?;
     // `data-src` loads nothing.
     let src = Regex::new(r"(?i)(^|\s)src\s*=")?;

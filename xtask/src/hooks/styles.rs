@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::root;
 
-/// Joins into `file` the sheets of `styles/` that `list` imports, in its order.
+/// Joins the sheets of `styles/` that `list` imports, in order, into `file`.
 pub(super) fn join(list: &str, file: &Path) -> Result<()> {
     let folder = root().join("styles");
     let read = |name: &str| {
@@ -18,7 +18,7 @@ pub(super) fn join(list: &str, file: &Path) -> Result<()> {
         bail!("styles/{list} imports nothing");
     }
     let joined = sheets.iter().map(|sheet| read(sheet)).collect::<Result<String>>()?;
-    // Trunk watches by time of change: what is the same is left alone
+    // Trunk watches modification times: leave an unchanged file alone
     if fs::read_to_string(file).is_ok_and(|before| before == joined) {
         return Ok(());
     }

@@ -1,4 +1,5 @@
-//! Trunk, wasm-bindgen and wasm-opt: fetched as programs where their projects publish one for this machine, else compiled.
+//! Trunk, wasm-bindgen and wasm-opt: downloaded as binaries if their projects publish one for this machine, otherwise
+//! compiled.
 use std::env;
 use std::fs;
 use std::path::Path;
@@ -7,10 +8,16 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::fingerprint::files_below;
-use crate::packages::{node, npm};
+use crate::packages::{NpmPackage, node, npm};
 use crate::process::{Version, cargo, command, find, note, output, run, say, tools};
 
-/// What a fetch may take to connect, and in all. Unit: second.
+/// wasm-opt run by Node.
+const NPM_BINARYEN: NpmPackage = NpmPackage {
+    name: "binaryen",
+    version: "132.0.0",
+    integrity: "sha512-4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg==",
+};
+/// Time limits of a download: to connect, and in total. Unit: second.
 const CONNECT_LIMIT: &str = "10";
 const FETCH_LIMIT: &str = "300";
 
@@ -58,7 +65,8 @@ pub(super) fn trunk(version: &str) -> Result<()> {
         format!("https://github.com/trunk-rs/trunk/releases/download/v{version}/trunk-{triple}.tar.gz")
     });
     let right = || has_at_least("trunk", version);
-    // Without its default features Trunk needs no TLS library: it has nothing to fetch where the other tools are here.
+    // Without its default features Trunk needs no TLS library: it has nothing to download if the other tools are
+    // present.
     let compile = || cargo_install("trunk", version, &["--no-default-features"]);
     first_of(
         &format!("Trunk {version}"),
@@ -92,12 +100,12 @@ pub(super) fn wasm_opt(version: &str) -> Result<()> {
         &[
             ("its project's release", &|| fetch(archive.as_deref(), &["wasm-opt"], right)),
             // Node runs this one, more slowly
-            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(super::NPM_BINARYEN))),
+            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(NPM_BINARYEN))),
         ],
     )
 }
 
-/// Firefox's driver, which Debian has no package of.
+/// Firefox's driver, for which Debian has no package.
 pub(crate) fn geckodriver(version: &str) -> Result<()> {
     let right = || has_at_least("geckodriver", version);
     first_of(
@@ -109,18 +117,18 @@ pub(crate) fn geckodriver(version: &str) -> Result<()> {
     )
 }
 
-/// By cargo-binstall, where it is here: it knows where projects publish their programs.
+/// With cargo-binstall if present: it knows where projects publish their binaries.
 fn binstall(package: &str, version: &str, right: impl Fn() -> bool) -> Result<()> {
     if find("cargo-binstall").is_none() {
         bail!("there is no cargo-binstall here");
     }
     let mut install = cargo(["binstall", "--no-confirm", "--disable-strategies", "compile", "--root"]);
     output(install.arg(tools()).arg(format!("{package}@{version}")))?;
-    // A program for another libc is there and does not start.
+    // A binary for another libc exists but does not start.
     if right() { Ok(()) } else { bail!("what it fetched does not run here") }
 }
 
-/// From the archive at `url`: the programs of these names in it, which must then be `right`.
+/// Installs the named programs from the archive at `url`; they must then be `right`.
 fn fetch(url: Option<&str>, programs: &[&str], right: impl Fn() -> bool) -> Result<()> {
     let url = url.context("none is published for this machine")?;
     let scratch = tempfile::tempdir()?;
@@ -138,7 +146,7 @@ fn fetch(url: Option<&str>, programs: &[&str], right: impl Fn() -> bool) -> Resu
         let named = |file: &&std::path::PathBuf| file.file_name().is_some_and(|name| name == *program);
         let file = files.iter().find(named).with_context(|| format!("there is no {program} in it"))?;
         let target = bin.join(program);
-        // a program that runs cannot be written over, but another may take its name
+        // a running program cannot be overwritten, but another file may take its name
         if target.exists() {
             fs::remove_file(&target)?;
         }
@@ -154,7 +162,7 @@ fn fetch(url: Option<&str>, programs: &[&str], right: impl Fn() -> bool) -> Resu
 
 fn remove(files: &[impl AsRef<Path>]) {
     for file in files {
-        // what is left is found again, found wrong, and written over
+        // leftovers will be found again, rejected, and overwritten
         drop(fs::remove_file(file));
     }
 }
@@ -162,7 +170,7 @@ fn remove(files: &[impl AsRef<Path>]) {
 /// Compiled without optimisation: quick enough as a tool, and several times quicker to install.
 fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
     let build = tools().join("build");
-    // `--force`: one that is here but of the wrong version is replaced.
+    // `--force`: an installed one of the wrong version is replaced.
     let mut install = cargo(["install", "--quiet", "--locked", "--debug", "--force", "--version", version]);
     install.args(options).arg("--root").arg(tools()).arg(package);
     install.env("CARGO_TARGET_DIR", &build).env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
@@ -173,17 +181,17 @@ fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
     done
 }
 
-/// Whether the program is here in exactly that version.
+/// Whether the program is installed in exactly that version.
 fn has_version(program: &str, wanted: &str) -> bool {
     Version::new(program).is_some_and(|have| Some(have) == Version::in_text(wanted))
 }
 
-/// Whether the program is here in that version or a newer one.
+/// Whether the program is installed in that version or a newer one.
 fn has_at_least(program: &str, wanted: &str) -> bool {
     Version::new(program).is_some_and(|have| Some(have) >= Version::in_text(wanted))
 }
 
-/// This machine as the names of published programs have it: processor and system.
+/// This machine as in the names of published binaries: processor and system.
 fn machine() -> (&'static str, &'static str) {
     (env::consts::ARCH, env::consts::OS)
 }

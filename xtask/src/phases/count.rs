@@ -40,7 +40,7 @@ impl Count {
             for pair in closing.trim_end_matches(')').split(", ") {
                 let pair = pair.split_once('=').map(|(word, number)| (word, number.parse::<u64>()));
                 let Some((word @ ("failures" | "errors" | "skipped"), Ok(number))) = pair else { continue };
-                // They are among those that ran, which were counted as passed.
+                // They are included in those that ran, which were counted as passed.
                 self.passed = self.passed.saturating_sub(number);
                 if word != "skipped" {
                     self.failed += number;
@@ -61,7 +61,7 @@ impl Count {
         self.failed
     }
 
-    /// What the tests say they could not look at.
+    /// What the tests report that they could not check.
     pub(super) fn not_checked(&self) -> impl Iterator<Item = &str> {
         self.not_checked.iter().map(String::as_str)
     }

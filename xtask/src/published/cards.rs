@@ -1,5 +1,5 @@
-//! Pictures of the worked examples as others show them with a link: PNG of 1200 by 630, drawn by a browser from the SVG that the
-//! build wrote, and named in the head of the example's page.
+//! Preview images of the worked examples for links on other sites: PNG of 1200 by 630, drawn by a browser from the
+//! SVG that the build wrote, and named in the head of the example's page.
 use std::env;
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use regex::Regex;
 use crate::browser::chrome;
 use crate::process::{command, output};
 
-/// As the pages have it. Unit: pixel.
+/// As stated in the pages. Unit: pixel.
 const SIZE: [u32; 2] = [1200, 630];
-/// How the files of an example begin.
+/// The prefix of an example's files.
 const EXAMPLE: &str = "example-";
 
-/// Draws every card of the folder; their number.
+/// Draws every card of the directory; returns their number.
 pub(super) fn draw(site: &Path, address: Option<&str>) -> Result<usize> {
     let mut stems = Vec::new();
     for entry in fs::read_dir(site)? {
@@ -70,14 +70,14 @@ fn size(png: &[u8]) -> Option<[u32; 2]> {
     Some([number(16)?, number(20)?])
 }
 
-/// The page with its own picture where it had the one of all pages.
+/// The page with its own picture in place of the common one.
 fn named(html: &str, stem: &str, address: Option<&str>) -> Result<String> {
     let card = Regex::new(r#"content=("[^"]*card\.png"|[^\s">]*card\.png)"#)?;
     if !card.is_match(html) {
         bail!("{stem}.html names no picture");
     }
     let own = format!("content=\"{}{stem}.png\"", address.unwrap_or_default());
-    // An address may hold `$`, which must not stand for a group.
+    // An address may contain `$`, which must not refer to a group.
     Ok(card.replace(html, regex::NoExpand(&own)).into_owned())
 }
 

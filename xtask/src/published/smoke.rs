@@ -1,4 +1,5 @@
-//! Whether everything that the published folder names is in it, asked as a browser asks: over HTTP, below a path.
+//! Checks that everything that the published directory references is in it, as a browser would request it: over HTTP,
+//! below a path.
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +13,7 @@ use serde_json::Value;
 use super::{pages, place};
 use crate::site::{Server, Site};
 
-/// What a folder should answer, and what of it is wrong as it is written.
+/// What a directory should serve, and which references are malformed.
 #[derive(Default)]
 pub(crate) struct Named {
     /// Files from the top of the folder.
@@ -20,10 +21,11 @@ pub(crate) struct Named {
     wrong: Vec<String>,
 }
 
-/// Asks for every page, what it names, and what the worker, the manifest and the sitemap name; how many addresses answered.
+/// Requests every page, what it references, and what the worker, the manifest and the sitemap reference; returns how
+/// many addresses answered.
 pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result<usize> {
     let mut named = named(folder, address)?;
-    // No page names these.
+    // No page references these.
     named.files.extend(["robots.txt", "link-format/1.txt"].map(str::to_owned));
     if let Some(address) = address {
         let map = fs::read_to_string(folder.join("sitemap.xml"))?;
@@ -35,7 +37,7 @@ pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result
     answered(running.url(), named)
 }
 
-/// What the pages at the top of `folder`, its worker and its manifest name.
+/// What the pages at the top of `folder`, its worker and its manifest reference.
 pub(crate) fn named(folder: &Path, address: Option<&str>) -> Result<Named> {
     let mut found = Named::default();
     for page in pages(folder)? {
@@ -60,15 +62,15 @@ pub(crate) fn named(folder: &Path, address: Option<&str>) -> Result<Named> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.webmanifest"))?)?;
     let icons = manifest["icons"].as_array().into_iter().flatten();
     found.files.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
-    // Other sites name it, no page here does.
+    // Other sites reference it, no page here does.
     found.files.insert("embed.js".to_owned());
     Ok(found)
 }
 
-/// Asks for all that was named, below `base`; how many there are.
+/// Requests everything that was referenced, below `base`; returns how many there are.
 ///
 /// # Errors
-/// What is wrong with it and what does not answer.
+/// What is malformed and what does not answer.
 pub(crate) fn answered(base: &str, named: Named) -> Result<usize> {
     let Named { files, mut wrong } = named;
     for file in &files {
@@ -85,9 +87,9 @@ pub(crate) fn answered(base: &str, named: Named) -> Result<usize> {
     }
 }
 
-/// What a page loads or leads to, and its pictures for others.
+/// What a page loads or links to, and its preview images.
 fn references(html: &str) -> Result<Vec<String>> {
-    // Minified pages have no quotes where HTML can do without.
+    // Minified pages omit quotes where HTML allows that.
     let attribute = Regex::new(r#"(?i)\s(?:href|src)\s*=\s*(?:"([^"]*)"|([^\s">]+))"#)?;
     let picture = Regex::new(r#"(?i)property="?og:image"?\s+content=(?:"([^"]*)"|([^\s">]+))"#)?;
     let either = |found: regex::Captures<'_>| {
@@ -100,7 +102,7 @@ fn references(html: &str) -> Result<Vec<String>> {
     Ok(attribute.captures_iter(html).map(either).chain(picture.captures_iter(html).map(either)).collect())
 }
 
-/// The file of the folder that an address names; none where it leads elsewhere.
+/// The file in the directory that an address refers to; `None` if it leads elsewhere.
 fn local(named: &str) -> Result<Option<String>> {
     let file = named.split(['#', '?']).next().unwrap_or_default();
     let elsewhere =
@@ -114,14 +116,14 @@ fn local(named: &str) -> Result<Option<String>> {
     Ok(Some(file.trim_start_matches("./").to_owned()))
 }
 
-/// The files that the service worker keeps.
+/// The files that the service worker caches.
 fn kept(worker: &str) -> Result<Vec<String>> {
     let (_, files) = worker.split_once("const FILES = ").context("sw.js names no files")?;
     let (files, _) = files.split_once(';').context("sw.js names no files")?;
     Ok(serde_json::from_str(files)?)
 }
 
-/// The first lines with which a file is answered, as far as its headers go.
+/// The head of the response for a file: status line and headers.
 pub(crate) fn head(base: &str, file: &str) -> Result<String> {
     let (host, path) =
         base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("an address")?;
@@ -132,7 +134,7 @@ pub(crate) fn head(base: &str, file: &str) -> Result<String> {
         file.replace(' ', "%20")
     )?;
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
-    // Bodies are not read: the status is in the head.
+    // Bodies are not read: the status is in the first line.
     while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
         match stream.read(&mut part)? {
             0 => break,
@@ -181,7 +183,7 @@ mod tests {
             let error = check(site(index).path(), "/a/b/", None).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
-        // With an address every page says which one it is.
+        // With an address every page states its canonical one.
         let named = site("<link rel=\"canonical\" href=\"https://example.org/p/\">");
         fs::write(
             named.path().join("sitemap.xml"),

@@ -11,14 +11,14 @@ const WORTH: f64 = 0.01;
 const WHY: &str =
     "the fastest of all layouts that fit and differ from this one by a single change; each was estimated";
 
-/// The fastest of all plans that fit and differ by one change, where it saves anything worth the change.
+/// The fastest of all plans that fit and differ by one change, if it saves enough to be worth the change.
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if !advisor.report.memory.fits {
-        // Ways out of memory are `out_of_memory`'s.
+        // Ways out of running out of memory are `out_of_memory`'s task.
         return None;
     }
     let now = advisor.report.time.step;
-    // Tight ones are left out: a change for speed should not bring the run to its edge.
+    // Tight ones are left out: a change for speed should not bring the run close to running out of memory.
     let best = one_edit(advisor.plan, 1).into_iter().find(|one| !one.tight)?;
     let saved = now - best.step;
     let share = saved.get() / now.get().max(f64::MIN_POSITIVE);

@@ -5,7 +5,7 @@ use shardscope_plan::PipelineSchedule;
 use shardscope_report::Finding;
 use shardscope_units::percent;
 
-/// Pipeline efficiency below which it is worth a word (DeepSpeed notes: gas of 8 PP gives 90 %).
+/// Pipeline efficiency below which it is worth mentioning (DeepSpeed notes: gas of 8 PP gives 90 %).
 const GOOD_EFFICIENCY: f64 = 0.90;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
@@ -21,7 +21,8 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         let idle = real(layout.pipeline - 1) / real(layout.virtual_pipeline);
         real(batches) / (real(batches) + idle)
     } else {
-        // Other schedules fill the bubble with weight gradients or with a second direction: what is left shows when they are run.
+        // Other schedules fill the bubble with weight gradients or with a second direction: the remaining bubble
+        // shows when they are simulated.
         1.0 / (1.0 + advisor.report.time.bubble_fraction)
     };
     if efficiency >= GOOD_EFFICIENCY {
@@ -46,7 +47,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         variant.virtual_pipeline *= 2;
     }
     let trial =
-        // A larger global batch would change the training, so it is told in words and not tried.
+        // A larger global batch would change the training, so it is only mentioned and not tried.
         advisor.attempt(&variant).filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()))?;
     let what = if smaller { "smaller micro-batch" } else { "more virtual stages (VPP)" };
     let message = format!(

@@ -2,7 +2,7 @@
 
 use crate::finding::{Advisor, Trial};
 use shardscope_estimate::device_peak;
-use shardscope_plan::{Field, Plan};
+use shardscope_plan::{Field, Objective, Plan};
 use shardscope_report::Finding;
 use shardscope_units::gib;
 
@@ -10,15 +10,19 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let plan = advisor.plan;
     let mut recipe = plan.recipe().clone();
     let batch = recipe.micro_batch_size;
+    // The batch for a policy's log-probabilities has a different key in every framework.
+    if recipe.tuning.objective == Objective::Policy {
+        return None;
+    }
     if recipe.transformers.evaluation_batch <= batch {
         return None;
     }
     recipe.transformers.evaluation_batch = batch;
     let smaller =
-        // A plan by itself: evaluation batches are none of the search's variants.
+        // A plan by itself: evaluation batches are not among the search's variants.
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe).ok()?;
     let peak = device_peak(&smaller).0;
-    // Where training's own peak is the greater, nothing is gained.
+    // If training's own peak is greater, nothing is gained.
     if peak >= advisor.peak() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Tokens sent to their experts by a plainer way than the software has.
+//! Tokens sent to their experts by a simpler method than the software offers.
 
 use crate::finding::{Advisor, Trial};
 use crate::rules::WORTH;
@@ -7,21 +7,20 @@ use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{Dispatcher, Field, MoeRecipe, NumberFormat, Plan};
 use shardscope_report::Finding;
 
-/// Least compute capability (CUDA) that the fused exchanges are written for (`DeepEP`, README: SM90 and newer).
+/// Minimum CUDA compute capability for the fused exchanges (`DeepEP`, README: SM90 and newer).
 const FUSED_FROM: u64 = 9;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let plan = advisor.plan;
     plan.model().experts.as_ref()?;
     let offered = plan.recipe().software.semantics().offers.dispatchers;
-    // They come the plainest first.
-    // Ways before the own one would be a step back.
+    // They are ordered from the simplest on, so those before the plan's own would be a step back.
     let own = offered.iter().position(|one| *one == plan.recipe().moe.dispatcher)?;
     let trials =
         offered.get(own + 1..)?.iter().filter_map(|&one| attempt(plan, one).map(|trial| (one, trial)));
     let fit = trials.filter(|(_, trial)| trial.fits(advisor.capacity()));
     let (dispatcher, trial) = fit.min_by(|(_, one), (_, other)| one.seconds().total_cmp(&other.seconds()))?;
-    // Less is not worth another dispatcher.
+    // A smaller gain is not worth changing the dispatcher.
     if trial.seconds() > advisor.report.time.step.get() * (1.0 - WORTH) {
         return None;
     }
@@ -52,7 +51,7 @@ const fn name(dispatcher: Dispatcher) -> &'static str {
     }
 }
 
-/// The plan with another dispatcher; none where it has no exchange, or the software or the device refuses.
+/// The plan with another dispatcher; `None` if it has no exchange, or if the software or the device refuses.
 fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
     let (layout, accelerator) = (plan.layout(), &plan.cluster().accelerator);
     let mut recipe = plan.recipe().clone();
@@ -64,13 +63,13 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
     let mut change = Vec::new();
     recipe.moe = match dispatcher {
         Dispatcher::Flex => {
-            // Their kernels take probabilities of 32 bits, and no padding to capacity.
-            // Without a known capability (other vendors) DeepEP is not there.
+            // Their kernels require 32-bit probabilities and support no padding to capacity. Without a known compute
+            // capability (other vendors) DeepEP is not available.
             let takes = accelerator.capability.is_some_and(|capability| capability >= FUSED_FROM);
             if !takes || own.pad_to_capacity {
                 return None;
             }
-            // Within a rack of more nodes than one HybridEP alone (`moe_flex_dispatcher_backend`).
+            // Within a rack of several nodes only HybridEP (`moe_flex_dispatcher_backend`).
             let rack = plan.cluster().fast_domain > plan.cluster().gpus_per_node;
             let backend = if rack { "hybridep" } else { "deepep" };
             change.push((Field::MoeTokenDispatcherType, "flex".to_owned()));
@@ -83,7 +82,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
             change.push((Field::MoeTokenDispatcherType, "alltoall".to_owned()));
             MoeRecipe { dispatcher, ..own }
         }
-        // The plainest way is what one comes from.
+        // The simplest dispatcher is the starting point, never a proposal.
         Dispatcher::AllGather => return None,
     };
     let changed = Plan::new(plan.model().clone(), plan.cluster().clone(), layout.clone(), recipe).ok()?;

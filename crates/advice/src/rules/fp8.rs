@@ -8,15 +8,15 @@ use shardscope_report::Finding;
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let plan = advisor.plan;
     let own = advisor.variant();
-    // Adapters over frozen weights have few products in fp8, and quantized weights none.
+    // Adapters over frozen weights have few fp8 products, and quantized weights none.
     if own.fp8.is_some() || !plan.recipe().tuning.is_full() {
         return None;
     }
     let offered = plan.recipe().software.semantics().offers.fp8_recipes.iter();
-    // Products of 4 bits are another model's quality: nobody is told of them unasked.
+    // 4-bit products change model quality, so they are never proposed unasked.
     let eight = offered.filter(|recipe| **recipe != Fp8Recipe::Nvfp4);
     let trials = eight.filter(|recipe| recipe.runs_on(&plan.cluster().accelerator)).filter_map(|&recipe| {
-        // Weights gathered in fp8 would change more than the products.
+        // Weights gathered in fp8 would change more than the matrix products.
         let fp8 = Fp8 { format: recipe.usual_format().to_owned(), recipe, param_gather: false };
         let mut variant = own.clone();
         variant.fp8 = Some(fp8);

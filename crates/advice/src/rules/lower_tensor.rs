@@ -17,7 +17,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     // Without tensor ranks there is no sequence to split over them.
     variant.sequence_parallel &= variant.tensor > 1;
     let trial = advisor.attempt(&variant)?;
-    // Both: it is about two layouts that fit.
+    // The rule only compares layouts that fit.
     if !trial.fits(advisor.capacity()) || !advisor.gains(&trial) {
         return None;
     }

@@ -15,5 +15,5 @@ pub(super) mod sequence_parallel_off;
 pub(super) mod tensor_leaves_domain;
 pub(super) mod unfused_attention;
 
-/// Part of a step that a change must save to be told of.
+/// Fraction of a step that a change must save to be mentioned.
 const WORTH: f64 = 0.03;

@@ -1,4 +1,4 @@
-//! Optimizer states are held whole although several replicas could share them.
+//! Optimizer states are replicated although several replicas could shard them.
 
 use crate::finding::Advisor;
 use shardscope_plan::DpSharding;
@@ -6,7 +6,7 @@ use shardscope_report::Finding;
 use shardscope_units::{Bytes, gib};
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
-    // Elsewhere another engine would have to wrap the model, and adapters have hardly any states to share.
+    // Elsewhere another engine would have to wrap the model, and adapters have hardly any states to shard.
     if advisor.plan.recipe().software.semantics().steps_parameters {
         return None;
     }
@@ -17,7 +17,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.sharding = DpSharding::OptimizerStates;
     let trial = advisor.attempt(&variant)?;
     let saved = advisor.peak().less(trial.peak);
-    // Where something else is the peak there is nothing to tell.
+    // If something else determines the peak, there is nothing to report.
     if saved == Bytes::ZERO {
         return None;
     }

@@ -5,17 +5,17 @@ use shardscope_report::{Expected, Finding};
 use shardscope_search::{Edited, effect, least_gpus, one_edit, two_edits};
 use shardscope_units::{Bytes, gib, grouped, seconds};
 
-/// Most ways out that are named.
+/// Maximum number of ways out listed.
 const SHOWN: usize = 4;
 
-/// Every single change that makes it fit is tried, then every pair; where none does, how many accelerators it takes at
-/// least.
+/// Every single change that makes it fit is tried, then every pair; if none does, the minimum number of accelerators
+/// is given.
 pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     if advisor.report.memory.fits {
         return Vec::new();
     }
     let memory = &advisor.report.memory;
-    // Of the phase that does not fit where rollouts are beside the training.
+    // With rollouts alongside the training, of the phase that does not fit.
     let failing = memory.rl.iter().flat_map(|rl| rl.failing()).map(|phase| phase.needs.bytes).max();
     let lacking = failing.unwrap_or(memory.worst.needs.bytes).less(advisor.capacity());
     let why = if lacking > Bytes::ZERO {
@@ -23,7 +23,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     } else {
         "the engine's KV cache has no room for a full-length rollout".to_owned()
     };
-    // First what no change can help: the model's states alone outnumber the devices.
+    // First what no change can help: the model's states alone exceed the devices' memory.
     let (least, gpus) = (least_gpus(advisor.plan), advisor.plan.cluster().gpus());
     if let Some(least) = least.filter(|least| *least > gpus) {
         return vec![Finding {

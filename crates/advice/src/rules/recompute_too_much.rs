@@ -1,4 +1,4 @@
-//! Layers are recomputed although the memory for keeping them is there.
+//! Layers are recomputed although there is memory for saving their activations.
 
 use crate::finding::Advisor;
 use shardscope_plan::{AttentionKernel, Recompute, RecomputeModule};
@@ -10,7 +10,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         return None;
     }
     let mut lighter = vec![(Recompute::None, "turn off activation recomputation")];
-    // Fused kernels recompute scores anyway: selective recomputation would keep as much.
+    // Fused kernels recompute scores anyway: selective recomputation would save as much.
     if advisor.plan.recipe().attention_kernel == AttentionKernel::Unfused {
         let core = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
         lighter.push((core, "recompute core attention only (--recompute-granularity selective)"));

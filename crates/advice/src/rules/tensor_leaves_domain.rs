@@ -27,7 +27,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
             variant.expert_tensor /= factor;
         }
         variant.tensor /= factor;
-        // As many ranks per replica as before: stages take what tensor ranks give up.
+        // As many ranks per replica as before: the factor moves from tensor ranks to stages.
         variant.pipeline *= factor;
         variant.sequence_parallel &= variant.tensor > 1;
         let trial = advisor.attempt(&variant);
@@ -36,8 +36,8 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
             return Some(trial.finding("tensor-leaves-domain", message, why));
         }
     }
-    // Where the layers do not divide over so many stages, or such a layout does not fit or is slower, the finding stays without
-    // a change.
+    // If the layers do not divide over that many stages, or such a layout does not fit or is slower, the finding has
+    // no change.
     Some(Finding {
         code: "tensor-leaves-domain",
         message,

@@ -9,7 +9,7 @@ use shardscope_units::gib;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let plan = advisor.plan;
-    // Other software says it by other settings.
+    // Other software uses different settings for it.
     if plan.recipe().attention_kernel != AttentionKernel::Unfused
         || !plan.recipe().software.semantics().offers.chooses_attention
     {

@@ -9,7 +9,7 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 type Number = Result<i64, NoNumber>;
 
-/// How deep parentheses and variables that hold expressions may go.
+/// Maximum nesting of parentheses and of variables that hold expressions.
 const DEPTH: u32 = 24;
 
 impl Evaluator<'_> {
@@ -52,7 +52,7 @@ impl Evaluator<'_> {
             return Ok(0);
         }
         let number = reader.comma();
-        // After a failure `bytes` is empty, so this asks only what was read to its end.
+        // After a failure `bytes` is empty, so this only applies if nothing failed.
         if reader.at < reader.bytes.len() {
             reader.fail(ArithmeticError::NoExpression);
         }
@@ -66,12 +66,12 @@ struct ArithmeticParser<'s, 'a, 'v> {
     bytes: &'v [u8],
     at: usize,
     depth: u32,
-    /// In a part that is read but not evaluated: the side of `&&`, `||`, `?:` not taken.
+    /// Nesting in parts that are parsed but not evaluated: the side of `&&`, `||`, `?:` not taken.
     dry: u32,
     failure: Option<NoNumber>,
 }
 
-/// Binary operators, longest first among those that share a start, with how tightly they bind.
+/// Binary operators, longest first among those that share a start, with their precedence.
 const OPERATORS: [(&str, u8); 19] = [
     ("||", 1),
     ("&&", 2),
@@ -95,19 +95,19 @@ const OPERATORS: [(&str, u8); 19] = [
 ];
 
 impl ArithmeticParser<'_, '_, '_> {
-    /// Gives up: nothing is left to read, and nothing more is computed.
+    /// Gives up: drops the rest of the input and computes nothing more.
     fn fail(&mut self, why: ArithmeticError) -> i64 {
         self.fail_by(NoNumber::Wrong(why))
     }
 
     fn fail_by(&mut self, why: NoNumber) -> i64 {
         self.failure = self.failure.or(Some(why));
-        // Every loop that looks for a sign ends, without a `?` in each of them.
+        // This ends every loop that looks for an operator, without a `?` in each of them.
         self.bytes = &[];
         0
     }
 
-    /// Whether what is read is not evaluated.
+    /// Whether the current part is parsed without being evaluated.
     fn is_dry(&self) -> bool {
         self.dry > 0 || self.failure.is_some()
     }
@@ -171,9 +171,9 @@ impl ArithmeticParser<'_, '_, '_> {
         number
     }
 
-    /// The operator here, how tightly it binds, and whether an `=` makes it an assignment.
+    /// The operator at this position, its precedence, and whether an `=` makes it an assignment.
     fn operator(&self) -> Option<(&'static str, u8, bool)> {
-        /// How tightly the operators bind that `=` may follow, but for `**`, and the tightest comparison.
+        /// Precedence limits: operators that may be followed by `=` (except `**`), and the tightest comparison.
         const COMPARED: u8 = 7;
         let rest = self.bytes.get(self.at..)?;
         let (sign, power) = *OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign.as_bytes()))?;
@@ -190,7 +190,7 @@ impl ArithmeticParser<'_, '_, '_> {
             }
             self.eat(sign);
             let dry = (sign == "&&" && left == 0) || (sign == "||" && left != 0);
-            // `**` binds to the right: 2**3**2 is 2**9.
+            // `**` is right-associative: 2**3**2 is 2**9.
             let next = if sign == "**" { power } else { power + 1 };
             let right = self.skipping(dry, |reader| reader.deeper(next));
             left = self.apply(sign, left, right);
@@ -208,7 +208,7 @@ impl ArithmeticParser<'_, '_, '_> {
         number
     }
 
-    /// Takes `++` or `--` before a name; before a number they are two signs.
+    /// Takes `++` or `--` before a name; before a number they are two unary operators.
     fn steps_name(&mut self, sign: &str) -> bool {
         let start = self.at;
         if self.eat(sign) {
@@ -262,7 +262,7 @@ impl ArithmeticParser<'_, '_, '_> {
         match self.bytes.get(self.at) {
             Some(byte) if byte.is_ascii_digit() => self.literal(),
             Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => self.variable(),
-            // Bash removes quotes before it computes.
+            // Bash removes quotes before evaluating.
             Some(b'"' | b'\'') => {
                 self.at += 1;
                 self.primary()
@@ -271,9 +271,9 @@ impl ArithmeticParser<'_, '_, '_> {
         }
     }
 
-    /// The hole that stands here; the text goes on behind it.
+    /// The hole at this position; the text continues after it.
     fn hole(&mut self) -> Option<HoleId> {
-        // A hole's name begins with one of these; the search below is paid for only then.
+        // A hole's name begins with one of these; only then is the search below worth its cost.
         if !matches!(self.bytes.get(self.at), Some(b'$' | b'<')) {
             return None;
         }
@@ -366,12 +366,12 @@ impl ArithmeticParser<'_, '_, '_> {
             Some(index) => self.shell.element(name, index),
             None => self.shell.scalar(name).cloned(),
         };
-        // A variable's text is an expression itself: N="2*M" is computed where N is read.
+        // A variable's text is itself an expression: N="2*M" is evaluated where N is read.
         let found = match value {
             Some(value) => self.shell.number(&value, self.depth + 1),
             None => {
                 let span = self.value.origin().unwrap_or_default();
-                // 0 in bash. Here it is what the environment would have to say.
+                // Bash would use 0. Here it is an unknown that the environment would have to provide.
                 Err(NoNumber::Hole(self.shell.notes.hole(HoleKind::Variable, name, span, Vec::new())))
             }
         };

@@ -30,16 +30,16 @@ impl Evaluator<'_> {
             let value = self.appended(assignment, old, value);
             return self.set_key(name, index.text(), value, span);
         }
-        // With an index that is not known no element can be set: the array stays as it is.
+        // With an unknown index no element can be set, so the array is left unchanged.
         if let Ok(index) = self.number(&index, 0) {
             let value = self.appended(assignment, self.element(name, index), value);
             self.set_element(name, index, value, span);
         }
     }
 
-    /// `x+=text`; what is not set yet counts as empty.
+    /// `x+=text`; an unset variable counts as empty.
     fn appended(&mut self, assignment: &Assignment, old: Option<Value>, value: Value) -> Value {
-        // A number as it stands is kept with its place in the text.
+        // A literal number is kept with its place in the text.
         let plain = value.known().is_some_and(|text| {
             text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty()
         });
@@ -76,7 +76,7 @@ impl Evaluator<'_> {
             }
             return;
         }
-        // The elements are expanded before the old array goes: a=("${a[@]}" more).
+        // The elements are expanded before the old array is dropped: a=("${a[@]}" more).
         let mut added = Vec::new();
         let mut open = assignment.append && self.slot(name).is_some_and(|slot| slot.open);
         for element in elements {
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether something in a word splits where it expands.
+/// Whether something in a word is split when it is expanded.
 fn splits(parts: &[Part]) -> bool {
     parts.iter().any(|part| match part {
         Part::Command { quoted, .. } => !quoted,

@@ -1,4 +1,4 @@
-//! What a list of commands would assign, read off without running it.
+//! What a list of commands would assign, found without running it.
 
 use super::super::tree::{Command, CommandForm, List, Part, Pipeline, Simple};
 use shardscope_source::Span;
@@ -22,7 +22,7 @@ fn walk(list: &List, out: &mut Vec<(String, Span)>) {
     }
 }
 
-/// The variables that a pipeline assigns: none where it has several stages, each of which is a shell of its own.
+/// The variables that a pipeline assigns: none if it has several stages, since each runs in its own subshell.
 pub(crate) fn pipeline(pipeline: &Pipeline, out: &mut Vec<(String, Span)>) {
     if let [command] = pipeline.stages.as_slice()
         && out.len() < NAMES
@@ -47,7 +47,7 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
         | CommandForm::ForArithmetic { body, .. }
         | CommandForm::While { body, .. }
         | CommandForm::Group(body) => walk(body, out),
-        // What a subshell sets is gone after it, and a function sets nothing until it is called.
+        // What a subshell sets is lost when it ends, and a function sets nothing until it is called.
         CommandForm::Function { .. }
         | CommandForm::Subshell(_)
         | CommandForm::Test(_)
@@ -56,7 +56,7 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
 }
 
 fn simple_names(simple: &Simple, out: &mut Vec<(String, Span)>) {
-    // Before a program an assignment is only in its environment.
+    // An assignment before a program only affects that program's environment.
     let plain = if simple.words.is_empty() { simple.assignments.as_slice() } else { &[] };
     for assignment in plain.iter().chain(&simple.declared) {
         add(&assignment.name, assignment.span, out);

@@ -1,4 +1,4 @@
-//! Arithmetic as `bc` does it: decimal fractions that are cut off, never rounded.
+//! Arithmetic as `bc` does it: decimal fractions that are truncated, never rounded.
 
 /// Greatest `scale` computed with: products of two such numbers fit 128 bits.
 const MAX_SCALE: u32 = 20;
@@ -11,7 +11,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The same with as many digits behind the point, those beyond cut off.
+    /// The same number with `scale` digits after the point, truncated.
     fn scaled(self, scale: u32) -> Option<Self> {
         let digits = match scale.checked_sub(self.scale) {
             Some(more) => self.digits.checked_mul(10_i128.checked_pow(more)?)?,
@@ -21,12 +21,12 @@ impl Decimal {
     }
 }
 
-/// What `bc` prints for one expression, before which `scale=N;` may stand.
+/// What `bc` prints for one expression, which may be preceded by `scale=N;`.
 pub(super) fn evaluate(text: &str, library: bool) -> Option<String> {
     let mut text = text.trim();
     let mut scale = if library { MAX_SCALE } else { 0 };
     if let Some((first, rest)) = text.split_once(';') {
-        // Any other statement before the `;` is not read, and the output not known.
+        // Any other statement before the `;` is not read, so the output is unknown.
         scale = first.trim().strip_prefix("scale")?.trim().strip_prefix('=')?.trim().parse().ok()?;
         text = rest.trim();
     }
@@ -104,13 +104,13 @@ impl Reader<'_> {
                 }
             } else if self.eat(b'/') {
                 let right = self.power()?;
-                // So many digits that the quotient has `scale` of them behind the point.
+                // Enough digits for the quotient to have `scale` of them after the point.
                 let shifted = left.scaled(self.scale.checked_add(right.scale)?.max(left.scale))?;
                 let digits = shifted.digits.checked_div(right.digits)?;
                 Decimal { digits, scale: shifted.scale.checked_sub(right.scale)? }.scaled(self.scale)?
             } else if self.eat(b'%') {
                 let right = self.power()?;
-                // With fractions the remainder hangs on the quotient's digits, which is not computed.
+                // With fractions the remainder depends on the quotient's digits; that is not computed.
                 if self.scale + left.scale + right.scale > 0 {
                     return None;
                 }
@@ -134,7 +134,8 @@ impl Reader<'_> {
             return Some(base);
         }
         let exponent = self.power()?;
-        // Of fractions only whole numbers are raised here: how many digits stay is a rule of its own.
+        // Only whole numbers are raised to a power here: bc has a separate rule for how many digits of a fraction
+        // remain.
         if base.scale > 0 || exponent.scale > 0 {
             return None;
         }
@@ -144,7 +145,7 @@ impl Reader<'_> {
 
     fn signed(&mut self) -> Option<Decimal> {
         if self.eat(b'-') {
-            // bc's sign comes before its power: -2^2 is 4.
+            // In bc the unary minus binds tighter than the power: -2^2 is 4.
             self.depth += 1;
             let number = if self.depth > 20 { None } else { self.signed() }?;
             self.depth -= 1;

@@ -6,7 +6,7 @@ use super::super::tree::Part;
 /// Longest piece in which braces are looked at, in bytes.
 const LONGEST: usize = 2048;
 
-/// The first piece that braces multiply, and the texts it becomes.
+/// The first piece that contains a brace expression, and the texts it expands to.
 pub(crate) fn alternatives(parts: &[Part]) -> Option<(usize, Vec<String>)> {
     parts.iter().enumerate().find_map(|(at, part)| match part {
         Part::Text { text, quoted: false, .. } if text.len() <= LONGEST && text.contains('{') => {
@@ -29,7 +29,7 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
     };
     let (before, after) = (text.get(..open).unwrap_or(""), text.get(close + 1..).unwrap_or(""));
     let mut tails = Vec::new();
-    // Once for all items. Braces multiply, so that the bound on words is looked at before each is made.
+    // Expanded once for all items. Braces multiply, so the bound on words is checked before each word is made.
     expand(after, depth + 1, &mut tails);
     for item in items {
         let mut inner = Vec::new();
@@ -45,11 +45,11 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
     }
 }
 
-/// The first brace expression: where it opens and closes, and what it stands for.
+/// The first brace expression: where it opens and closes, and its alternatives.
 fn group(text: &str) -> Option<(usize, usize, Vec<String>)> {
     let bytes = text.as_bytes();
     for (open, _) in text.match_indices('{').take(64) {
-        // Bash: a `${` opens no list.
+        // In bash `${` does not open a brace expression.
         if open > 0 && bytes.get(open - 1) == Some(&b'$') {
             continue;
         }
@@ -95,7 +95,7 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
-        // Bash pads all numbers to the longer end where one end is written with a zero before it.
+        // If one end has a leading zero, bash pads all numbers to the longer end's width.
         let padded = |end: &str| end.trim_start_matches('-').starts_with('0') && end.len() > 1;
         let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
         let count = (to.abs_diff(from) / step).min(limits::WORDS as u64);

@@ -1,4 +1,4 @@
-//! `if` and `case`: branches the text does not decide are read as not taken, and remembered.
+//! `if` and `case`: branches that the text does not decide are treated as not taken, and recorded.
 
 use super::super::limits;
 use super::super::script::{Branch, HoleKind};
@@ -7,7 +7,6 @@ use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Evaluator, Flow, Status};
 use super::variables::Shape;
 use super::{assigned, pattern};
-use shardscope_sorting::sort;
 use shardscope_source::Span;
 
 /// A branch not taken: its index, the unknowns in its condition, and whether the text leaves it undecided.
@@ -25,11 +24,11 @@ impl Evaluator<'_> {
             if let Some(stop) = stop {
                 return stop;
             }
-            // `if some-program; then`: success is only taken for granted there, so the branch counts as undecided.
+            // `if some-program; then`: success is only assumed there, so the branch counts as undecided.
             let taken = status.ok && status.certainty != Certainty::Assumed;
             if status.certainty != Certainty::Certain {
                 let unknown = matches!(status.certainty, Certainty::Unknown | Certainty::Assumed);
-                // What the outcome that is not chosen would set: of a branch taken, all that is below it.
+                // What the outcome not chosen would set: for a branch that is taken, everything in the arms below it.
                 let sets = if taken {
                     let mut others: Vec<(String, Span)> = Vec::new();
                     for other in arms.iter().skip(place + 1).map(|arm| &arm.body).chain(otherwise) {
@@ -41,7 +40,7 @@ impl Evaluator<'_> {
                 };
                 let index = self.branch(arm.span, taken, !unknown, &holes, &sets);
                 if !taken {
-                    // Before any other arm runs, so that the branch is seen with the variables that it would have.
+                    // Before any other arm runs, so that the branch sees the variables that it would have.
                     self.peek(&arm.body);
                     names.extend(sets);
                     skipped.push((index, holes, unknown));
@@ -64,15 +63,15 @@ impl Evaluator<'_> {
             }
         }
         self.doubt = outer_doubt;
-        // After the branch that runs: what it sets is set, and no hole.
+        // After the branch that runs, so that what it sets counts as set and not as a hole.
         self.mark_skipped(&skipped, &names);
         if flow == Flow::Guard { Flow::Next } else { flow }
     }
 
-    /// Looks into a branch that is not taken: the head node's part of a script that every machine runs is often there. Its
-    /// commands are kept as skipped, and everything else of it is forgotten.
+    /// Looks into a branch that is not taken: in a script that runs on every machine, this is often the head node's
+    /// part. Its commands are recorded as skipped, and its other effects are discarded.
     fn peek(&mut self, body: &List) {
-        // Looking must not use up what the script itself needs. Inside another look it is within that one's steps.
+        // Peeking must not use up the budget that the script itself needs. A nested peek uses the outer one's budget.
         let enough = self.skipped || self.steps_left > limits::STEPS / 2;
         if !enough || self.peeks_left == 0 || self.substituting > 0 {
             return;
@@ -101,27 +100,27 @@ impl Evaluator<'_> {
         self.locals.truncate(locals);
     }
 
-    /// What runs now hangs on the first undecided branch before it.
+    /// What runs now depends on the first undecided branch before it.
     pub(crate) fn doubt_from(&mut self, skipped: &[Skipped]) {
         let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
-        // The outermost stays: whether what is inside is even asked hangs on it.
+        // Keep the outermost branch: it determines whether inner conditions are evaluated at all.
         self.doubt = self.doubt.or(undecided);
     }
 
-    /// Evaluates a condition: its outcome, the unknowns in it, and a flow that leaves it.
+    /// Evaluates a condition: its outcome, the unknowns in it, and the control flow if it is left early.
     pub(crate) fn condition(&mut self, condition: &List) -> (Status, Vec<HoleId>, Option<Flow>) {
-        // A substitution in the condition may hold conditions of its own.
+        // A substitution in the condition may contain its own conditions.
         let outer = std::mem::take(&mut self.condition_holes);
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
         let mut holes = std::mem::replace(&mut self.condition_holes, outer);
-        sort(&mut holes);
+        holes.sort();
         holes.dedup();
         let stop = if matches!(flow, Flow::Next | Flow::Guard) { None } else { Some(flow) };
         (self.status, holes, stop)
     }
 
-    /// Remembers a branch; its index.
+    /// Records a branch and returns its index.
     pub(crate) fn branch(
         &mut self,
         span: Span,
@@ -131,7 +130,7 @@ impl Evaluator<'_> {
         sets: &[(String, Span)],
     ) -> u16 {
         self.undecided += u32::from(!decided);
-        // In a loop or function the same condition is met often; the reader is asked once.
+        // A loop or function meets the same condition often; the user is asked only once.
         let known = self.branches.iter().position(|branch| branch.span == span);
         if let Some(known) = known {
             return u16::try_from(known).unwrap_or(u16::MAX);
@@ -145,7 +144,7 @@ impl Evaluator<'_> {
         index
     }
 
-    /// Why a branch was read as it was.
+    /// Why a branch was treated as it was.
     fn why(&self, decided: bool, holes: &[HoleId]) -> String {
         let mut why = String::new();
         for id in holes.iter().take(4) {
@@ -167,7 +166,8 @@ impl Evaluator<'_> {
         why
     }
 
-    /// Variables that only branches not taken would set become holes; others are doubtful if the text does not decide.
+    /// Variables that only skipped branches would set become holes; others become doubtful if the text does not
+    /// decide the branch.
     pub(crate) fn mark_skipped(&mut self, skipped: &[Skipped], names: &[(String, Span)]) {
         let Some((index, _, _)) = skipped.first() else { return };
         let mut needs = Vec::new();
@@ -176,7 +176,7 @@ impl Evaluator<'_> {
             needs.extend_from_slice(holes);
             unknown |= undecided;
         }
-        sort(&mut needs);
+        needs.sort();
         needs.dedup();
         for (name, span) in names {
             if !self.variables.has(name) {
@@ -205,12 +205,12 @@ impl Evaluator<'_> {
         let mut skipped = Vec::new();
         let mut names = Vec::new();
         for arm in arms {
-            // `;&` runs the next body without asking its patterns.
-            let told = if falling { Some(true) } else { self.case_matches(arm, &value, text.as_deref()) };
-            if told != Some(true) {
-                // A text that is wholly known matches or not; only an unknown could have come this way, or one with a pattern that
-                // is not read here.
-                if value.has_holes() || told.is_none() {
+            // `;&` runs the next body without testing its patterns.
+            let decided = if falling { Some(true) } else { self.case_matches(arm, &value, text.as_deref()) };
+            if decided != Some(true) {
+                // A fully known text either matches or not; only an unknown, or a pattern that is not supported,
+                // could have matched here.
+                if value.has_holes() || decided.is_none() {
                     let sets = assigned::names(&arm.body);
                     let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
                     let holes = value.holes();
@@ -236,7 +236,7 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    /// Whether one of an arm's patterns matches; none where one of them is not read here and no other does.
+    /// Whether one of an arm's patterns matches; `None` if one of them is not supported and no other matches.
     fn case_matches(&mut self, arm: &CaseArm, value: &Value, text: Option<&str>) -> Option<bool> {
         let mut all = Some(false);
         for word in &arm.patterns {
@@ -246,7 +246,7 @@ impl Evaluator<'_> {
             }
             let told = match text {
                 Some(text) => pattern::decided(&pattern, text, self.any_case),
-                // Whatever the unknown is, `*` takes it, unless an arm above would have.
+                // `*` matches any unknown, unless an arm above would have matched it.
                 None => Some(pattern == "*"),
             };
             match told {

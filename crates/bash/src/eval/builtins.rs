@@ -1,4 +1,4 @@
-//! Commands that bash runs itself.
+//! Bash's builtin commands.
 
 use super::super::parse::DECLARATIONS;
 use super::super::script::HoleKind;
@@ -17,7 +17,7 @@ const IDLE: &[&str] = &[
     "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
 ];
 
-/// Runs a builtin; none if `program` is no builtin.
+/// Runs a builtin; `None` if `program` is not a builtin.
 pub(crate) fn run(
     shell: &mut Evaluator<'_>,
     program: &str,
@@ -30,7 +30,7 @@ pub(crate) fn run(
         program if IDLE.contains(&program) => {}
         "set" => set(shell, arguments),
         "shopt" => shopt(shell, arguments),
-        // The stack of folders is not kept: where it leads is not known.
+        // The directory stack is not tracked, so the resulting directory is unknown.
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
         "[" | "test" => {
@@ -67,7 +67,7 @@ pub(crate) fn run(
                 };
             }
         }
-        // A relative path from an unknown folder leads to an unknown folder; `cd` itself is taken to succeed.
+        // A relative path from an unknown folder leads to an unknown folder; `cd` itself is assumed to succeed.
         "cd" => {
             if let Some(word) = arguments.last() {
                 let value = word.value.clone();
@@ -86,7 +86,8 @@ pub(crate) fn run(
             };
             shell.emit(&value, span);
         }
-        // They ask the machine, or (`getopts`) the call line: neither their output nor their status is known.
+        // They depend on the machine or (`getopts`) on the call's arguments: neither their output nor their status is
+        // known.
         "getopts" | "type" | "command" | "which" | "caller" => {
             shell.status = Status::UNKNOWN;
             if shell.output.is_some() {
@@ -145,7 +146,7 @@ fn declare(
     declared: &[Assignment],
     span: Span,
 ) {
-    // Flags may be joined (`declare -gA`); `-x=1` would be a value.
+    // Flags may be combined (`declare -gA`); `-x=1` would be a value.
     let has = |flag: char| {
         arguments
             .iter()
@@ -168,7 +169,7 @@ fn declare(
         if has('i') {
             shell.make_integer(&assignment.name, assignment.span);
         }
-        // Before the assignment, which reads `([a]=1)` by the shape that the variable has then.
+        // Must come before the assignment, which interprets `([a]=1)` according to the variable's shape.
         if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
             shell.set_elements(&assignment.name, Shape::Map, Elements::default(), assignment.span);
         }
@@ -178,7 +179,7 @@ fn declare(
         }
     }
     for word in arguments {
-        // `NAME=value` made by expansion; a hole is no name.
+        // `NAME=value` produced by expansion; a hole is not a name.
         let text = word.text();
         let name = text.split('=').next().unwrap_or("");
         if is_option(text) || !is_name(name) {
@@ -194,13 +195,14 @@ fn declare(
             _ if name.len() < text.len() => {
                 shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
             }
-            // `declare -A m` alone: what follows may be `m[key]=value`. One that is there keeps what it holds.
+            // `declare -A m` alone: what follows may be `m[key]=value`. An existing variable keeps its value.
             Some(shape) => match shell.slot(name) {
                 Some(slot) if slot.shape == shape => {}
                 Some(slot) if shape == Shape::Array => slot.shape = shape,
                 _ => shell.set_elements(name, shape, Elements::default(), span),
             },
-            // Unset in bash, which expands to nothing; unset here would be an unknown from outside.
+            // Unset in bash, which expands to nothing; a variable that is unset here would be an unknown from the
+            // environment.
             None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
             None => {}
         }
@@ -242,7 +244,7 @@ fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let count = usize::try_from(levels(arguments)).unwrap_or(1);
     let present = shell.positional.values.len();
-    // With the call not given there may be more than is known; `shifted` then numbers the unknown ones rightly.
+    // If the call is not given, there may be more parameters than are known; `shifted` keeps their numbering right.
     if count > present && !shell.positional.open {
         shell.status = Status::certain(false);
         return;
@@ -262,7 +264,7 @@ fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
         if clears || !options {
             break;
         }
-        // `set -eo pipefail`: each `o` takes the name behind it.
+        // `set -eo pipefail`: each `o` takes the name after it.
         start += text.matches('o').count();
     }
     // `set --` without words clears them; `set -` leaves them.
@@ -281,7 +283,7 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     let Some((file, rest)) = arguments.split_first() else { return Flow::Next };
     if let Some(content) = shell.readable(&file.value) {
         let positional = shell.positional.clone();
-        // Bash: without words of its own a sourced file sees those of its caller.
+        // In bash, a file sourced without arguments sees its caller's.
         if !rest.is_empty() {
             shell.positional.values = values(rest);
             shell.positional.open = false;
@@ -301,7 +303,7 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     Flow::Next
 }
 
-/// The status that `return` and `exit` are given, in the low byte of their number.
+/// The status given to `return` and `exit`: the low byte of their argument.
 fn leave_with(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let Some(first) = arguments.first() else { return };
     let code = first.known().and_then(|text| text.parse::<i64>().ok());
@@ -312,14 +314,14 @@ fn leave_with(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 }
 
 fn exit(shell: &mut Evaluator<'_>) -> Flow {
-    /// Options a command has at least when it is the training itself.
+    /// Minimum number of options that a command has if it is the training itself.
     const OPTIONS: usize = 4;
     let trained = || {
         shell.commands.iter().any(|command| {
             command.words.iter().filter(|word| word.text().starts_with("--")).count() >= OPTIONS
         })
     };
-    // An `exit` before any training was seen is a check of arguments; the training stands behind it.
+    // An `exit` before any training was seen is a check of arguments; the training comes after it.
     let guard = shell.conditional > 0 && (shell.uncertain > 0 || !trained());
     if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }
 }

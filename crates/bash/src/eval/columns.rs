@@ -1,4 +1,4 @@
-//! Programs that cut texts: `cut`, `tr`, `head` and `tail`.
+//! Programs that extract parts of a text: `cut`, `tr`, `head` and `tail`.
 
 use super::super::value::Value;
 use super::texts::each_line;
@@ -29,8 +29,7 @@ pub(super) fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
         let (mut from, mut to, mut at) = (None, 0, 0);
         for (index, field) in content.split(delimiter).enumerate() {
             let end = at + field.len();
-            // A line without the delimiter is kept whole.
-            // POSIX, without `-s`.
+            // POSIX: without `-s`, a line without the delimiter is kept as it is.
             if field.len() == content.len() || (first..=last).contains(&(index + 1)) {
                 from = from.or(Some(at));
                 to = end;
@@ -41,7 +40,7 @@ pub(super) fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
         out.add("\n", Span::default());
         Some(())
     });
-    // An unknown may hold the delimiter: only a literal one shows where the fields are.
+    // An unknown may contain the delimiter: only a literal one shows where the fields are.
     let cut_hole = input.has_holes() && !input.text().contains(delimiter);
     if cut_hole { None } else { Some(out) }
 }
@@ -78,7 +77,7 @@ pub(super) fn tr(text: &str, arguments: &[&str]) -> Option<String> {
             _ if place.is_some() == others => c,
             None if deletes => continue,
             None => c,
-            // GNU's rule: a second set that is too short goes on with its last character.
+            // GNU's rule: a second set that is too short is extended with its last character.
             Some(last) => *place.and_then(|at| to.get(at)).unwrap_or(last),
         };
         if !(squeezes && squeezed(c) && out.ends_with(c)) {
@@ -88,7 +87,7 @@ pub(super) fn tr(text: &str, arguments: &[&str]) -> Option<String> {
     Some(out)
 }
 
-/// The characters that a set of `tr` names; ranges are written out.
+/// The characters that a set of `tr` names; ranges are expanded.
 fn set_of(text: &str) -> Option<Vec<char>> {
     let text = match text {
         "[:lower:]" => "a-z",
@@ -122,8 +121,8 @@ fn set_of(text: &str) -> Option<Vec<char>> {
     Some(out)
 }
 
-/// The first or last lines (bytes with `-c`) of a text: 10, unless `-n` or a bare number says how many. `head -n -2` leaves
-/// out the last two, and `tail -n +2` starts with the second.
+/// The first or last lines (bytes with `-c`) of a text: 10, unless `-n` or a bare number states a count. `head -n -2`
+/// leaves out the last two, and `tail -n +2` starts with the second.
 pub(super) fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Value> {
     let text = input.known()?;
     let mut count = "10";
@@ -138,7 +137,7 @@ pub(super) fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Val
                 if value.is_empty() { words.next()? } else { value }
             }
             '0'..='9' => option,
-            // Long options, and those that name files or follow them.
+            // Long options, and options for file names or following.
             _ => return None,
         };
     }

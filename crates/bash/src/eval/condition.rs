@@ -1,4 +1,4 @@
-//! `[ ]`, `[[ ]]` and `(( ))`: true, false, decided by an unset variable, or not known.
+//! `[ ]`, `[[ ]]` and `(( ))`: true, false, decided by an unset variable, or unknown.
 
 use super::super::tree::{Part, TestToken};
 use super::super::value::{Value, Word};
@@ -12,7 +12,7 @@ use shardscope_source::{Code, Span};
 /// One word of a test.
 pub(crate) struct Item {
     value: Value,
-    /// The right side of `==` as a pattern; none when something in it is unknown.
+    /// The right side of `==` as a pattern; `None` if something in it is unknown.
     pattern: Option<String>,
     sign: Sign,
 }
@@ -42,7 +42,8 @@ impl Evaluator<'_> {
         let mut items = Vec::new();
         for word in words {
             let sign = match word.text() {
-                // By its text, even of an expansion, as `[` gets words and cannot tell; `[[ ]]` has tokens.
+                // By its text, even if that comes from an expansion: `[` receives words and cannot distinguish them;
+                // `[[ ]]` has tokens.
                 "-a" => Sign::And,
                 "-o" => Sign::Or,
                 "!" => Sign::Not,
@@ -101,7 +102,8 @@ impl Evaluator<'_> {
     }
 
     fn test(&mut self, items: Vec<Item>, double: bool) -> Status {
-        // All of them, also behind an `&&` that is not reached: what could decide it otherwise is to be named.
+        // All of them, even after an `&&` that is not reached: everything that could change the outcome must be
+        // named.
         for item in &items {
             item.value.add_holes(&mut self.condition_holes);
         }
@@ -171,7 +173,7 @@ impl Tester<'_, '_> {
             return self.binary(at);
         }
         let operator = first.value.text().to_owned();
-        // `[ -f ]` with nothing behind is true: a text that is not empty.
+        // `[ -f ]` without an operand is true: it tests a text that is not empty.
         let unary = operator.len() == 2 && operator.starts_with('-') && first.value.known().is_some();
         if unary && self.items.get(self.at + 1).is_some_and(|item| item.sign == Sign::Operand) {
             self.at += 2;
@@ -187,7 +189,7 @@ impl Tester<'_, '_> {
         match self.shell.resolved(&item.value, true) {
             Some((text, unset)) if unset && text.is_empty() => Status::unset(true),
             Some((text, _)) => Status::certain(text.is_empty()),
-            // Beside something known, what is unknown cannot make it empty.
+            // If part of the text is known, an unknown part cannot make it empty.
             None if item.value.pieces().any(|piece| piece.hole.is_none()) => Status::certain(false),
             None => Status::UNKNOWN,
         }
@@ -202,7 +204,7 @@ impl Tester<'_, '_> {
                 let set = self.shell.variables.has(name.split('[').next().unwrap_or(name));
                 if set { Status::certain(true) } else { Status::unset(false) }
             }
-            // `-f`, `-d`, `-x` and their kin ask the machine.
+            // `-f`, `-d`, `-x` and the like depend on the machine.
             _ => Status::UNKNOWN,
         }
     }
@@ -214,7 +216,7 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         };
         let operator = middle.value.text();
-        // Not `-lt` and the like: a bound is no value that the unknown would be likely to have.
+        // Not `-lt` and the like: a bound is not a likely value for the unknown.
         if matches!(operator, "=" | "==" | "!=" | "-eq" | "=~") {
             let pair = match (left.value.only_hole(), right.value.only_hole()) {
                 (Some(hole), None) => right.value.known().map(|literal| (hole, literal.to_owned())),
@@ -291,13 +293,13 @@ impl Tester<'_, '_> {
         Status { ok, certainty, code: 1 }
     }
 
-    /// What a regular expression that is not read here says.
+    /// The outcome of a regular expression that is not supported here.
     fn unmatched(&mut self) -> Status {
         self.shell.forget("BASH_REMATCH");
         Status::UNKNOWN
     }
 
-    /// Both sides as integers; `[[ ]]` computes them, an empty text being zero.
+    /// Both sides as integers; `[[ ]]` evaluates them, with an empty text as zero.
     fn numbers(&mut self, a: &str, b: &str) -> Option<(i64, i64)> {
         let mut number = |text: &str| {
             if !self.double {
@@ -342,7 +344,7 @@ fn compare(operator: &str, a: i64, b: i64) -> bool {
 }
 
 pub(crate) fn both(left: Status, right: Status) -> Status {
-    // False whatever the other side is. Otherwise the outcome is as sure as the side that it hangs on.
+    // False regardless of the other side. Otherwise the outcome is as certain as the side that it depends on.
     let decisive = |status: Status| !status.ok && status.certainty == Certainty::Certain;
     match (left.ok, right.ok) {
         _ if decisive(left) => left,

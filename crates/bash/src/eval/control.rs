@@ -20,7 +20,7 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    /// What runs from here on is guarded by a condition, until [`Self::unguard`] takes what this gives.
+    /// Marks what runs from here on as guarded by a condition, until [`Self::unguard`] is called with the result.
     pub(crate) fn guard(&mut self, certainty: Certainty) -> u32 {
         let uncertain = u32::from(certainty != Certainty::Certain);
         self.conditional += 1;
@@ -44,7 +44,7 @@ impl Evaluator<'_> {
     pub(crate) fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
         let last = pipeline.stages.len().saturating_sub(1);
         let mut flow = Flow::Next;
-        // A single command may eat from the input around it (`read` in a loop); a pipeline has its own.
+        // A single command may read from the surrounding input (`read` in a loop); a pipeline has its own.
         let outer_input = if last > 0 { self.input.clone() } else { None };
         if !self.spend(outer_input.as_ref().map_or(0, Value::weight), Span::default()) {
             return Flow::Stop;
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
             // The last stage writes to whoever reads the pipeline.
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
             let run = self.commands.len();
-            // Each stage of several runs in a shell of its own, whose variables end with it.
+            // With several stages, each runs in its own subshell, whose variables end with it.
             let here = last == 0 || at == last && self.last_here;
             flow = if here || simple::is_plain(stage, &self.functions) {
                 self.run_command(stage)
@@ -68,7 +68,7 @@ impl Evaluator<'_> {
                 let shown = self.commands.get(run).map(|command| joined(&command.words));
                 self.input = match shown {
                     None => self.output.take(),
-                    // What a program prints that is not computed is not known, and not nothing.
+                    // The output of a program that is not evaluated is unknown, not empty.
                     Some(shown) => Some(self.unknown(HoleKind::Command, &shown, stage.span, Vec::new())),
                 };
                 self.output = outer_output;
@@ -113,7 +113,8 @@ impl Evaluator<'_> {
             CommandForm::ForArithmetic { header, body } => {
                 let [first, condition, step] = header;
                 let first = self.text_of(first);
-                // For its assignments; what cannot be computed leaves the variable unknown, and the test below decides.
+                // Evaluated for its assignments; if it cannot be computed, the variable stays unknown and the test
+                // below decides.
                 let _ = self.number(&first, 0);
                 let mut turns = 0;
                 loop {
@@ -154,7 +155,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Runs something whose variables are forgotten afterwards.
+    /// Runs something and discards its variable changes afterwards.
     pub(crate) fn in_subshell(&mut self, inner: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
         // The clones share their values; a name costs an eighth of a step.
         let weight = u32::try_from(self.variables.len() / 8).unwrap_or(u32::MAX);
@@ -166,7 +167,7 @@ impl Evaluator<'_> {
         let positional = self.positional.clone();
         let locals = self.locals.len();
         let flow = inner(self);
-        // What it made local is forgotten with its variables.
+        // Its local variables are discarded along with its other variables.
         self.locals.truncate(locals);
         self.variables = variables;
         self.functions = functions;
@@ -200,7 +201,7 @@ impl Evaluator<'_> {
 
     fn run_while(&mut self, condition: &List, condition_span: Span, until: bool, body: &List) -> Flow {
         let mut turns = 0;
-        // Of a loop that its condition never ends: how many undecided branches and commands it had met.
+        // For a loop that never ends by its condition: how many undecided branches and commands it has met.
         let mut met = (self.undecided, self.commands.len());
         let constant = is_constant(condition);
         loop {
@@ -209,7 +210,7 @@ impl Evaluator<'_> {
                 return stop;
             }
             let status = if until { status.not() } else { status };
-            // `while kill -0 $PID`: a program taken to succeed would do so for ever.
+            // `while kill -0 $PID`: a program that is assumed to succeed would do so forever.
             if !status.ok || status.certainty == Certainty::Assumed {
                 if status.certainty <= Certainty::Assumed {
                     let names = assigned::names(body);
@@ -221,9 +222,9 @@ impl Evaluator<'_> {
                 return Flow::Next;
             }
             if constant && holes.is_empty() && turns > 0 {
-                // It ends by a `break` that every turn decides, or else by something that the text does not tell.
-                let told = met == (self.undecided, self.commands.len()) && turns < limits::CONSTANT_TURNS;
-                if !told {
+                // It ends by a `break` that every iteration decides, or by something that the text does not show.
+                let decided = met == (self.undecided, self.commands.len()) && turns < limits::CONSTANT_TURNS;
+                if !decided {
                     let names = assigned::names(body);
                     if !names.is_empty() {
                         let index = self.branch(condition_span, true, false, &holes, &names);
@@ -239,7 +240,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// One turn of a loop; a flow when the loop ends with it.
+    /// One iteration of a loop; returns a flow if the loop ends with it.
     fn turn(&mut self, body: &List, turns: &mut u32, span: Span) -> Option<Flow> {
         *turns += 1;
         if *turns > limits::LOOP_TURNS || !self.spend(1, span) {
@@ -251,7 +252,7 @@ impl Evaluator<'_> {
         }
         match self.run_list(body) {
             Flow::Next | Flow::Continue(0 | 1) => None,
-            // Levels count from 1; 0 is an error in bash and read as 1 here.
+            // Levels count from 1; 0 is an error in bash and treated as 1 here.
             Flow::Break(0 | 1) => Some(Flow::Next),
             Flow::Break(levels) => Some(Flow::Break(levels - 1)),
             Flow::Continue(levels) => Some(Flow::Continue(levels - 1)),
@@ -265,7 +266,7 @@ impl Evaluator<'_> {
             &mut self.positional,
             Positional { values: arguments, ..Positional::default() },
         );
-        // `locals` is one stack of all calls: this call's begin here.
+        // `locals` is one stack for all calls; this call's entries begin here.
         let first_local = self.locals.len();
         self.calls += 1;
         let flow = self.run_command(body);
@@ -277,7 +278,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `while true` and `while :`: such a loop often restarts the training, and one turn shows it.
+/// `while true` and `while :`: such a loop often restarts the training, and one iteration shows it.
 fn is_constant(condition: &List) -> bool {
     match condition.as_slice() {
         [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => {

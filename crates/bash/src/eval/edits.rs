@@ -1,5 +1,5 @@
-//! Programs that change files which the script has written: `sed -i`, `mv` and `cp` as far as their content is known, else it is not
-//! known any more.
+//! Programs that change files which the script has written: `sed -i`, `mv` and `cp` if the content is known; after
+//! any other the content is unknown.
 
 use super::super::script::HoleKind;
 use super::super::value::{Value, Word};
@@ -7,10 +7,10 @@ use super::programs::base_name;
 use super::state::Evaluator;
 use shardscope_source::Span;
 
-/// Programs that write into the files that they are given, and what they write is not told here; the first two with `-i`.
+/// Programs that modify the files given to them in a way that is not evaluated here; the first two only with `-i`.
 const EDITORS: [&str; 7] = ["perl", "yq", "patch", "ed", "ex", "sponge", "truncate"];
 
-/// What a command does to such files.
+/// Applies what a command does to such files.
 pub(crate) fn edit(shell: &mut Evaluator<'_>, words: &[Word], span: Span) {
     // In a branch that is not taken nothing is written.
     if shell.files.is_empty() || shell.skipped {
@@ -21,14 +21,14 @@ pub(crate) fn edit(shell: &mut Evaluator<'_>, words: &[Word], span: Span) {
     let mut operands: Vec<&Word> = arguments.iter().filter(|word| !word.text().starts_with('-')).collect();
     match program {
         "sed" if arguments.iter().any(|word| in_place(word.text()).is_some()) => {
-            // What stands before the `i` of a bundle (`-Ei`) is an option of its own.
+            // What precedes the `i` in combined options (`-Ei`) is a separate option.
             let rest = arguments.iter().filter_map(|word| match in_place(word.text()) {
                 None => Some(word.clone()),
                 Some(at) if at > 1 => Some(Word { value: word.value.part(0, at), ..word.clone() }),
                 Some(_) => None,
             });
             let content = super::sed::run(shell, &rest.collect::<Vec<_>>());
-            // Each file by itself; of several only that their content is not known.
+            // A single file is edited; for several, only that their content is now unknown.
             let known: Vec<Value> = named(shell, &operands);
             let one = known.len() == 1;
             for name in known {
@@ -53,7 +53,8 @@ pub(crate) fn edit(shell: &mut Evaluator<'_>, words: &[Word], span: Span) {
     }
 }
 
-/// Where `i` stands in an option that edits in place: `-i`, `-i.bak`, `-Ei`; options with a value end a bundle.
+/// The position of `i` in an option that edits in place: `-i`, `-i.bak`, `-Ei`; an option with a value ends the
+/// combination.
 fn in_place(word: &str) -> Option<usize> {
     if word.starts_with("--in-place") {
         return Some(0);
@@ -62,13 +63,13 @@ fn in_place(word: &str) -> Option<usize> {
     word.get(1..at)?.bytes().all(|flag| b"nErszup".contains(&flag)).then_some(at)
 }
 
-/// Those of the words that name a file which the script has written.
+/// The words that name a file which the script has written.
 fn named(shell: &Evaluator<'_>, words: &[&Word]) -> Vec<Value> {
     let is_known = |word: &&&Word| shell.file_content(&word.value).is_some();
     words.iter().filter(is_known).map(|word| word.value.clone()).collect()
 }
 
-/// Gives a file its new content, or one that is not known.
+/// Gives a file its new content, or unknown content.
 fn put(shell: &mut Evaluator<'_>, name: Value, content: Option<Value>, span: Span) {
     let needs = name.holes();
     let content = match content {

@@ -1,4 +1,4 @@
-//! From a source to its [`Script`]: set up, run, gather.
+//! From a source to its [`Script`]: set up, run, collect.
 
 use super::super::notes::Notes;
 use super::super::script::{CommandKind, Environment, Fragment, Script, Variable};
@@ -7,11 +7,7 @@ use super::super::{directives, limits, parse};
 use super::parameter::is_name;
 use super::state::{Evaluator, Positional, Status};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
-use shardscope_sorting::{sort, sort_by_key};
 use shardscope_source::{Code, Diagnostic, Source, Span};
-
-/// Name under which [`Environment::variables`] may hold the whole call line.
-const ARGUMENTS: &str = "arguments";
 
 /// Reads the first text of a source as a shell script; the others are files it may read.
 pub fn evaluate(source: &Source, environment: &Environment) -> Script {
@@ -33,7 +29,7 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
     }
     let mut shell = Evaluator::new(source, text.len(), environment);
     let value = Value::written(text, whole);
-    // Before anything runs: the scheduler has set its variables when the script starts.
+    // Before anything runs, since the scheduler has set its variables when the script starts.
     let found = directives::read(&value);
     directives::set_variables(&mut shell, &found);
     shell.directives = found;
@@ -48,7 +44,7 @@ impl<'a> Evaluator<'a> {
     fn new(source: &'a Source, length: usize, environment: &Environment) -> Self {
         let mut variables = Variables::default();
         for (name, text) in &environment.variables {
-            if is_name(name) && name != ARGUMENTS {
+            if is_name(name) {
                 let elements = Elements::scalar(given(text));
                 variables.put(
                     name,
@@ -102,11 +98,11 @@ impl<'a> Evaluator<'a> {
 
     fn finish(self) -> Script {
         let mut used = Vec::new();
-        // What a branch not taken uses may still be the fragment that somebody pasted.
+        // What only a skipped branch uses may still be the fragment that somebody pasted.
         for command in self.commands.iter().filter(|command| command.kind != CommandKind::Skipped) {
             flag_starts(&command.words, &mut used);
         }
-        sort(&mut used);
+        used.sort();
         used.dedup();
         let mut variables = Vec::new();
         for (name, slot) in self.variables.all() {
@@ -137,33 +133,20 @@ fn given(text: &str) -> Value {
     Value::from_text(text, Origin::given())
 }
 
-/// The positional parameters: the call line, over which single ones may be set by number.
+/// The positional parameters: those of the call, with individual ones overridden by number.
 fn positional(environment: &Environment) -> Positional {
-    let line = environment.variables.iter().rev().find(|(name, _)| name == ARGUMENTS);
-    let mut values = Vec::new();
-    match line {
-        Some((_, line)) if environment.arguments.is_empty() => {
-            for word in line.split_ascii_whitespace() {
-                values.push(given(word));
-            }
-        }
-        _ => {
-            for word in &environment.arguments {
-                values.push(given(word));
-            }
-        }
-    }
+    let values = environment.arguments.iter().map(|word| given(word)).collect();
     let mut numbered = Vec::new();
     for (name, text) in &environment.variables {
         if let Ok(number @ 1..) = name.trim_start_matches('$').parse() {
             numbered.push((number, given(text)));
         }
     }
-    // Open even with a call line: places may be given one by one, and those past its end stay questions.
+    // Open even if the call is given: parameters may be given one by one, and those past its end stay questions.
     Positional { values, open: true, shifted: 0, numbered }
 }
 
-/// Adds where options are written among these words.
+/// Adds the places where options are written among these words.
 fn flag_starts(words: &[Word], starts: &mut Vec<u32>) {
     for word in words {
         if let Some(first) = word.value.pieces().next()
@@ -176,7 +159,7 @@ fn flag_starts(words: &[Word], starts: &mut Vec<u32>) {
     }
 }
 
-/// Variables that hold options of which no command has any, without those whose options another one includes.
+/// Variables that hold options which no command uses, except those whose options are all included in another one.
 fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
     let mut found: Vec<(Fragment, Vec<u32>)> = Vec::new();
     for variable in variables {
@@ -186,7 +169,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
         }
         let mut words = Vec::new();
         for value in &variable.values {
-            // An array's element is a word as it stands, unless it is a line of options in quotes.
+            // An array element is a single word, unless it is a quoted line of options.
             if value.text().contains("--") || !variable.array {
                 for value in value.fields() {
                     words.push(Word { value, span });
@@ -197,7 +180,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
         }
         let mut flags = Vec::new();
         flag_starts(&words, &mut flags);
-        sort(&mut flags);
+        flags.sort();
         flags.dedup();
         if !flags.is_empty() && flags.iter().all(|flag| used.binary_search(flag).is_err()) {
             found.push((Fragment { name: variable.name.clone(), words, span }, flags));
@@ -205,7 +188,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
     }
     let mut kept = Vec::new();
     for (at, (fragment, flags)) in found.iter().enumerate() {
-        // `ALL="$A $B"`: A and B are part of it. Of two with the same options the first by name stays.
+        // `ALL="$A $B"`: A and B are part of it. Of two with the same options, the first by name is kept.
         let covered = found.iter().enumerate().any(|(other, (_, theirs))| {
             let fewer = flags.len() < theirs.len() || (flags.len() == theirs.len() && other < at);
             fewer && flags.iter().all(|flag| theirs.binary_search(flag).is_ok())
@@ -214,6 +197,6 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
             kept.push(fragment.clone());
         }
     }
-    sort_by_key(&mut kept, |one| one.span);
+    kept.sort_by_key(|one| one.span);
     kept
 }

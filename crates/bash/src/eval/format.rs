@@ -11,7 +11,7 @@ pub(crate) fn unescape(value: &Value) -> Value {
     }
     let mut out = Value::default();
     for piece in value.pieces() {
-        // Piece by piece, so that options without an escape keep their exact place.
+        // Done piece by piece, so that options without an escape keep their exact place.
         if piece.hole.is_some() || !piece.text.contains('\\') {
             piece.add_to(&mut out);
         } else {
@@ -36,7 +36,7 @@ fn unescape_text(text: &str) -> String {
             Some('e') => out.push('\u{1b}'),
             Some('\\') => out.push('\\'),
             Some('"') => out.push('"'),
-            // An escape that is not known is printed as it stands, as bash does.
+            // An unknown escape is printed unchanged, as in bash.
             Some(other) => {
                 out.push('\\');
                 out.push(other);
@@ -47,8 +47,8 @@ fn unescape_text(text: &str) -> String {
     out
 }
 
-/// The value in quotes where a shell that reads it again would take it apart otherwise. Bash itself may
-/// write backslashes instead; what is read again is the same.
+/// The value, quoted if a shell that reads it again would otherwise split it. Bash itself may use backslashes
+/// instead; the result when read again is the same.
 pub(crate) fn quoted(value: &Value) -> Value {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     if !value.is_empty() && value.pieces().all(|piece| piece.hole.is_some() || piece.text.bytes().all(plain))
@@ -77,7 +77,7 @@ struct Conversion<'a> {
     length: usize,
 }
 
-/// What printf prints; the format is used again while arguments are left.
+/// What printf prints; the format is reused as long as arguments are left.
 pub(crate) fn printf(format: &Value, arguments: &[Word], span: Span) -> Value {
     let format = unescape(format);
     let mut out = Value::default();
@@ -85,7 +85,7 @@ pub(crate) fn printf(format: &Value, arguments: &[Word], span: Span) -> Value {
     loop {
         let before = rest.len();
         once(&format, &mut rest, span, &mut out);
-        // A format that takes no argument would be used for ever.
+        // A format that takes no argument would be reused forever.
         if rest.len() == 0 || rest.len() == before || out.len() > limits::VALUE_BYTES {
             return out;
         }
@@ -141,7 +141,7 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         out.append(&quoted(argument));
         return;
     }
-    // An unknown keeps its pieces; how wide it would be is not known either.
+    // An unknown keeps its pieces; its width is not known either.
     if argument.has_holes() || (plain && conversion.kind == 's') {
         out.append(argument);
         return;
@@ -184,13 +184,13 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
     out.add(&padded, argument.origin().unwrap_or(span));
 }
 
-/// The number that a text starts with, as C reads it: `0x` before one of base 16, `0` before one of base 8.
+/// The number that a text starts with, as C reads it: with prefix `0x` for base 16 and `0` for base 8.
 fn integer(text: &str) -> i64 {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    // `'A` is the number of the character.
+    // `'A` is the character's code.
     if let Some(c) = digits.strip_prefix(['\'', '"']).and_then(|rest| rest.chars().next()) {
         return i64::from(u32::from(c));
     }
@@ -212,7 +212,7 @@ fn scientific(number: f64, digits: usize) -> String {
     format!("{figure}e{sign}{power:0>2}")
 }
 
-/// C's `%g` with so many significant digits; none where it would be written with an exponent.
+/// C's `%g` with this many significant digits; `None` if it would be written with an exponent.
 pub(super) fn general(number: f64, digits: usize) -> Option<String> {
     let rounded = format!("{number:.*e}", digits.checked_sub(1)?);
     let power: i32 = rounded.split_once('e')?.1.parse().ok()?;
@@ -224,7 +224,7 @@ pub(super) fn general(number: f64, digits: usize) -> Option<String> {
     Some(plain_end(&format!("{number:.behind$}")).to_owned())
 }
 
-/// The figure without zeros at the end of its fraction.
+/// The number without trailing zeros in its fraction.
 fn plain_end(figure: &str) -> &str {
     if figure.contains('.') { figure.trim_end_matches('0').trim_end_matches('.') } else { figure }
 }

@@ -13,27 +13,28 @@ use shardscope_source::Span;
 /// Programs that read a script from a file, a word or their input.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 
-/// Options under which a launcher is told a command in one word, and programs that such a command begins with.
+/// Options that pass a command to a launcher as one word, and programs with which such a command begins.
 const COMMANDS: &[&str] = &["-c", "--cmd", "--command", "--commandline"];
 const STARTED: &[&str] = &["python", "python3", "torchrun", "deepspeed", "accelerate", "bash", "sh"];
 
 impl Evaluator<'_> {
-    /// Runs a text in this very shell: what it sets stays set (`eval`, `source`).
+    /// Runs a text in this shell, so that what it sets persists (`eval`, `source`).
     pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
         if text.len() > limits::VALUE_BYTES || !self.spend(text.weight(), text.origin().unwrap_or_default()) {
             return Flow::Next;
         }
-        // With the depth so far: texts that run texts are bounded like nested commands.
+        // At the current depth, so that texts that run texts are bounded like nested commands.
         let list = parse::parse(text.text(), text.marks(), self.depth, &mut self.notes);
         self.run_list(&list)
     }
 
-    /// The content of a file that the script writes, or that was given beside it.
+    /// The content of a file that the script writes, or that was given along with it.
     pub(crate) fn readable(&self, name: &Value) -> Option<Value> {
         if let Some(content) = self.file_content(name) {
             return Some(content);
         }
-        // Files given beside the script have no folders; `$DIR/env.sh` is found by its last part whatever DIR is.
+        // Files given along with the script have no directories; `$DIR/env.sh` is found by its last component,
+        // whatever DIR is.
         let base = base_name(name.text());
         if base.is_empty() {
             return None;
@@ -42,10 +43,10 @@ impl Evaluator<'_> {
         Some(Value::written(self.source.slice(part.span), part.span))
     }
 
-    /// Runs what a program is given to run: the words after `-c`, its input, or a file at hand.
+    /// Runs what a program is given to run: the words after `-c`, its input, or an available file.
     pub(crate) fn run_inner(&mut self, index: Option<usize>, span: Span) -> Flow {
         let Some(index) = index else { return Flow::Next };
-        // The words are lent out, which spares a copy of every training command.
+        // The words are borrowed, to avoid copying every training command.
         let words = self
             .commands
             .get_mut(index)
@@ -70,7 +71,7 @@ impl Evaluator<'_> {
 
     fn inner_text(&mut self, words: &[Word]) -> Option<(Value, Vec<Value>)> {
         let mut words = words;
-        // Over what stands before it: `srun --mpi=none bash -c '...'`.
+        // Skips what precedes it: `srun --mpi=none bash -c '...'`.
         let shell = loop {
             let (first, rest) = words.split_first()?;
             words = rest;
@@ -88,7 +89,7 @@ impl Evaluator<'_> {
             && let Some(flag) = rest.iter().take(4).position(|word| takes_commands(word.text()))
         {
             let text = rest.get(flag + 1)?.value.clone();
-            // The word behind the text is `$0`.
+            // The word after the text is `$0`.
             return Some((text, values(rest.get(flag + 3..).unwrap_or(&[]))));
         }
         for (at, word) in rest.iter().enumerate() {
@@ -101,7 +102,7 @@ impl Evaluator<'_> {
             }
             return Some((text, values(rest.get(at + 1..).unwrap_or(&[]))));
         }
-        // With a file that is not at hand, the input is the training's data and no script.
+        // With a file that is not available, the input is the training's data and not a script.
         let options_only =
             rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
         if (options_only || shell == "sbatch")
@@ -115,7 +116,8 @@ impl Evaluator<'_> {
         Some((wrapped.value.rest("--wrap=".len()), Vec::new()))
     }
 
-    /// `ssh host 'commands'`: the words after the host; and what other launchers are told to run (`bcprun -p 8 -c 'python a.py'`).
+    /// `ssh host 'commands'`: the words after the host; and what other launchers are given to run (`bcprun -p 8 -c
+    /// 'python a.py'`).
     fn remote_text(&mut self, words: &[Word]) -> Option<Value> {
         let program = base_name(words.first()?.text());
         if !matches!(program, "ssh" | "pdsh") {
@@ -128,7 +130,7 @@ impl Evaluator<'_> {
             });
             return told.and_then(|pair| pair.get(1)).map(|word| word.value.clone());
         }
-        // A long word with a blank is a command in quotes; host and options are short or have none.
+        // A long word with a space is a quoted command; host and options are short or contain no space.
         let long = words.iter().skip(1).find(|word| word.text().contains(' ') && word.text().len() > 20);
         if let Some(word) = long {
             return Some(word.value.clone());
@@ -136,7 +138,7 @@ impl Evaluator<'_> {
         self.input.clone().filter(|input| input.text().contains('\n') && input.only_hole().is_none())
     }
 
-    /// Runs a text in a shell of its own, which sees exported variables only.
+    /// Runs a text in a separate shell, which sees only exported variables.
     fn run_apart(&mut self, text: &Value, arguments: Vec<Value>, index: usize, inherits: bool) {
         let outer = self.outer.replace(index);
         let input = self.input.take();
@@ -147,7 +149,7 @@ impl Evaluator<'_> {
             if inherits {
                 shell.variables.keep_exported();
             } else {
-                // Over ssh not even exported variables arrive.
+                // Over ssh not even exported variables are passed on.
                 shell.variables = Variables::default();
             }
             shell.functions = Functions::default();
@@ -155,7 +157,7 @@ impl Evaluator<'_> {
             let found = directives::read(&text);
             directives::set_variables(shell, &found);
             shell.directives.extend(found);
-            // `exit` in it ends it alone, not the script around it.
+            // `exit` in it only ends that shell, not the script around it.
             shell.conditional += 1;
             shell.uncertain += 1;
             let flow = shell.run_text(&text);
@@ -168,9 +170,9 @@ impl Evaluator<'_> {
         self.outer = outer;
     }
 
-    /// Runs scripts that the text writes and never calls: what they hold is only shown.
+    /// Runs scripts that the text writes but never calls: their commands are only shown.
     pub(crate) fn run_written_scripts(&mut self) {
-        // By place: a script that is run may write more.
+        // By index, since a script that is run may write more files.
         for at in 0..self.files.len().min(20) {
             let Some(file) = self.files.get(at) else { break };
             let script = file.name.text().ends_with(".sh")

@@ -6,11 +6,11 @@ use super::branch::Skipped;
 use super::state::{Certainty, Evaluator, Flow, Status};
 use shardscope_source::Span;
 
-/// Commands that are not asked whether they succeed: a script that could not go there or make that folder ends.
+/// Commands that are assumed to succeed: a script that could not enter or create that directory would end.
 const TRUSTED: &[&str] = &["cd", "pushd", "popd", "mkdir", "source", ".", "module", "conda", "exec"];
 
 impl Evaluator<'_> {
-    /// As `if` does: what the text does not decide is read as not run, and what it would set is left open.
+    /// As for `if`: what the text does not decide is treated as not run, and what it would set is left open.
     pub(crate) fn run_statement(&mut self, statement: &Statement) -> Flow {
         if statement.rest.is_empty() {
             return self.run_pipeline(&statement.first);
@@ -21,9 +21,9 @@ impl Evaluator<'_> {
         let mut names = Vec::new();
         let flow = self.run_joined(statement, &mut skipped, &mut names);
         self.doubt = outer_doubt;
-        // After what runs: what it sets is set, and no hole.
+        // After what runs, so that what it sets counts as set and not as a hole.
         self.mark_skipped(&skipped, &names);
-        // A list that is itself a condition hangs on them too.
+        // A list that is itself a condition depends on them too.
         self.condition_holes.extend(outer_holes);
         flow
     }
@@ -39,8 +39,8 @@ impl Evaluator<'_> {
             return flow;
         }
         let mut before = &statement.first;
-        // How an outcome that is not known is read from there on: `[ -f data ] || exit 1` goes on, and
-        // `[ -f data ] && X=1 || X=2` takes the second.
+        // How an unknown outcome is treated from there on: `[ -f data ] || exit 1` continues, and `[ -f data ] && X=1
+        // || X=2` takes the second branch.
         let mut read = None;
         for (joint, pipeline) in &statement.rest {
             let status = self.status;
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
             let flow = self.run_pipeline(pipeline);
             self.unguard(uncertain);
             if unknown {
-                // Together with what is not known: false only where the other side alone makes it so.
+                // Combined with an unknown: false only if the other side alone makes it so.
                 let sure =
                     self.status.certainty == Certainty::Certain && self.status.ok == (*joint == Joint::Or);
                 if !sure {
@@ -79,9 +79,9 @@ impl Evaluator<'_> {
             }
             match flow {
                 Flow::Next => {}
-                // `[ -z "$X" ] && exit 1`: only what is guarded is left.
+                // `[ -z "$X" ] && exit 1`: only the guarded part is left.
                 Flow::Guard => return Flow::Next,
-                // Whether the loop is left hangs on what is not known: this turn ends, and what follows is open.
+                // Whether the loop is left depends on an unknown: this iteration ends, and what follows is open.
                 other => return other,
             }
         }
@@ -89,7 +89,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a pipeline is a command whose success is taken for granted without a word.
+/// Whether a pipeline is a command whose success is silently assumed.
 fn is_trusted(pipeline: &Pipeline) -> bool {
     pipeline.stages.last().is_none_or(|stage| match &stage.kind {
         CommandForm::Simple(simple) => simple

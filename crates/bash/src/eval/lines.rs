@@ -21,7 +21,7 @@ pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         };
         array |= options.contains('a');
         raw |= options.contains('r');
-        // Not the whole line, or one of another file.
+        // Not the whole line, or a line from another file.
         partly |= options.contains(['n', 'N', 'u']);
         // These take the next word.
         if options.ends_with(['p', 't', 'n', 'N', 'd', 'u', 'i']) {
@@ -31,7 +31,7 @@ pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
             }
         }
     }
-    // From the terminal: not known, and as a loop's condition not taken.
+    // From the terminal: unknown, and as a loop condition treated as not met.
     let Some(input) = shell.input.take() else {
         shell.status = Status::UNKNOWN;
         return;
@@ -45,7 +45,7 @@ pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     let length = input.text().find(terminator).unwrap_or(input.len());
     let line = input.part(0, length);
     shell.input = Some(input.rest(length + terminator.len_utf8()));
-    // Without -r a backslash takes the sign behind it, which is not computed.
+    // Without -r a backslash escapes the next character, which is not evaluated.
     if partly || (!raw && line.text().contains('\\')) {
         let shown = format!("read {}", names.join(" "));
         for name in names {
@@ -74,13 +74,13 @@ pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     }
 }
 
-/// So many values of a line; the last takes the rest of it, separators and all.
+/// Splits a line into `count` values; the last takes the rest of it, including separators.
 fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> Vec<Value> {
     let mut signs = Vec::new();
     let mut at = 0;
     for piece in line.pieces() {
         for c in piece.text.chars() {
-            // Nothing of an unknown's name separates.
+            // An unknown's name contains no separators.
             let separator = piece.hole.is_none() && separates(c);
             signs.push((at, separator, separator && is_blank(c)));
             at += c.len_utf8();
@@ -100,7 +100,7 @@ fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> V
             index += 1;
         }
         values.push(line.part(place(start), place(index)));
-        // Blanks run together, with one other sign among them.
+        // Consecutive blanks count as one separator, together with at most one other separator among them.
         while blank(index) {
             index += 1;
         }
@@ -115,7 +115,7 @@ fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> V
     while end > index && blank(end - 1) {
         end -= 1;
     }
-    // A sign that ends the line ends the last field, where it is the only one.
+    // A trailing separator ends the last field, if it is the only one.
     if end > index && separator(end - 1) && !(index..end - 1).any(separator) {
         end -= 1;
     }
@@ -126,7 +126,7 @@ fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> V
 pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
     let Some(input) = shell.input.take() else {
-        // Lines of a command that is not run.
+        // Lines from a command that is not run.
         let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, Vec::new());
         shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
         return shell.leave_open(name);
@@ -141,7 +141,7 @@ pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span)
     let mut lines = Vec::new();
     let mut found = 0;
     let _ = each_line(text, &mut |content, start| {
-        // The line's own end stays without -t.
+        // Without -t the newline is kept.
         let end = start + content.len() + usize::from(options.is_empty());
         lines.push(input.part(start, end.min(text.len())));
         found += 1;

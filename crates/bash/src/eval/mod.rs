@@ -1,4 +1,4 @@
-//! What a script would do, as far as its text says: nothing is run, nothing is read from the machine.
+//! What a script would do, as far as its text determines: nothing is run, nothing is read from the machine.
 
 mod arithmetic;
 mod assign;

@@ -1,13 +1,13 @@
-//! What an arithmetic operator gives, and why an expression has no number.
+//! The results of arithmetic operators, and the reasons why an expression has no value.
 
 use super::super::value::HoleId;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// Why an expression has no number.
+/// Why an expression has no value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNumber {
-    /// Its value hangs on this unknown.
+    /// Its value depends on this unknown.
     Hole(HoleId),
     /// It is not an expression, or has no value.
     Wrong(ArithmeticError),
@@ -66,14 +66,14 @@ impl Error for ArithmeticError {}
 /// `left sign right`, wrapping as bash does.
 ///
 /// # Errors
-/// Where there is no such number.
+/// If there is no such number.
 pub(super) fn apply(sign: &str, left: i64, right: i64) -> Result<i64, ArithmeticError> {
     Ok(match sign {
         "+" => left.wrapping_add(right),
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
         "/" | "%" if right == 0 => return Err(ArithmeticError::DivisionByZero),
-        // The least number by -1 is itself, as in bash; elsewhere Rust would panic.
+        // The smallest number divided by -1 is itself, as in bash; a plain division would panic.
         "/" => left.wrapping_div(right),
         "%" => left.wrapping_rem(right),
         "**" => match u32::try_from(right) {

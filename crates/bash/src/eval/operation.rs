@@ -1,4 +1,4 @@
-//! `${x#pattern}`, `${x/pattern/text}`, `${x:1:2}` and the rest of what braces do to a value.
+//! `${x#pattern}`, `${x/pattern/text}`, `${x:1:2}` and the other operations on a value in braces.
 
 use super::super::limits;
 use super::super::script::HoleKind;
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
         };
         changed.unwrap_or_else(|| {
             let needs = value.holes();
-            // The value is known, so it is the operation that could not be done; holes need no such word.
+            // The value is known, so it is the operation that is not supported; holes need no diagnostic.
             if needs.is_empty() {
                 self.notes
                     .report(Diagnostic::warning(Code::Expansion, "this expansion is not computed").at(span));
@@ -42,7 +42,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A pattern without groups, whose matches here are not computed.
+    /// A pattern without groups; matches of groups are not evaluated here.
     fn simple_pattern(&mut self, parts: &[Part]) -> Option<String> {
         let grouped = self.extended;
         self.pattern_of(parts).filter(|pattern| !(grouped && pattern::is_extended(pattern)))
@@ -76,7 +76,7 @@ impl Evaluator<'_> {
 
 fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Value> {
     let text = value.known()?;
-    // Every start (or end) of the text is tried against the pattern, each in the product of both lengths.
+    // Every start (or end) of the text is tried against the pattern, each at the cost of the product of both lengths.
     if text.len().saturating_mul(text.len()).saturating_mul(pattern.len().max(1)) > pattern::MATCH_COST << 4 {
         return None;
     }
@@ -96,7 +96,7 @@ fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Val
 fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: Span) -> Option<Value> {
     let text = value.known()?;
     let plain = !pattern.contains(['*', '?', '[', '\\']);
-    // The usual case, by a search for the text, which long values can afford.
+    // The usual case is a plain search, which is affordable even for long values.
     if plain && matches!(mode, ReplaceMode::First | ReplaceMode::All) {
         return Some(replace_plain(value, text, pattern, with, mode == ReplaceMode::All));
     }
@@ -114,7 +114,7 @@ fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: 
         return Some(out);
     }
     while let Some(rest) = text.get(at..) {
-        // Bash replaces the longest match at the leftmost place; an empty one would be found for ever.
+        // Bash replaces the longest match at the leftmost place; an empty match would be found forever.
         match pattern::prefix_length(pattern, rest, true).filter(|length| *length > 0) {
             Some(length) => {
                 out.append(with);

@@ -11,9 +11,9 @@ use shardscope_source::Span;
 /// What a parameter expands to.
 pub(crate) enum Expanded<'p> {
     One(Value),
-    /// The word of `${x:-word}`, to be expanded where it stands.
+    /// The word of `${x:-word}`, to be expanded in place.
     Operand(&'p [Part]),
-    /// `$@`, `${a[@]}`: each element a word of its own when quoted.
+    /// `$@`, `${a[@]}`: each element a separate word when quoted.
     Many(Vec<Value>),
 }
 
@@ -26,7 +26,8 @@ impl Evaluator<'_> {
         if parameter.indirect {
             return self.indirect(parameter);
         }
-        // Whether it is several values; true for the `*` forms, which quotes join to one word.
+        // Whether it expands to several values; also true for the `*` forms, which are joined into one word when
+        // quoted.
         let many = match (&parameter.index, parameter.name.as_str()) {
             (Some(Index::At), _) | (None, "@") => Some(false),
             (Some(Index::Star), _) | (None, "*") => Some(true),
@@ -65,13 +66,13 @@ impl Evaluator<'_> {
         }
         let text = match name {
             "#" => self.positional.values.len().to_string(),
-            // An outcome that is not known has no number either.
+            // An unknown outcome has no number either.
             "?" if self.status.certainty == Certainty::Unknown => return None,
             "?" if self.status.ok => "0".to_owned(),
             "?" => self.status.code.to_string(),
             _ => {
                 let number: usize = name.parse().ok().filter(|number| *number > 0)?;
-                // Those given by number name the call's own places, before any `shift`.
+                // Parameters given by number refer to the call's positions before any `shift`.
                 let place = number + self.positional.shifted;
                 let numbered = self.positional.numbered.iter().rev().find(|(known, _)| *known == place);
                 return match numbered.map(|(_, value)| value).or(self.positional.values.get(number - 1)) {
@@ -91,7 +92,7 @@ impl Evaluator<'_> {
                 let number = number + self.positional.shifted;
                 self.unknown(HoleKind::Positional, &number.to_string(), span, Vec::new())
             }
-            // Not the empty text, as bash has it: most launch scripts leave variables to their environment.
+            // Not the empty text, as in bash: most launch scripts leave variables to their environment.
             _ => self.unknown(HoleKind::Variable, name, span, Vec::new()),
         }
     }
@@ -99,7 +100,7 @@ impl Evaluator<'_> {
     fn indexed(&mut self, name: &str, index: &[Part]) -> Option<Value> {
         let index = self.text_of(index);
         if self.shape(name) == Some(Shape::Map) {
-            // A key that is not known finds nothing, and the parameter becomes a hole of its own.
+            // An unknown key finds nothing, and the parameter becomes a separate hole.
             return self.variables.get(name)?.elements.get(0, index.known()?).cloned();
         }
         if let Ok(index) = self.number(&index, 0) {
@@ -164,7 +165,7 @@ impl Evaluator<'_> {
         }
         let values = match (&parameter.operation, found) {
             (Operation::Fallback { sign, colon, word }, found) => {
-                // Bash takes an array without elements for unset.
+                // Bash treats an array without elements as unset.
                 let found = found.filter(|values| !values.is_empty());
                 let joined = found.as_ref().map(|values| joined(values, " ", span));
                 let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
@@ -195,7 +196,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What `$*` and `${a[*]}` put between elements: the first sign of IFS.
+    /// The separator that `$*` and `${a[*]}` put between elements: the first character of IFS.
     fn joint(&self) -> String {
         match self.known("IFS") {
             Some(signs) => signs.chars().take(1).collect(),
@@ -225,7 +226,7 @@ impl Evaluator<'_> {
         let count = count.unwrap_or(size).max(0);
         let (from, count) =
             (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(count).unwrap_or(0));
-        // In an array with gaps the offset is an index, not a place.
+        // In an array with gaps the offset is an index, not a position.
         let skipped = match self.variables.get(&parameter.name) {
             Some(slot) if slot.shape == Shape::Array => {
                 slot.elements.0.iter().take_while(|element| (element.index as usize) < from).count()
@@ -241,7 +242,7 @@ impl Evaluator<'_> {
     fn length(&mut self, parameter: &Parameter, all: bool) -> Value {
         let span = parameter.span;
         if all {
-            // A loop that is not decided leaves a variable unknown that may be an array.
+            // An undecided loop leaves a variable unknown that may be an array.
             let slot = self.variables.get(&parameter.name);
             let unknown = |slot: &&Slot| {
                 let holes = || slot.elements.values().iter().any(Value::has_holes);
@@ -297,21 +298,22 @@ impl Evaluator<'_> {
         })
     }
 
-    /// `${x:-word}` and its kin.
+    /// `${x:-word}` and the like.
     fn fallback<'p>(
         &mut self,
         parameter: &Parameter,
         found: Option<Value>,
         (sign, colon, word): (u8, bool, &'p [Part]),
     ) -> Expanded<'p> {
-        // A variable nobody sets, seen through another (`B=$A`, then `${B:-8}`), would be empty: the fallback is taken.
+        // A variable nobody sets, seen through another (`B=$A`, then `${B:-8}`), would be empty, so the fallback
+        // applies.
         let unknown_alone =
             found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
         let is_set =
             found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
         match (sign, is_set) {
             (b'+', false) => Expanded::One(Value::default()),
-            // As one text, so that the doubt can be put on every piece of it.
+            // As one text, so that every piece of it can be marked as doubtful.
             (b'-', false) if found.as_ref().is_some_and(Value::has_holes) => {
                 let mut value = self.text_of(word);
                 self.doubt_after(found.as_ref(), &mut value);
@@ -326,19 +328,19 @@ impl Evaluator<'_> {
                 }
                 Expanded::One(value)
             }
-            // Bash would end the script: whoever runs it sets the variable, so it is one to ask for.
+            // Bash would end the script, so whoever runs it must set the variable: ask for it.
             (b'?', false) => Expanded::One(self.missing(&parameter.name, parameter.span)),
             (_, _) => Expanded::One(found.unwrap_or_default()),
         }
     }
 
-    /// Whether a hole is a variable that nobody sets, or a positional parameter of a call not given.
+    /// Whether a hole is a variable that nobody sets, or a positional parameter of a call that is not given.
     pub(crate) fn is_unset(&self, hole: HoleId) -> bool {
         let kind = self.notes.holes.get(hole.0 as usize).map(|hole| hole.kind);
         matches!(kind, Some(HoleKind::Variable | HoleKind::Positional | HoleKind::Branch))
     }
 
-    /// A default that stands in for what a branch not taken would have set is as doubtful as that branch.
+    /// A default that replaces what a skipped branch would have set is as doubtful as that branch.
     fn doubt_after(&self, instead_of: Option<&Value>, value: &mut Value) {
         let hole = instead_of.and_then(Value::only_hole);
         if let Some((_, branch)) = self.branch_of.iter().find(|(known, _)| Some(*known) == hole) {

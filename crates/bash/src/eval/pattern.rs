@@ -12,10 +12,11 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     matches_at(&pattern, &text)
 }
 
-/// Whether the whole text matches a pattern that may have groups, in any case of letters; none where that is not told here.
+/// Whether the whole text matches a pattern that may have groups, optionally ignoring case; `None` if that cannot be
+/// decided here.
 pub(crate) fn decided(pattern: &str, text: &str, any_case: bool) -> Option<bool> {
     if is_extended(pattern) {
-        // All but these, where nothing stands beside the group.
+        // Everything except these, if the pattern is nothing but the group.
         let others = pattern.strip_prefix("!(").and_then(|rest| rest.strip_suffix(')'));
         if let Some(others) = others.filter(|others| !others.contains(['(', ')'])) {
             return decided(&format!("@({others})"), text, any_case).map(|matches| !matches);
@@ -34,8 +35,8 @@ pub(crate) fn decided(pattern: &str, text: &str, any_case: bool) -> Option<bool>
 
 fn matches_at(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // The last `*`, and how much it has taken so far. Only the last needs retrying: what an earlier one could take
-    // more, a later one can too. So the time is at most the product of both lengths.
+    // The last `*`, and how much it has taken so far. Only the last needs retrying: whatever more an earlier one
+    // could take, a later one can too. So the time is at most the product of both lengths.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&'*') {
@@ -61,7 +62,7 @@ fn matches_at(pattern: &[char], text: &[char]) -> bool {
     pattern.get(p..).unwrap_or(&[]).iter().all(|c| *c == '*')
 }
 
-/// Matches one character; where the pattern goes on if it does.
+/// Matches one character; returns where the pattern continues if it matches.
 fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
     match *pattern.get(at)? {
         '?' => Some(at + 1),
@@ -75,7 +76,7 @@ fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
     }
 }
 
-/// Whether a bracket expression holds a character, and where it ends; none if it is not closed.
+/// Whether a bracket expression contains a character, and where it ends; `None` if it is not closed.
 pub(crate) fn class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
     let mut index = at + 1;
     let negated = matches!(pattern.get(index), Some('!' | '^'));
@@ -125,7 +126,7 @@ pub(crate) fn is_extended(pattern: &str) -> bool {
     ["?(", "*(", "+(", "@(", "!("].iter().any(|group| pattern.contains(group))
 }
 
-/// A pattern with such groups as a regular expression of the whole text; none where it is not read here, as `!(a)`.
+/// A pattern with such groups as a regular expression of the whole text; `None` if it is not supported, like `!(a)`.
 pub(crate) fn regex_of(pattern: &str) -> Option<String> {
     let signs: Vec<char> = pattern.chars().collect();
     let mut out = "\\A".to_owned();
@@ -184,7 +185,7 @@ fn pattern_sign(sign: char) -> &'static str {
     }
 }
 
-/// The text with every sign of a pattern made literal.
+/// Appends the text with all pattern characters escaped.
 pub(crate) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '\\') {
@@ -215,7 +216,7 @@ pub(crate) fn prefix_length(pattern: &str, text: &str, longest: bool) -> Option<
 pub(crate) fn suffix_start(pattern: &str, text: &str, longest: bool) -> Option<usize> {
     let pattern: Vec<char> = pattern.chars().collect();
     let chars: Vec<char> = text.chars().collect();
-    // From the left the ends grow shorter: the first that matches is the longest, the last the shortest.
+    // From the left the suffixes grow shorter: the first that matches is the longest, the last the shortest.
     let (mut found, mut start) = (None, 0);
     for count in 0..=chars.len() {
         if matches_at(&pattern, chars.get(count..)?) {

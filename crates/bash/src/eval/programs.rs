@@ -9,7 +9,7 @@ use super::state::{Evaluator, Status};
 use super::texts::{each_line, spaced};
 use shardscope_source::Span;
 
-/// What a program prints, if that can be said.
+/// What a program prints, if that can be determined.
 pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Option<(Value, Status)> {
     let (program, arguments) = words.split_first()?;
     let program = base_name(program.known()?);
@@ -32,7 +32,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "sed" => super::sed::run(shell, arguments)?,
         "awk" | "gawk" => awk(shell, arguments, span)?,
         "grep" | "egrep" => return grep(shell, arguments),
-        // One line is its own sorting; of options only those that say in which order.
+        // A single line is already sorted; only options that affect the order are accepted.
         "sort" | "uniq" if is_line(known_input(shell)?.trim()) => {
             let order = |word: &Word| word.text().bytes().all(|byte| b"-nruVhgf".contains(&byte));
             if !(arguments.is_empty() || (program == "sort" && arguments.iter().all(order))) {
@@ -41,7 +41,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
             shell.input.clone()?
         }
         "numfmt" if arguments.is_empty() => shell.input.clone()?,
-        // What it prints is its input in one line, where no quotes are taken off.
+        // It prints its input on one line, if there are no quotes to remove.
         "xargs" if arguments.is_empty() && !known_input(shell)?.contains(['\'', '"', '\\']) => {
             let mut words = Vec::new();
             for value in shell.input.clone()?.fields() {
@@ -52,7 +52,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
             value
         }
         "seq" | "cut" | "tr" | "head" | "tail" => {
-            // Their arguments decide where the text is cut: with one of them unknown, so is the output.
+            // Their arguments decide where the text is cut: if one of them is unknown, so is the output.
             let mut known = Vec::new();
             for word in arguments {
                 known.push(word.known()?);
@@ -74,7 +74,7 @@ fn is_line(text: &str) -> bool {
     !text.is_empty() && !text.contains('\n')
 }
 
-/// The last component of a path: what follows the last slash, all of it where there is none.
+/// The last component of a path: what follows the last slash, or the whole path if there is none.
 pub fn base_name(path: &str) -> &str {
     path.rfind('/').and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
@@ -89,7 +89,7 @@ fn line(text: &str, span: Span) -> Value {
     line
 }
 
-/// Arguments that are no options.
+/// Arguments that are not options.
 fn operands(arguments: &[Word]) -> Vec<&Word> {
     let mut operands = Vec::new();
     for word in arguments {
@@ -107,7 +107,7 @@ fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     }
     let mut out = Value::default();
     for file in files {
-        // Also a file given beside the script, and none where only one of several is at hand.
+        // Includes files given along with the script; nothing if one of several is missing.
         out.append(&shell.readable(&file.value)?);
     }
     Some(out)
@@ -116,7 +116,7 @@ fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
 fn tee(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let input = shell.input.clone()?;
     let append = arguments.iter().any(|word| word.text() == "-a");
-    // What a program prints that is not computed makes no file: one that is read again is as unknown without it.
+    // Unknown output is not stored as a file: reading a missing file is just as unknown.
     let files = if input.only_hole().is_some() { Vec::new() } else { operands(arguments) };
     for file in files {
         shell.write_file(file.value.clone(), input.clone(), append, span);
@@ -128,9 +128,9 @@ fn basename(arguments: &[Word]) -> Option<Value> {
     let names = operands(arguments);
     let value = &names.first()?.value;
     let text = value.text().trim_end_matches('/');
-    // A hole may hold slashes of its own, unless literal text with one follows it.
+    // A hole may contain slashes, unless literal text with one follows it.
     let start = text.rfind('/').map_or(0, |at| at + 1);
-    // `part` takes a hole that it cuts through whole, so a last component inside a hole shows itself.
+    // `part` keeps a hole that it would cut through entire, which shows if the last component is inside a hole.
     let part = value.part(start, text.len());
     if part.has_holes() {
         return None;
@@ -170,8 +170,8 @@ fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Val
     }
     let text = spaced(&words, Some(span));
     for piece in text.pieces() {
-        // `expr length`, `substr` and `:` are other operations, `|` and `&` are none on bits, and words would be read as
-        // variables.
+        // `expr length`, `substr` and `:` are other operations, `|` and `&` are not bitwise, and words would be read
+        // as variables.
         let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>".contains(&byte);
         if piece.hole.is_none() && !piece.text.bytes().all(plain) {
             return None;
@@ -208,7 +208,7 @@ fn seq(arguments: &[&str], span: Span) -> Option<Value> {
             out.push_str(separator);
         }
         out.push_str(&number.to_string());
-        // Past the bound the output is not known, instead of cut: a loop over it would silently be shorter.
+        // Past the bound the output is unknown rather than truncated: a loop over it would silently be shorter.
         number = number.checked_add(step)?;
         count += 1;
         if count > limits::WORDS {
@@ -222,7 +222,7 @@ fn seq(arguments: &[&str], span: Span) -> Option<Value> {
 fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let flag = arguments.iter().position(|word| word.text() == "-c")?;
     let code = arguments.get(flag + 1)?.known()?.trim();
-    // Counting devices asks the machine; the scheduler's lines may say it.
+    // A device count depends on the machine; the scheduler's directives may state it.
     if code.contains("device_count()") {
         return machine_count(shell, code);
     }
@@ -230,7 +230,7 @@ fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Optio
     Some(line(&python::evaluate(inner, python::Dialect::Python)?, span))
 }
 
-/// What the scheduler's lines say in place of a count that a program takes on the machine.
+/// The count stated in the scheduler's directives, in place of one that a program would obtain from the machine.
 pub(crate) fn machine_count(shell: &Evaluator<'_>, program: &str) -> Option<Value> {
     let devices =
         ["nvidia-smi", "rocm-smi", "amd-smi", "npu-smi"].iter().any(|name| program.starts_with(name));
@@ -272,7 +272,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
             separator = match sign {
                 " " => None,
                 "\\t" => Some("\t"),
-                // POSIX makes a tab of it; and what is longer than a character is an expression.
+                // POSIX reads it as a tab; anything longer than a character is a regular expression.
                 "t" => return None,
                 sign if sign.chars().count() > 1
                     && !sign.chars().all(|c| c.is_alphanumeric() || "=:,_-".contains(c)) =>
@@ -291,7 +291,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     let body = program.strip_prefix("BEGIN").unwrap_or(program);
     let body = body.trim_start().strip_prefix('{')?.strip_suffix('}')?.trim();
     let printed = body.trim_end_matches(';').strip_prefix("print")?.trim();
-    // No input is read: the arithmetic of `print` is all there is.
+    // No input is read, so only the arithmetic of `print` matters.
     if program.starts_with("BEGIN") {
         return Some(line(&python::evaluate(printed, python::Dialect::Awk)?, span));
     }
@@ -310,7 +310,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
                 }
                 fields
             }
-            // awk's own default: blanks at the start make no empty field.
+            // awk's own default: leading blanks make no empty field.
             None => row.fields_by(&|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
@@ -339,7 +339,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
         }
     }
     let pattern = pattern?;
-    // `-c`, `-A`, `-f` and the like print something else.
+    // `-c`, `-A`, `-f` and the like print something different.
     if flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
         return None;
     }
@@ -353,7 +353,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
     let regex = Regex::new(pattern, syntax, has('i'))?;
     let input = shell.input.clone()?;
     let (quiet, inverted) = (has('q'), has('v'));
-    // What of a line does not match has no single part.
+    // The parts of a line that do not match are not one piece.
     if inverted && has('o') {
         return None;
     }
@@ -365,10 +365,10 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
             if kept && quiet {
                 return Some(());
             }
-            // With -x a match counts where it is the whole line.
+            // With -x a match counts only if it is the whole line.
             let found = regex.find(content, at)?.filter(|found| !has('x') || found.len() == content.len());
             let part = match found {
-                // Without `-o` a line is kept or not as a whole, by its first match.
+                // Without `-o` a line is kept or dropped as a whole, by its first match.
                 _ if !has('o') && found.is_some() == inverted => return Some(()),
                 _ if !has('o') => 0..content.len(),
                 Some(found) if !found.is_empty() => found,

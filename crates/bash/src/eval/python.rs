@@ -1,6 +1,6 @@
-//! Arithmetic as `python -c` and `awk` do it, for expressions of numbers alone.
+//! Arithmetic as `python -c` and `awk` do it, for purely numeric expressions.
 
-/// The program whose rules of arithmetic and printing hold.
+/// The program whose rules for arithmetic and printing apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `/` gives a fraction, `//` and `%` round down.
@@ -47,7 +47,7 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
             // `str(8.0)` is "8.0"; from 1e16 on Python writes exponents.
             format!("{number:.1}")
         }
-        // So small or so large that it is written with an exponent.
+        // Small or large enough to be written with an exponent.
         (Number::Real(number), Dialect::Python) if !(1e-4..1e16).contains(&number.abs()) => return None,
         (Number::Real(number), Dialect::Python) => number.to_string(),
     })
@@ -58,7 +58,7 @@ struct ExpressionParser<'t> {
     at: usize,
     depth: u32,
     dialect: Dialect,
-    /// Something was not understood or has no value: nothing is left to read.
+    /// Something was not understood or has no value: drop the rest of the input.
     failed: bool,
 }
 
@@ -69,12 +69,12 @@ impl ExpressionParser<'_> {
         Number::Whole(0)
     }
 
-    /// A whole number, unless there is none.
+    /// A whole number, or a failure if there is none.
     fn whole(&mut self, number: Option<i64>) -> Number {
         number.map_or_else(|| self.fail(), Number::Whole)
     }
 
-    /// Whether expressions may stand in each other one level deeper.
+    /// Whether expressions may nest one level deeper.
     fn deeper(&mut self) -> bool {
         self.depth += 1;
         if self.depth > 20 {
@@ -125,7 +125,7 @@ impl ExpressionParser<'_> {
             let sign = ["//", "/", "%", "*"].iter().find(|sign| self.eat(sign));
             let Some(sign) = sign else { return left };
             let right = self.power();
-            // The program would end with an error; its output is then not known here.
+            // The program would end with an error; its output is then unknown.
             if *sign != "*" && right.real() == 0.0 {
                 return self.fail();
             }
@@ -133,11 +133,11 @@ impl ExpressionParser<'_> {
                 ("*", Number::Whole(a), Number::Whole(b)) => self.whole(a.checked_mul(b)),
                 ("*", a, b) => Number::Real(a.real() * b.real()),
                 ("/", a, b) => Number::Real(a.real() / b.real()),
-                // It starts an expression of awk's.
+                // In awk it starts a regular expression.
                 ("//", ..) if self.dialect == Dialect::Awk => return self.fail(),
                 (sign, Number::Whole(a), Number::Whole(b)) => {
                     let mut rest = a.checked_rem(b);
-                    // Python's remainder has the sign of the divisor, awk's that of what is divided.
+                    // Python's remainder has the sign of the divisor, awk's that of the dividend.
                     if self.dialect == Dialect::Python {
                         rest =
                             rest.map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest });
@@ -161,7 +161,7 @@ impl ExpressionParser<'_> {
 
     fn power(&mut self) -> Number {
         let base = self.signed();
-        // Python's `^` is another operation, of whose place among the others nothing is known here.
+        // Python's `^` is a different operation (xor), which is not supported here.
         let raises = self.eat("**") || (self.dialect == Dialect::Awk && self.eat("^"));
         if !raises {
             return base;
@@ -185,7 +185,7 @@ impl ExpressionParser<'_> {
             if !self.deeper() {
                 return Number::Whole(0);
             }
-            // The sign comes after the power: -2**2 is -4.
+            // Unary minus binds looser than the power: -2**2 is -4.
             let number = self.power();
             self.depth -= 1;
             return match number {

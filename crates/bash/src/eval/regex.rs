@@ -1,5 +1,5 @@
-//! Regular expressions as `=~`, `grep` and `sed` take them. POSIX's two syntaxes are translated for regex-lite, which
-//! matches in time linear in the text; POSIX's rule that of the leftmost matches the longest counts is ours.
+//! Regular expressions as in `=~`, `grep` and `sed`. POSIX's two syntaxes are translated for regex-lite, which
+//! matches in time linear in the text; POSIX's leftmost-longest rule is implemented here.
 
 use std::ops::Range;
 
@@ -7,38 +7,38 @@ use regex_lite::RegexBuilder;
 
 /// Longest pattern read. Unit: byte.
 const MAX_PATTERN: usize = 2_000;
-/// Deepest nesting of groups; regex-lite's own nesting is a few levels for each.
+/// Deepest nesting of groups; regex-lite itself nests a few levels for each.
 const MAX_DEPTH: usize = 8;
 /// Largest compiled expression: `(a{200}){200}` would take megabytes. Unit: byte.
 const MAX_COMPILED: usize = 1 << 15;
-/// Greatest product of the text's length, how often it is walked, and the pattern's length. Unit: square byte.
+/// Greatest product of the text's length, the number of passes over it, and the pattern's length. Unit: square byte.
 const MAX_COST: usize = 1 << 20;
 
-/// Which signs of a pattern stand for themselves.
+/// Which characters of a pattern are literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Syntax {
-    /// `grep` and `sed` without an option: groups, choices and `+` need a backslash.
+    /// `grep` and `sed` without an option: groups, alternatives and `+` need a backslash.
     Basic,
     /// `=~`, `grep -E`, `sed -E`.
     Extended,
-    /// `grep -P`; the first of several matches counts, as regex-lite has it.
+    /// `grep -P`; the first of several matches counts, as in regex-lite.
     Perl,
-    /// `grep -F`: every sign stands for itself.
+    /// `grep -F`: every character is literal.
     Fixed,
 }
 
-/// A readable pattern.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Regex {
     anywhere: regex_lite::Regex,
-    /// For patterns of which regex-lite's match may not be the longest: what matches all of a piece of a line, by
-    /// whether `^` holds at its start and `$` at its end.
+    /// For patterns where regex-lite's match may not be the longest: expressions that must match a piece of a line in
+    /// full, by whether `^` holds at its start and `$` at its end.
     whole: Option<[[regex_lite::Regex; 2]; 2]>,
     length: usize,
 }
 
 impl Regex {
-    /// None where the pattern is not readable here: what it matches is not known then.
+    /// `None` if the pattern is not supported, in which case its matches are unknown.
     pub(crate) fn new(pattern: &str, syntax: Syntax, any_case: bool) -> Option<Self> {
         if pattern.len() > MAX_PATTERN {
             return None;
@@ -57,7 +57,8 @@ impl Regex {
             },
         };
         let (text, lengths) = posix(true, true)?;
-        // One repetition alone is greedy, and so the longest; where there are more, or choices, it may not be.
+        // A single repetition is greedy and therefore longest; with several, or with alternatives, the match may not
+        // be the longest.
         let whole = if lengths > 1 {
             let all = |start, end| build(&format!("\\A(?:{})\\z", posix(start, end)?.0));
             Some([[all(false, false)?, all(false, true)?], [all(true, false)?, all(true, true)?]])
@@ -67,12 +68,13 @@ impl Regex {
         Some(Self { anywhere: build(&text)?, whole, length })
     }
 
-    /// Whether it matches somewhere; none where telling would take too long.
+    /// Whether it matches somewhere; `None` if deciding would take too long.
     pub(crate) fn is_match(&self, text: &str) -> Option<bool> {
         (text.len().saturating_mul(self.length) <= MAX_COST).then(|| self.anywhere.is_match(text))
     }
 
-    /// What a match of this extended pattern and its groups take; none where POSIX may deal it out otherwise.
+    /// The texts of a match of this extended pattern and of its groups; `None` if POSIX might assign them
+    /// differently.
     pub(crate) fn groups(&self, pattern: &str, text: &str, any_case: bool) -> Option<Vec<String>> {
         let mut reader = PatternParser::new(pattern, Syntax::Extended, true, true);
         reader.group = "(";
@@ -83,7 +85,7 @@ impl Regex {
         (self.find(text, 0)?? == whole).then(|| (0..found.len()).map(taken).collect())
     }
 
-    /// The longest of the leftmost matches from a place on, in bytes; the outer none where telling would take too long.
+    /// The leftmost-longest match from a byte on; the outer `None` if deciding would take too long.
     pub(crate) fn find(&self, text: &str, from: usize) -> Option<Option<Range<usize>>> {
         if text.len().saturating_mul(self.length) > MAX_COST {
             return None;
@@ -91,13 +93,15 @@ impl Regex {
         let Some(found) = self.anywhere.find_at(text, from) else { return Some(None) };
         let (start, mut end) = (found.start(), found.end());
         if let Some(whole) = self.whole.as_ref() {
-            // Whether `^` and `$` hold at its ends must be told: a piece cut out of a line has lost its surroundings.
+            // Whether `^` and `$` hold at its ends must be given explicitly: a piece cut out of a line has lost its
+            // context.
             let [inside, to_end] = &whole[usize::from(start == 0)];
             let rest = text.get(start..)?;
             if rest.len().saturating_mul(rest.len()).saturating_mul(self.length) > MAX_COST {
                 return None;
             }
-            // From the longest down to what regex-lite found; each try walks the piece, hence the square in the cost.
+            // From the longest down to what regex-lite found; each attempt scans the piece, hence the square in the
+            // cost.
             let longer = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
             for length in longer.take_while(|length| start + length > end) {
                 let all = if length == rest.len() { to_end } else { inside };
@@ -120,7 +124,7 @@ fn build(text: &str, any_case: bool) -> Option<regex_lite::Regex> {
         .ok()
 }
 
-/// Never matches: a word boundary where none is.
+/// Never matches: requires a word boundary and its absence at once.
 const NEVER: &str = "(?:\\b\\B)";
 
 /// Writes a POSIX pattern in regex-lite's syntax.
@@ -131,11 +135,11 @@ struct PatternParser<'p> {
     start: bool,
     end: bool,
     depth: usize,
-    /// Whether the next sign is the first of the pattern, a group or a choice.
+    /// Whether the next character is the first of the pattern, a group or an alternative.
     first: bool,
-    /// Whether a repetition may stand here.
+    /// Whether a repetition is allowed here.
     repeatable: bool,
-    /// How many repetitions there are; a choice counts as two.
+    /// How many repetitions there are; an alternation counts as two.
     lengths: usize,
     /// What opens a group.
     group: &'static str,
@@ -162,7 +166,7 @@ impl<'p> PatternParser<'p> {
         while let Some(sign) = self.signs.next() {
             let (sign, escaped) = if sign == '\\' { (self.signs.next()?, true) } else { (sign, false) };
             let first = std::mem::take(&mut self.first);
-            // What is special with a backslash in one syntax is special without it in the other.
+            // Characters that are special with a backslash in one syntax are special without it in the other.
             let special = escaped == (self.syntax == Syntax::Basic);
             match sign {
                 '(' if special => self.open()?,
@@ -173,7 +177,7 @@ impl<'p> PatternParser<'p> {
                     let counts = self.counts()?;
                     self.repeat(&counts)?;
                 }
-                // A closing brace that nothing opened.
+                // An unmatched closing brace.
                 '}' if special && escaped => return None,
                 '*' if !(escaped || first && self.syntax == Syntax::Basic) => self.repeat("*")?,
                 '^' if !escaped && (first || self.syntax == Syntax::Extended) => self.start_of_line(),
@@ -200,7 +204,7 @@ impl<'p> PatternParser<'p> {
     fn start_of_line(&mut self) {
         self.out.push_str(if self.start { "^" } else { NEVER });
         self.repeatable = false;
-        // A `*` behind it stands for itself in one syntax and is not defined in the other.
+        // A `*` after it is literal in one syntax and undefined in the other.
         if self.syntax == Syntax::Basic && self.signs.next_if_eq(&'*').is_some() {
             self.atom("\\*");
         }
@@ -226,7 +230,7 @@ impl<'p> PatternParser<'p> {
 
     fn choice(&mut self) {
         self.out.push('|');
-        // Its branches alone may differ in length.
+        // Its alternatives may differ in length even on their own.
         self.lengths += 2;
         (self.first, self.repeatable) = (true, false);
     }
@@ -238,7 +242,7 @@ impl<'p> PatternParser<'p> {
         std::mem::take(&mut self.repeatable).then_some(())
     }
 
-    /// `2`, `2,` or `2,3` behind an opened brace, up to the closing one.
+    /// `2`, `2,` or `2,3` after an opening brace, up to the closing one.
     fn counts(&mut self) -> Option<String> {
         let mut counts = String::from("{");
         loop {
@@ -253,7 +257,7 @@ impl<'p> PatternParser<'p> {
         (!counts.starts_with("{,")).then_some(counts)
     }
 
-    /// Whether nothing but the end of a group or choice follows.
+    /// Whether only the end of a group or alternative follows.
     fn is_last(&self) -> bool {
         let mut rest = self.signs.clone();
         match rest.next() {
@@ -263,7 +267,7 @@ impl<'p> PatternParser<'p> {
         }
     }
 
-    /// A bracket expression; a backslash stands for itself in it.
+    /// A bracket expression, in which a backslash is literal.
     fn class(&mut self) -> Option<()> {
         let mut text = String::from("[");
         if self.signs.next_if_eq(&'^').is_some() {
@@ -286,7 +290,7 @@ impl<'p> PatternParser<'p> {
                 // Collating symbols and classes of equivalent letters.
                 '[' if matches!(self.signs.peek(), Some('.' | '=')) => return None,
                 '-' if !first && self.signs.peek() != Some(&']') => text.push('-'),
-                // regex-lite has `&&` and `~~` in brackets, POSIX has not.
+                // regex-lite has `&&` and `~~` in brackets, POSIX does not.
                 sign @ ('\\' | '[' | ']' | '^' | '-' | '&' | '~') => text.extend(['\\', sign]),
                 sign => text.push(sign),
             }

@@ -1,4 +1,4 @@
-//! `sed "s/KEY/value/"` over known text: how templates of DeepSpeed configurations are filled.
+//! `sed "s/KEY/value/"` over known text, which is how templates of DeepSpeed configurations are filled in.
 
 use super::super::value::{Value, Word};
 use super::regex::{Regex, Syntax};
@@ -11,7 +11,7 @@ struct Substitution {
     all: bool,
 }
 
-/// What sed prints; none unless it only substitutes, in readable expressions, in known text.
+/// What sed prints; `None` unless it only substitutes, with supported expressions, in known text.
 pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     let mut syntax = Syntax::Basic;
     let mut scripts = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value
     Some(content)
 }
 
-/// Reads `s/a/b/g; s#c#d#`, which may hold holes in its replacements.
+/// Reads `s/a/b/g; s#c#d#`, which may contain holes in its replacements.
 fn read(script: &Value, syntax: Syntax, out: &mut Vec<Substitution>) -> Option<()> {
     let text = script.text();
     let mut rest = text;
@@ -50,24 +50,25 @@ fn read(script: &Value, syntax: Syntax, out: &mut Vec<Substitution>) -> Option<(
         if rest.is_empty() {
             return Some(());
         }
-        // sed takes any character behind the `s`; a letter or digit would be another command.
+        // sed accepts any character after the `s`; a letter or digit would be another command.
         let delimiter = rest.get(1..)?.chars().next().filter(|c| !c.is_ascii_alphanumeric())?;
         let mut parts = rest.splitn(4, delimiter);
         let (command, pattern, with) = (parts.next()?, parts.next()?, parts.next()?);
         if command != "s" {
             return None;
         }
-        // The third delimiter must be there. One escaped in the pattern cuts it behind a backslash, which no pattern ends in.
+        // The third delimiter must be present. One escaped in the pattern would cut it after a backslash, and no
+        // pattern may end with a backslash.
         let after = parts.next()?;
         let all = after.starts_with('g');
-        // Where the replacement ends; before it stand the pattern and two delimiters.
+        // Where the replacement ends; it is preceded by the pattern and two delimiters.
         let end = text.len() - after.len() - delimiter.len_utf8();
         let start = end - with.len();
         let before = start - delimiter.len_utf8();
         let pattern = Regex::new(script.part(before - pattern.len(), before).known()?, syntax, false)?;
         let with = script.part(start, end);
         rest = after.strip_prefix('g').unwrap_or(after);
-        // `&` and `\1` stand for what matched, which is not put in here.
+        // `&` and `\1` refer to the match, which is not inserted here.
         if with.text().contains(['\\', '&']) {
             return None;
         }
@@ -85,11 +86,11 @@ fn apply(content: &Value, substitution: &Substitution) -> Option<Value> {
         let mut at = 0;
         loop {
             let Some(found) = substitution.pattern.find(line, at)? else { return Some(()) };
-            // An empty match would be found at the same place for ever; where the next one is, is not computed.
+            // An empty match would be found at the same place forever; finding the next one is not supported.
             if found.is_empty() && substitution.all {
                 return None;
             }
-            // What lies between goes over with its places, across lines that have no match.
+            // The text between matches is copied with its places, across lines without a match.
             out.append(&content.part(done, start + found.start));
             out.append(&substitution.with);
             at = found.end;

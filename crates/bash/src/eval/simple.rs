@@ -10,7 +10,7 @@ use super::variables::Functions;
 use super::{builtins, programs};
 use shardscope_source::Span;
 
-/// Files kept that a script writes.
+/// Most files written by a script that are kept.
 const FILES: usize = 100;
 
 impl Evaluator<'_> {
@@ -36,13 +36,13 @@ impl Evaluator<'_> {
                 RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Duplicate => {}
             }
         }
-        // Of several the last counts, as in bash.
+        // If there are several, the last counts, as in bash.
         let outer_input = input.map(|input| self.input.replace(input));
         let flow = match target {
             None => self.run_kind(command),
             Some((name, append)) => {
                 let outer_output = self.output.replace(Value::default());
-                // Programs that are not computed write nothing here, and so `write_file` keeps no file of theirs.
+                // Programs that are not evaluated write nothing here, so `write_file` keeps no file from them.
                 let flow = self.run_kind(command);
                 let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
                 self.write_file(name, content, append, command.span);
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         flow
     }
 
-    /// What `< file` or `< <(command)` gives.
+    /// The input from `< file` or `< <(command)`.
     fn read_input(&mut self, word: &tree::Word, span: Span) -> Option<Value> {
         // `< <(cmd)` reads what cmd prints; `<(cmd)` as a word would be the name of a pipe.
         if let [tree::Part::Process { body, span }] = word.parts.as_slice() {
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn write_file(&mut self, name: Value, content: Value, append: bool, span: Span) {
-        // `> /dev/null` and `> /dev/stderr` keep nothing that could be read again.
+        // `> /dev/null` and `> /dev/stderr` store nothing that could be read again.
         if name.text().starts_with("/dev/") || name.is_empty() || content.is_empty() {
             return;
         }
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         match self.files.iter().position(|file| file.name.text() == name.text()) {
             Some(known) => {
                 let Some(file) = self.files.get_mut(known) else { return };
-                // A file is found by its name as written: `$DIR/x` with DIR unknown is the same file each time.
+                // A file is looked up by its name as written: `$DIR/x` with DIR unknown is the same file each time.
                 if append && file.content.len() < limits::VALUE_BYTES {
                     file.content.append(&content);
                 } else {
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             for assignment in &simple.assignments {
                 self.assign(assignment);
             }
-            // Only now, as they may ask for `$?`. `A=$(false)` fails.
+            // Only now, since they may use `$?`. `A=$(false)` fails.
             if substitutions == self.substitutions {
                 self.status = Status::SUCCESS;
             }
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         environment: &[(String, Word)],
         span: Span,
     ) -> Flow {
-        // Without a number of their own these two leave with the status so far.
+        // Without an argument these two return the current status.
         if !matches!(words.first().map_or("", Word::text), "return" | "exit") {
             self.status = Status::SUCCESS;
         }
@@ -154,7 +154,7 @@ impl Evaluator<'_> {
             words.remove(0);
         }
         let program = words.first().map_or("", Word::text);
-        // Functions go before builtins, as in bash.
+        // Functions take precedence over builtins, as in bash.
         if let Some(body) = self.functions.get(program).cloned() {
             return self.call(&body, values(words.get(1..).unwrap_or(&[])));
         }
@@ -164,7 +164,7 @@ impl Evaluator<'_> {
         self.run_program(words, environment, span)
     }
 
-    /// A program: computed if it is one of the small pure ones and someone reads it, else kept for the reader.
+    /// A program: evaluated if it is one of the small pure ones and its output is used, otherwise recorded.
     fn run_program(&mut self, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Flow {
         super::edits::edit(self, &words, span);
         let computed = if self.output.is_some() || self.input.is_some() {
@@ -181,9 +181,9 @@ impl Evaluator<'_> {
             self.status = status;
             return Flow::Next;
         }
-        // `$(program)`: what it prints is not known, and no command of the script's own.
+        // `$(program)`: its output is unknown, and it is not one of the script's own commands.
         if self.substituting > 0 {
-            // `$(nproc)` is a root of its own, which asks the machine; `$(basename $X)` follows from X.
+            // `$(nproc)` is an independent unknown that depends on the machine; `$(basename $X)` follows from X.
             let mut needs = self.input.as_ref().map(Value::holes).unwrap_or_default();
             if !needs.is_empty() || depends(&words) {
                 for word in &words {
@@ -199,7 +199,7 @@ impl Evaluator<'_> {
         self.run_inner(index, span)
     }
 
-    /// Keeps a command; its index.
+    /// Records a command and returns its index.
     pub(crate) fn record(
         &mut self,
         kind: CommandKind,
@@ -210,7 +210,7 @@ impl Evaluator<'_> {
         if self.commands.len() >= limits::COMMANDS || words.is_empty() {
             return None;
         }
-        // A branch not taken outranks: what a skipped script writes and shows is skipped.
+        // A skipped branch takes precedence: what a skipped script writes or shows is skipped too.
         let kind = match () {
             () if self.skipped => CommandKind::Skipped,
             () if self.shown => CommandKind::Shown,
@@ -221,7 +221,7 @@ impl Evaluator<'_> {
         Some(self.commands.len() - 1)
     }
 
-    /// Gives a text to whoever reads it; options printed on the terminal are kept as a shown command.
+    /// Passes output on to whatever reads it; options printed to the terminal are recorded as a shown command.
     pub(crate) fn emit(&mut self, value: &Value, span: Span) {
         if self.output.is_some() {
             self.write(value);
@@ -235,13 +235,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a command list prints, without the line ends at its end.
+    /// What a command list prints, without trailing newlines.
     pub(crate) fn substitute(&mut self, body: &List, span: Span) -> Value {
         if self.depth >= limits::DEPTH || !self.spend(1, span) {
             return Value::default();
         }
         let output = self.output.replace(Value::default());
-        // A substitution does not eat from the input of the loop around it.
+        // A substitution does not consume the input of the loop around it.
         let input = self.input.take();
         self.substituting += 1;
         self.substitutions = self.substitutions.wrapping_add(1);
@@ -253,7 +253,7 @@ impl Evaluator<'_> {
         } else if is_simple(body, &self.functions) {
             self.run_list(body);
         } else {
-            // A copy of all variables, which one plain command can do without.
+            // This copies all variables, which a single plain command does not need.
             self.in_subshell(&mut |shell| shell.run_list(body));
         }
         self.depth -= 1;
@@ -317,7 +317,8 @@ fn file_alone(list: &List) -> Option<(&tree::Word, Span)> {
     }
 }
 
-/// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.
+/// Whether a program's output depends on its arguments: the output of those that count a machine's devices or read
+/// its files does not.
 fn depends(words: &[Word]) -> bool {
     const OWN: &[&str] =
         &["nvidia-smi", "rocm-smi", "npu-smi", "scontrol", "hostname", "date", "cat", "nproc"];

@@ -7,14 +7,14 @@ use super::super::value::{HoleId, Value};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-/// How sure the outcome of a command is, from least to most: the order is compared.
+/// How sure the outcome of a command is, from least to most certain; the order matters for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Certainty {
-    /// Not known, and read as false.
+    /// Unknown, and treated as false.
     Unknown,
-    /// A program's success, taken for granted.
+    /// A program's success, assumed.
     Assumed,
-    /// As bash decides with a variable that nobody sets.
+    /// As bash would decide, given a variable that nobody sets.
     Unset,
     /// Decided by the text.
     Certain,
@@ -24,7 +24,7 @@ pub(crate) enum Certainty {
 pub(crate) struct Status {
     pub(crate) ok: bool,
     pub(crate) certainty: Certainty,
-    /// What `$?` shows where it failed.
+    /// The value of `$?` if it failed.
     pub(crate) code: u8,
 }
 
@@ -44,7 +44,7 @@ impl Status {
     #[must_use]
     pub(crate) fn not(self) -> Self {
         match self.certainty {
-            // "Not known, read as false": its negation is not known either, and is not read as true.
+            // Unknown is treated as false; its negation is unknown too, and is not treated as true.
             Certainty::Unknown => self,
             certainty => Self { ok: !self.ok, certainty, code: 1 },
         }
@@ -58,9 +58,9 @@ pub(crate) enum Flow {
     Break(u32),
     Continue(u32),
     Return,
-    /// `exit`, or nothing left to spend.
+    /// `exit`, or the budget is spent.
     Stop,
-    /// `exit` under a condition: what it guards is left, the script goes on.
+    /// `exit` under a condition: what it guards is left, and the script continues.
     Guard,
 }
 
@@ -68,17 +68,17 @@ pub(crate) enum Flow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Positional {
     pub(crate) values: Vec<Value>,
-    /// Whether values past the end are unknown, the call not being given.
+    /// Whether values past the end are unknown because the call is not given.
     pub(crate) open: bool,
     pub(crate) shifted: usize,
-    /// Single values given by number.
+    /// Individual values given by number.
     pub(crate) numbered: Vec<(usize, Value)>,
 }
 
-/// A variable's name and what it held before.
+/// A variable's name and its previous value.
 pub(crate) type Saved = (String, Option<Rc<Slot>>);
 
-/// The state of a shell that follows a script and runs nothing.
+/// The state of a shell that evaluates a script without running anything.
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a Source,
     pub(crate) notes: Notes,
@@ -105,21 +105,21 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) conditional: u32,
     /// How many of those conditions the text does not decide.
     pub(crate) uncertain: u32,
-    /// The undecided branch that what runs now hangs on.
+    /// The undecided branch on which the current code depends.
     pub(crate) doubt: Option<u16>,
-    /// The unknowns met by the condition under evaluation.
+    /// The unknowns met in the condition being evaluated.
     pub(crate) condition_holes: Vec<HoleId>,
     pub(crate) depth: u32,
     pub(crate) steps_left: u32,
     pub(crate) outer: Option<usize>,
-    /// Variables to put back when the function that runs now returns.
+    /// Variables to restore when the current function returns.
     pub(crate) locals: Vec<Saved>,
-    /// Whether what runs is a file that the script only writes.
+    /// Whether the current code is a file that the script only writes.
     pub(crate) shown: bool,
-    /// Whether what runs stands in a branch that is not taken.
+    /// Whether the current code is in a skipped branch.
     pub(crate) skipped: bool,
     pub(crate) peeks_left: u32,
-    /// How often a branch was met that the text does not decide.
+    /// How many branches were met that the text does not decide.
     pub(crate) undecided: u32,
     /// How many substitutions have run: an assignment's status is that of the last one in it.
     pub(crate) substitutions: u32,
@@ -127,20 +127,20 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) any_case: bool,
     pub(crate) extended: bool,
     pub(crate) last_here: bool,
-    /// Functions that run now, one in the other.
+    /// Current depth of function calls.
     pub(crate) calls: u32,
 }
 
 impl Evaluator<'_> {
-    /// Pays for work; false when the budget is spent.
+    /// Charges for work; false if the budget is spent.
     pub(crate) fn spend(&mut self, steps: u32, span: Span) -> bool {
         match self.steps_left.checked_sub(steps.max(1)) {
             Some(left) if left > 0 => {
                 self.steps_left = left;
                 true
             }
-            // A budget of 0 is the mark that the complaint was made; so the last step is never given out.
-            // It was said when the last step was to be taken.
+            // A budget of 0 means that the diagnostic was already issued, so the last step is never granted: the
+            // diagnostic is issued when it is requested.
             _ if self.steps_left == 0 => false,
             _ => {
                 self.steps_left = 0;
@@ -176,7 +176,7 @@ impl Evaluator<'_> {
         Some(self.variables.get(name)?.shape)
     }
 
-    /// The variable, to be changed.
+    /// The variable, for modification.
     pub(crate) fn slot(&mut self, name: &str) -> Option<&mut Slot> {
         self.variables.get_mut(name)
     }
@@ -211,14 +211,14 @@ impl Evaluator<'_> {
         self.variables.put(name, Slot { shape, elements, exported, integer, open: false, span: Some(span) });
     }
 
-    /// Leaves open how many elements an array has.
+    /// Marks an array's element count as unknown.
     pub(crate) fn leave_open(&mut self, name: &str) {
         if let Some(slot) = self.slot(name) {
             slot.open = true;
         }
     }
 
-    /// Lets what is assigned to a name be computed from here on.
+    /// Makes later assignments to a name be evaluated as integers.
     pub(crate) fn make_integer(&mut self, name: &str, span: Span) {
         if self.slot(name).is_none() {
             self.set(name, Value::default(), Some(span));
@@ -228,14 +228,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value, or nothing but a diagnostic when it is longer than any real one.
+    /// The value, or an empty value and a diagnostic if it is longer than any real one.
     pub(crate) fn bounded(&mut self, value: Value, span: Option<Span>) -> Value {
         if value.len() <= limits::VALUE_BYTES {
             return value;
         }
         let message = "a value grows longer than 256 KiB; it is cut off here";
         self.notes.report(Diagnostic::error(Code::ValueTooLong, message).at_some(span));
-        // Whoever builds such a value does it in a loop: the rest of the script is still read, but cheaply.
+        // Such a value is built in a loop; the rest of the script is still evaluated, but on a smaller budget.
         self.steps_left = self.steps_left.min(limits::STEPS / 10);
         value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
     }
@@ -246,18 +246,18 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Lets a name stand for nothing.
+    /// Unsets a name.
     pub(crate) fn forget(&mut self, name: &str) {
         self.variables.take(name);
     }
 
-    /// Remembers a variable's value for the end of the function.
+    /// Saves a variable's value until the end of the function.
     pub(crate) fn localize(&mut self, name: &str) {
         let old = self.variables.take(name);
         self.locals.push((name.to_owned(), old));
     }
 
-    /// Puts variables back, the last remembered first.
+    /// Restores variables, the last saved first.
     pub(crate) fn restore(&mut self, saved: Vec<Saved>) {
         for (name, old) in saved.into_iter().rev() {
             self.variables.put_back(&name, old);
@@ -265,7 +265,8 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn write(&mut self, value: &Value) {
-        // Nobody collects at the top level. Past the bound output is dropped; `bounded` says so where it is used.
+        // Nothing collects output at the top level. Past the bound output is dropped; `bounded` reports that where it
+        // is used.
         if let Some(output) = &mut self.output
             && output.len() <= limits::VALUE_BYTES
         {

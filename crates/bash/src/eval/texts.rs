@@ -26,7 +26,7 @@ pub(crate) fn joined(words: &[Word]) -> String {
     out
 }
 
-/// Words with blanks between them, which follow from a place or from each word's own.
+/// Words joined by spaces, whose place is the given span or that of each word.
 pub(crate) fn spaced(words: &[Word], span: Option<Span>) -> Value {
     let mut out = Value::default();
     for (at, word) in words.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(crate) fn spaced(words: &[Word], span: Option<Span>) -> Value {
     out
 }
 
-/// Calls for each line with its bytes, the line end left out.
+/// Calls `each` for every line and its byte offset, without the newline.
 pub(crate) fn each_line(text: &str, each: &mut dyn FnMut(&str, usize) -> Option<()>) -> Option<()> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

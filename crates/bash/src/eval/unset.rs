@@ -1,10 +1,11 @@
-//! What conditions make of holes: unset variables are empty texts, and literals they are compared with a menu.
+//! What conditions do with holes: unset variables become empty texts, and literals that they are compared with become
+//! a list of choices.
 
 use super::super::script::HoleKind;
 use super::super::value::{HoleId, Value};
 use super::state::Evaluator;
 
-/// Literals kept as a menu for one unknown.
+/// Most literals kept as choices for one unknown.
 const CHOICES: usize = 64;
 
 /// Variables that every shell or login sets.
@@ -28,7 +29,7 @@ const ALWAYS_SET: &[&str] = &[
 ];
 
 impl Evaluator<'_> {
-    /// The text with unset variables taken as empty, and whether there are any; none when something else is unknown.
+    /// The text with unset variables as empty, and whether there are any; `None` if something else is unknown.
     pub(crate) fn resolved(&self, value: &Value, positional_too: bool) -> Option<(String, bool)> {
         let mut text = String::new();
         let mut unset = false;
@@ -42,12 +43,12 @@ impl Evaluator<'_> {
         Some((text, unset))
     }
 
-    /// Whether a hole is an unset variable, or the output of a program that prints nothing where it is given nothing.
+    /// Whether a hole is an unset variable, or the output of a program that prints nothing without input.
     fn is_empty_hole(&self, hole: HoleId, positional_too: bool, depth: u32) -> bool {
         let Some(hole) = self.notes.holes.get(hole.0 as usize) else { return false };
         match hole.kind {
             HoleKind::Variable => !ALWAYS_SET.contains(&hole.name.as_str()),
-            // `[ -z "$1" ]` asks whether the call has it; compared with a word, what the call gives is not known.
+            // `[ -z "$1" ]` tests whether the call passes it; in a comparison with a word, its value is unknown.
             HoleKind::Positional => positional_too,
             HoleKind::Command | HoleKind::Derived => {
                 let program = hole.name.split(' ').next().unwrap_or("");
@@ -58,16 +59,16 @@ impl Evaluator<'_> {
                     && !hole.needs.is_empty()
                     && hole.needs.iter().all(|need| self.is_empty_hole(*need, positional_too, depth + 1))
             }
-            // A placeholder is to be filled in; the others come to something, only it is not known to what.
+            // A placeholder must be filled in; the others have a value that is just not known.
             HoleKind::Placeholder | HoleKind::Branch | HoleKind::Arithmetic => false,
         }
     }
 
-    /// Remembers a literal that an unknown is compared with.
+    /// Records a literal that an unknown is compared with.
     pub(crate) fn add_choice(&mut self, hole: HoleId, literal: &str) {
         if let Some(hole) = self.notes.holes.get_mut(hole.0 as usize)
             && !literal.is_empty()
-            // Patterns are no answers that one could pick.
+            // Patterns are not answers that one could pick.
             && !literal.contains(['*', '^', '$', '[', '('])
             && hole.choices.len() < CHOICES
             && !hole.choices.iter().any(|known| known == literal)

@@ -22,14 +22,15 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) elements: Elements,
     pub(crate) exported: bool,
-    /// Whether what is assigned is computed (`declare -i`).
+    /// Whether assigned values are evaluated as integers (`declare -i`).
     pub(crate) integer: bool,
-    /// Whether it is not known how many elements there are: what split into them is unknown (`a=($(nvidia-smi -L))`).
+    /// Whether the number of elements is unknown because what was split into them is unknown (`a=($(nvidia-smi
+    /// -L))`).
     pub(crate) open: bool,
     pub(crate) span: Option<Span>,
 }
 
-/// One element: of an array by its index, of a map by its key.
+/// One element: by index in an array, by key in a map.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(crate) index: u32,
@@ -57,7 +58,7 @@ impl Elements {
     }
 
     fn place(&self, index: u32, key: &str) -> Result<usize, usize> {
-        // The index of a map's elements is 0 and the key of an array's is empty: one order serves both.
+        // In a map every index is 0 and in an array every key is empty, so one ordering serves both.
         self.0
             .binary_search_by(|element| element.index.cmp(&index).then_with(|| element.key.as_str().cmp(key)))
     }
@@ -122,10 +123,10 @@ impl Variables {
         Some(&self.0.get(self.place(name).ok()?)?.1)
     }
 
-    /// The variable, to be changed.
+    /// The variable, for modification.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Slot> {
         let at = self.place(name).ok()?;
-        // A subshell's copy of the table shares its slots: only the one that is changed is copied.
+        // A subshell's copy of the table shares the slots; only the modified one is copied.
         Some(Rc::make_mut(&mut self.0.get_mut(at)?.1))
     }
 
@@ -137,13 +138,13 @@ impl Variables {
         self.put_back(name, Some(Rc::new(slot)));
     }
 
-    /// Takes a variable out; none where no variable has that name.
+    /// Removes a variable; `None` if there is none of that name.
     pub(crate) fn take(&mut self, name: &str) -> Option<Rc<Slot>> {
         let at = self.place(name).ok()?;
         Some(self.0.remove(at).1)
     }
 
-    /// Sets a variable to what it was.
+    /// Restores a variable's earlier state.
     pub(crate) fn put_back(&mut self, name: &str, slot: Option<Rc<Slot>>) {
         match (self.place(name), slot) {
             (Ok(at), Some(slot)) => {
@@ -167,13 +168,13 @@ impl Variables {
         &self.0
     }
 
-    /// Leaves those that other programs see.
+    /// Keeps only exported variables.
     pub(crate) fn keep_exported(&mut self) {
         self.0.retain(|(_, slot)| slot.exported);
     }
 }
 
-/// Functions with their names, the last of a name counting.
+/// Functions by name; the last definition of a name counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Functions(Vec<(Rc<str>, Rc<Command>)>);
 

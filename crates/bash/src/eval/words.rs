@@ -1,4 +1,4 @@
-//! From words as written to words as a program gets them: expansion, splitting, braces.
+//! From words as written to words as a program receives them: expansion, splitting, braces.
 
 use super::super::limits;
 use super::super::script::HoleKind;
@@ -9,14 +9,14 @@ use super::state::Evaluator;
 use super::{braces, pattern};
 use shardscope_source::{Code, Diagnostic, Span};
 
-/// The words being made.
+/// The words being built.
 #[derive(Default)]
 struct Fields {
     done: Vec<Value>,
     current: Value,
     /// Whether the current word exists even if it is empty.
     open: bool,
-    /// Whether all is one text, which nothing splits.
+    /// Whether everything is one text that is never split.
     whole: bool,
 }
 
@@ -55,7 +55,8 @@ impl Evaluator<'_> {
 
     fn expand_parts(&mut self, word: &tree::Word, instead: Option<(usize, &str)>, out: &mut Vec<Word>) {
         let mut fields = Fields::default();
-        // `$ARGS` as a whole word of several options: each option is shown where it was written, not at `$ARGS`.
+        // `$ARGS` as a word by itself that holds several options: each option is shown where it was written, not at
+        // `$ARGS`.
         let alone = word.parts.len() == 1;
         for (at, part) in word.parts.iter().enumerate() {
             match (part, instead) {
@@ -67,7 +68,7 @@ impl Evaluator<'_> {
                 _ => self.expand_part(part, alone, &mut fields),
             }
         }
-        // The last word has no blank behind it that would end it.
+        // The last word has no blank after it to end it.
         fields.cut();
         if !self.spend(weight(&fields.done), word.span) {
             return;
@@ -111,7 +112,7 @@ impl Evaluator<'_> {
                 fields.append(&value);
             }
             Part::Process { body, span } => {
-                // The command that gets the pipe's name may read it as its input.
+                // The command that receives the pipe's name may read it as input.
                 if !fields.whole {
                     self.input = Some(self.substitute(body, *span));
                 }
@@ -121,7 +122,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Adds an expansion, split unless it is quoted or all is one text.
+    /// Adds an expansion, split unless it is quoted or everything is one text.
     fn put(&mut self, value: &Value, quoted: bool, fields: &mut Fields) {
         if quoted || fields.whole {
             fields.append(value);
@@ -130,7 +131,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The word of `${x:-word}`: its own quotes hold, its unquoted text is split.
+    /// The word of `${x:-word}`: its own quotes apply, and its unquoted text is split.
     fn expand_operand(&mut self, parts: &[Part], quoted: bool, fields: &mut Fields) {
         if quoted || fields.whole {
             let value = self.text_of(parts);
@@ -147,7 +148,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The elements of `$@` or `${a[@]}` among what stands around them.
+    /// The elements of `$@` or `${a[@]}` joined with the surrounding text.
     fn join_many(&mut self, values: &[Value], quoted: bool, span: Span, fields: &mut Fields) {
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
@@ -164,7 +165,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Splits an unquoted expansion at blanks, or at the signs of IFS.
+    /// Splits an unquoted expansion at blanks, or at the characters of IFS.
     fn split_into(&mut self, value: &Value, fields: &mut Fields) {
         if value.is_empty() || !self.spend(value.weight(), value.origin().unwrap_or_default()) {
             return;
@@ -172,15 +173,16 @@ impl Evaluator<'_> {
         let separators = self.known("IFS");
         let separates = |c: char| separators.map_or(is_blank(c), |set| set.contains(c));
         let text = value.text();
-        // `x$A` with A=" y" is two words, `x$A` with A="y" one: blanks at the ends cut from what stands around.
+        // `x$A` with A=" y" is two words, `x$A` with A="y" one: leading and trailing blanks separate it from the
+        // surrounding text.
         let first_separates = text.chars().next().is_some_and(separates);
         if first_separates && value.marks().first().is_some_and(|mark| mark.hole.is_none()) {
             fields.cut();
         }
         let last_separates = text.chars().next_back().is_some_and(separates);
-        // A hole ends in no blank that is known, whatever its name ends in.
+        // A hole does not end with a known blank, whatever its name ends with.
         let ends_open = !last_separates || value.marks().last().is_some_and(|mark| mark.hole.is_some());
-        // With IFS set, `a,,b` has an empty field; blanks, and IFS not set, make none.
+        // With IFS set, `a,,b` has an empty field; blanks and an unset IFS make none.
         let words = if separators.is_some() { strict_fields(value, &separates) } else { value.fields() };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
@@ -211,12 +213,12 @@ impl Evaluator<'_> {
         self.bounded(out, span)
     }
 
-    /// The parts as a pattern, quoted signs made literal; none when something in it is unknown.
+    /// The parts as a pattern, with quoted characters escaped; `None` if something in it is unknown.
     pub(crate) fn pattern_of(&mut self, parts: &[Part]) -> Option<String> {
         let mut out = String::new();
         for part in parts {
             match part {
-                // `"*"` in a pattern is a star.
+                // `"*"` in a pattern is a literal star.
                 Part::Text { text, quoted: true, .. } => pattern::escape(text, &mut out),
                 Part::Text { text, .. } => out.push_str(text),
                 other => {
@@ -232,7 +234,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The value with the place of its expansion on it, unless that place is the whole word and the value several words.
+/// The value marked with the place of its expansion, unless that is the whole word and the value is several words.
 fn placed(mut value: Value, span: Span, alone: bool) -> Value {
     if !alone || !value.text().contains(is_blank) {
         value.set_via(span);
@@ -240,7 +242,8 @@ fn placed(mut value: Value, span: Span, alone: bool) -> Value {
     value
 }
 
-/// Fields as IFS other than the default makes them: blanks in it run together, every other sign ends one field.
+/// Fields under a non-default IFS: consecutive blanks in it count as one separator, every other character ends one
+/// field.
 pub(crate) fn strict_fields(value: &Value, separates: &dyn Fn(char) -> bool) -> Vec<Value> {
     let mut fields = Vec::new();
     let (mut start, mut at) = (0, 0);

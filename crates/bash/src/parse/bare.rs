@@ -1,4 +1,4 @@
-//! Option values with signs that bash would not take unquoted, as people type and paste them:
+//! Option values with characters that bash would not accept unquoted, as people type and paste them:
 //! `--moe-layer-freq ([0]*3+[1]*58)`, `--pipeline-model-parallel-layout Et*3|(tt|)*14tL`.
 
 use super::super::tree::{Part, Word};
@@ -11,7 +11,7 @@ const EXPRESSIONS: &[&str] =
     &["--moe-layer-freq", "--pipeline-model-parallel-layout", "--hybrid-layer-pattern"];
 
 impl Parser<'_> {
-    /// The value of one of these options behind `before`, when it stands here unquoted.
+    /// The value of one of these options after `before`, if it is unquoted here.
     pub(crate) fn bare_expression(&mut self, before: Option<&Word>) -> Option<Word> {
         let option = literal(&before?.parts)?;
         if !EXPRESSIONS.contains(&option) {
@@ -20,7 +20,7 @@ impl Parser<'_> {
         let rest = self.bytes.get(self.at..self.end)?;
         let length = rest.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(rest.len());
         let value = rest.get(..length)?;
-        // With a quote, a variable or an escape in it the writer knew that a shell reads this: the usual rules hold.
+        // If it contains a quote, a variable or an escape, it was written for a shell, and the usual rules apply.
         let quoted = value.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'$' | b'\\'));
         if quoted || !value.iter().any(|byte| matches!(byte, b'(' | b'|')) {
             return None;

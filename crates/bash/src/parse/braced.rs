@@ -6,11 +6,11 @@ use super::word::Mode;
 use shardscope_source::Code;
 
 impl Parser<'_> {
-    /// After `${`: the rest of the expansion, its brace taken.
+    /// After `${`: the rest of the expansion, including its brace.
     pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parameter {
         let entered = self.enter();
         let parameter = self.braced_here(start, quoted);
-        // Where it was too deep nothing was entered, and the failure it left makes reading end by itself.
+        // If it was too deep, nothing was entered, and the recorded failure ends parsing.
         self.depth -= u32::from(entered);
         parameter
     }
@@ -38,7 +38,7 @@ impl Parser<'_> {
         self.at += name_length;
         let name = self.text.get(name_start..self.at).unwrap_or("").to_owned();
         let index = self.index(start);
-        // An operator that is not known reads as none; the brace that does not follow then fails the expansion.
+        // An unknown operator is read as none; the brace that does not follow then fails the expansion.
         let operation = self.operation(quoted);
         if !self.eat("}") {
             let message = "this ${ is not closed, or its form is not known";
@@ -75,7 +75,7 @@ impl Parser<'_> {
                 Operation::Fallback { sign, colon, word: self.parts(operand) }
             }
             _ if colon => self.slice(),
-            // The pattern's quotes mean something even inside double quotes, hence not `operand`.
+            // The pattern's quotes are significant even inside double quotes, hence not `operand`.
             Some(sign @ (b'#' | b'%')) => {
                 self.at += 1;
                 let longest = self.peek() == Some(sign);
@@ -87,7 +87,7 @@ impl Parser<'_> {
                 self.at += 1;
                 let all = self.peek() == Some(sign);
                 self.at += usize::from(all);
-                // `${x^^[a-z]}`: the pattern is passed over, and every character changed.
+                // `${x^^[a-z]}`: the pattern is ignored, and every character is changed.
                 self.parts(Mode::Brace);
                 Operation::Case { upper: sign == b'^', all }
             }
@@ -103,7 +103,7 @@ impl Parser<'_> {
     /// `${x:offset:length}`
     fn slice(&mut self) -> Operation {
         self.at += 1;
-        // Cut at the colon first: `?:` and `${...}` inside the arithmetic have colons of their own.
+        // Cut at the colon first: `?:` and `${...}` inside the arithmetic contain colons too.
         let open = self.at;
         let mut cut = None;
         let mut level = 0_u32;

@@ -42,7 +42,7 @@ impl Parser<'_> {
         Some(kind)
     }
 
-    /// Takes a reserved word, or reports what lacks it; at the end of the text it is taken as read.
+    /// Consumes a reserved word, or reports what lacks it; at the end of the text its presence is assumed.
     fn expect(&mut self, word: &'static str, start: usize, message: &'static str) {
         self.skip_lines();
         if self.failed() || self.eat_keyword(word) {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         self.fail(Code::UnclosedCommand, message, start);
         if ended
             && self.strict == 0
-            // A script cut off at its end is read as far as it goes, with the complaint kept.
+            // A truncated script is read as far as it goes, with the diagnostic kept.
             && let Some(failure) = self.go_on(end)
         {
             self.report(failure);
@@ -78,7 +78,7 @@ impl Parser<'_> {
         CommandForm::If { arms, otherwise }
     }
 
-    /// The text from a byte up to here without the separators at its end.
+    /// The span from a byte up to here, without trailing separators.
     fn condition_span(&self, from: usize) -> shardscope_source::Span {
         let text = self.text.get(from..self.at).unwrap_or("");
         let length = text.trim_end_matches([' ', '\t', '\n', '\r', ';']).len();
@@ -96,7 +96,7 @@ impl Parser<'_> {
                 break;
             }
             if self.at_end() {
-                // Also after a failure, when the text seems to end at once: the loop must end with it.
+                // Also after a failure, when the text appears to end here: the loop must end too.
                 self.expect("esac", start, "this case is never closed by esac");
                 break;
             }
@@ -171,7 +171,7 @@ impl Parser<'_> {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
             *part = self.nested_parts(Mode::Arithmetic);
-            // `for ((;;))`: all three may be empty, the signs between them may not.
+            // `for ((;;))`: all three parts may be empty, but not the separators between them.
             if index < 2 && !self.eat(";") {
                 self.fail(Code::UnreadableLoop, "for (( needs three expressions parted by ;", start);
             }
@@ -197,7 +197,7 @@ impl Parser<'_> {
         self.skip_lines();
         self.eat(";");
         self.skip_lines();
-        // `for ...; { ...; }`, which bash takes without documenting it.
+        // `for ...; { ...; }`, which bash accepts although it is undocumented.
         if self.eat_keyword("{") {
             let body = self.nested_list();
             self.expect("}", start, "this loop is never closed by }");
@@ -261,7 +261,7 @@ impl Parser<'_> {
                     if self.at == before {
                         self.fail(Code::UnreadableTest, "this is not expected between [[ and ]]", before);
                     }
-                    // Its right side has parentheses and bars that are no signs of the test.
+                    // Its right side may contain parentheses and bars that are not operators of the test.
                     let sign = super::list::literal(&word.parts);
                     regex = sign == Some("=~");
                     pattern = matches!(sign, Some("=" | "==" | "!="));
@@ -272,12 +272,12 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the word here has a group such as `@(a|b)`, whose signs are none of the test.
+    /// Whether the word here has a group such as `@(a|b)`, whose characters are not operators of the test.
     fn opens_group(&self) -> bool {
         let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
         let word = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         let word = rest.get(..word).unwrap_or(&[]);
-        // What closes before anything opens ends the pattern of a `case`.
+        // A closing parenthesis before an opening one ends the pattern of a `case`.
         let word = word.split(|byte| *byte == b')').next().unwrap_or(&[]);
         word.windows(2).any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
     }

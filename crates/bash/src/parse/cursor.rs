@@ -9,14 +9,14 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     pub(crate) message: &'static str,
     pub(crate) at: usize,
-    /// How far reading had come: what lies between the statement's start and here was read in vain.
+    /// How far parsing had come: the text between the statement's start and here was parsed in vain.
     pub(crate) reached: usize,
-    /// Whether reading must end here.
+    /// Whether parsing must end here.
     pub(crate) fatal: bool,
 }
 
-/// A place in a text that is being read. Where a statement cannot be read, the text seems to end at once until the
-/// failure is dealt with, and what is read meanwhile is thrown away: no function needs to say that it failed.
+/// A position in a text that is being parsed. If a statement cannot be parsed, the text appears to end at once until
+/// the failure is handled, and what is parsed meanwhile is discarded: no function needs to return an error.
 pub(crate) struct Parser<'a> {
     pub(crate) text: &'a str,
     pub(crate) bytes: &'a [u8],
@@ -24,11 +24,11 @@ pub(crate) struct Parser<'a> {
     pub(crate) at: usize,
     /// Where reading stops: the end, or the closing backquote.
     pub(crate) end: usize,
-    // Starts above 0 for a text that an evaluation parses (`eval`), so that nesting the two ways counts together.
+    // Starts above 0 for text parsed during evaluation (`eval`), so that both kinds of nesting count together.
     pub(crate) depth: u32,
     /// Inside a substitution: a failure belongs to the statement around it.
     pub(crate) strict: u32,
-    /// The line end after which here-documents lie, and where the last of them ends.
+    /// The newline after which here-documents start, and where the last of them ends.
     pub(crate) here: Option<(usize, usize)>,
     /// Why the statement that is being read cannot be read.
     pub(crate) failure: Option<Failure>,
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }
 
-    /// Fails here for good: nothing behind this place is read.
+    /// Fails permanently: nothing after this point is parsed.
     pub(crate) fn end_here(&mut self, code: Code, message: &'static str) {
         self.fail_with(Failure { code, message, at: self.at, reached: self.at, fatal: true });
     }
@@ -94,19 +94,19 @@ impl<'a> Parser<'a> {
     pub(crate) fn fail_with(&mut self, failure: Failure) {
         if self.failure.is_none() {
             self.failure = Some(failure);
-            // The text seems empty from here: every loop that peeks ends by itself.
+            // The text appears empty from here on, so every loop that peeks ends.
             self.end = 0;
         }
     }
 
-    /// Sees the text up to a byte, and no failure any more.
+    /// Makes the text visible up to a byte again, and takes the failure.
     pub(crate) fn go_on(&mut self, end: usize) -> Option<Failure> {
         self.end = end;
         self.failure.take()
     }
 
-    /// Sees the text up to a byte; the end up to which it was seen.
-    // After a failure the end stays 0, or the failed text would be read on.
+    /// Limits the visible text to a byte; returns the previous end.
+    // After a failure the end stays 0, or the failed text would be parsed further.
     pub(crate) fn limit(&mut self, end: usize) -> usize {
         let old = self.end;
         if !self.failed() {
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         self.notes.report(found.at(span));
     }
 
-    /// Counts a node of the tree, and ends reading where there are too many.
+    /// Counts a node of the tree, and ends parsing if there are too many.
     pub(crate) fn node(&mut self) {
         match self.notes.nodes_left.checked_sub(1) {
             Some(left) => self.notes.nodes_left = left,
@@ -168,18 +168,18 @@ impl<'a> Parser<'a> {
         if index == 0 { 0 } else { self.marks.get(index - 1).map_or(0, |mark| mark.end as usize) }
     }
 
-    /// Where text of this parser lies in the source.
+    /// Where text of this parser is in the source.
     pub(crate) fn span(&self, from: usize, to: usize) -> Span {
         let first = self.origin(from, to.max(from));
-        // One byte, or one piece: no second place to look for.
+        // One byte or one piece: no need to look for a second place.
         if to <= from + 1 || self.marks.len() == 1 {
             return first.span;
         }
         let last = self.mark_at(to - 1);
         let end =
             self.marks.get(last).map_or(first.span, |mark| piece(mark, self.mark_start(last), from, to).span);
-        // Text put together from several places need not lie in their order; a span over both would show the reader
-        // lines that have nothing to do with it.
+        // Text assembled from several places need not be in source order; a span over both would show unrelated
+        // lines.
         if end.start >= first.span.start { first.span.to(end) } else { first.span }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
 
     /// The end of the hole that starts here, if one does.
     pub(crate) fn hole_end(&self) -> Option<usize> {
-        // The usual case, a whole script: asked at every sign that may mean something, so without a search.
+        // The usual case is a plain script: this is called at every special character, so avoid the search.
         if self.marks.len() == 1 && self.marks[0].hole.is_none() {
             return None;
         }
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         (self.mark_start(index) == self.at).then_some(mark.end as usize)
     }
 
-    /// The length of the blank here: spaces, also the kinds that a browser pastes, and carriage returns.
+    /// The length of the blank here: spaces, including the kinds that browsers paste, and carriage returns.
     pub(crate) fn blank_length(&self) -> usize {
         match self.peek() {
             Some(b' ' | b'\t' | b'\r') => 1,
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The length of a continued line's end here: a backslash, blanks by accident, the line end.
+    /// The length of a line continuation here: a backslash, possibly stray blanks, and the newline.
     pub(crate) fn continuation_length(&self) -> usize {
         if self.peek() != Some(b'\\') {
             return 0;
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips blanks, continued line ends and a comment.
+    /// Skips blanks, line continuations and a comment.
     pub(crate) fn skip_blanks(&mut self) {
         loop {
             let step = self.blank_length() + self.continuation_length();
@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
             }
             match self.peek() {
                 Some(b'\\') if self.skip_loose_continuation() => {}
-                // Called only where a word may begin: a `#` inside a word is no comment.
+                // Called only where a word may begin: a `#` inside a word is not a comment.
                 Some(b'#') => return self.skip_line(),
                 _ => return,
             }
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     }
 
-    /// Takes a line end, and the here-documents that follow it.
+    /// Consumes a newline and the here-documents that follow it.
     pub(crate) fn newline(&mut self) -> bool {
         if self.peek() != Some(b'\n') {
             return false;
@@ -316,7 +316,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Skips blanks, comments and line ends.
+    /// Skips blanks, comments and newlines.
     pub(crate) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -326,10 +326,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The unquoted word here, if it is made of letters and signs that reserved words have.
+    /// The unquoted word here, if it consists of characters that occur in reserved words.
     pub(crate) fn keyword(&self) -> &'a str {
         let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
-        // One more byte than the longest of them (`function`) has, so that `functions` is not cut to one.
+        // One byte longer than the longest of them (`function`), so that `functions` is not mistaken for it.
         let length = rest
             .iter()
             .take(9)
@@ -343,7 +343,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes a reserved word.
+    /// Consumes a reserved word.
     pub(crate) fn eat_keyword(&mut self, word: &str) -> bool {
         let found = self.keyword() == word;
         if found {

@@ -30,7 +30,7 @@ impl Parser<'_> {
         let quoted = mode.quoted();
         self.at += 1;
         match self.peek() {
-            // `$((a; b) | c)` is a substitution that begins with a subshell: how it closes tells them apart.
+            // `$((a; b) | c)` is a substitution that begins with a subshell: how it closes distinguishes them.
             Some(b'(') if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) => {
                 self.at += 2;
                 let expression = self.arithmetic();
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of an unbraced parameter: an identifier, one digit or one sign.
+    /// The name of an unbraced parameter: an identifier, one digit or one special character.
     fn parameter_name(&mut self) -> String {
         let start = self.at;
         let length = match self.peek() {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
     }
 
-    /// After `$((` or `((`: the expression, its closing parentheses taken.
+    /// After `$((` or `((`: the expression, including its closing parentheses.
     pub(crate) fn arithmetic(&mut self) -> Vec<Part> {
         let start = self.at;
         let mut parts = self.nested_parts(Mode::Arithmetic);
@@ -105,7 +105,7 @@ impl Parser<'_> {
         parts
     }
 
-    /// Whether the two parentheses at a byte are closed by two that stand together.
+    /// Whether the two parentheses at a byte are closed by two adjacent ones.
     pub(crate) fn closes_arithmetic(&mut self, open: usize) -> bool {
         let rest = self.bytes.get(open..self.end.min(open + ARITHMETIC_REACH)).unwrap_or(&[]);
         let mut level = 0_u32;
@@ -117,7 +117,7 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        // What was looked through in vain is paid for, so that it cannot happen over and over.
+        // A fruitless scan is charged, so that it cannot happen over and over.
         self.notes.waste_left = self.notes.waste_left.saturating_sub(rest.len());
         false
     }
@@ -129,7 +129,7 @@ impl Parser<'_> {
         if let Some(failure) = self.failure
             && !failure.fatal
         {
-            // What is inside cannot be parsed, but where it ends can be seen: an unknown, instead of a lost line.
+            // The inside cannot be parsed, but its end is known: yield an unknown rather than lose the line.
             self.go_on(end);
             self.at = inner;
             if let Some(close) = self.closing_parenthesis() {
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Part::Command { body, span: self.span(start, self.at), quoted }
     }
 
-    /// A command list up to `)`, which is taken.
+    /// A command list up to and including `)`.
     pub(crate) fn substituted(&mut self) -> Rc<List> {
         let start = self.at;
         self.strict += 1;
@@ -157,7 +157,7 @@ impl Parser<'_> {
         Rc::new(list)
     }
 
-    /// The parenthesis that closes the one just taken, on this line.
+    /// The parenthesis on this line that closes the one just consumed.
     fn closing_parenthesis(&self) -> Option<usize> {
         let mut level = 0_u32;
         for at in self.at..self.end {
@@ -208,7 +208,8 @@ impl Parser<'_> {
         self.limit(end);
         self.here = here;
         if !complete {
-            // Read in place only where it ends exactly at the backquote: an unescaped closer in it would go on outside.
+            // Parsed in place only if it ends exactly at the backquote: an unescaped closer inside would continue
+            // outside.
             let message = "the command between these backquotes cannot be read";
             self.fail(Code::UnreadableCommand, message, from);
         }
@@ -220,7 +221,7 @@ impl Parser<'_> {
         let mut plain = Value::default();
         let mut at = from;
         let mut run = from;
-        // Where in the plain text a backslash is missing.
+        // Where backslashes were removed from the text.
         let mut removed = Vec::new();
         while at < to {
             let next = self.bytes.get(at + 1).copied().unwrap_or(0);
@@ -237,7 +238,7 @@ impl Parser<'_> {
             return List::new();
         }
         let mut inner = Parser::new(plain.text(), plain.marks(), self.depth, self.notes);
-        // A parser of its own, as removing backslashes moves every byte; the marks keep the places in the source.
+        // A separate parser, since removing backslashes moves every byte; the marks keep the places in the source.
         inner.strict = 1;
         let list = inner.list();
         if let Some(failure) = inner.failure {

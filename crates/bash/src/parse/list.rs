@@ -11,7 +11,7 @@ use shardscope_source::{Code, Diagnostic};
 pub(crate) const DECLARATIONS: &[&str] = &["export", "local", "declare", "typeset", "readonly"];
 
 impl Parser<'_> {
-    /// Commands up to the word or sign that closes what is around them.
+    /// Commands up to the word or symbol that closes the surrounding construct.
     pub(crate) fn list(&mut self) -> List {
         let mut list = List::new();
         let end = self.end;
@@ -28,14 +28,14 @@ impl Parser<'_> {
             let statement = self.statement();
             match self.failure {
                 None => list.push(statement),
-                // Within a substitution the failure is handed up: leaving out a line of it would change what it prints.
+                // Within a substitution the failure is passed up: dropping one of its lines would change its output.
                 Some(failure) if failure.fatal || self.strict > 0 => return list,
                 Some(failure) => self.recover(start, end, failure),
             }
         }
     }
 
-    /// [`Self::list`] one level deeper; empty where that is too deep.
+    /// [`Self::list`] one level deeper; empty if that is too deep.
     pub(crate) fn nested_list(&mut self) -> List {
         if !self.enter() {
             return List::new();
@@ -45,21 +45,21 @@ impl Parser<'_> {
         list
     }
 
-    /// Leaves out the line on which a statement could not be read.
+    /// Skips the line on which a statement could not be parsed.
     fn recover(&mut self, start: usize, end: usize, failure: Failure) {
         self.go_on(end);
         self.report(failure);
         let wasted = failure.reached.abs_diff(start);
         self.at = start;
-        // A here-document of the failed line is read as commands from now on, each with its own complaint.
+        // A here-document of the failed line is parsed as commands from now on, each with its own diagnostic.
         self.here = None;
         self.skip_line();
         self.waste(wasted)
     }
 
-    /// Pays for text that could not be read.
+    /// Charges for text that could not be parsed.
     fn waste(&mut self, bytes: usize) {
-        /// What a statement costs besides its bytes.
+        /// What a statement costs in addition to its bytes.
         const STATEMENT: usize = 256;
         match self.notes.waste_left.checked_sub(bytes + STATEMENT) {
             Some(left) => self.notes.waste_left = left,
@@ -89,7 +89,7 @@ impl Parser<'_> {
         match self.peek() {
             None | Some(b')' | b';') => true,
             Some(b'}') => self.keyword() == "}",
-            // The first letters of the closing words: most bytes are told off without reading a word.
+            // The first letters of the closing words: most bytes can be ruled out without reading a word.
             Some(b't' | b'e' | b'f' | b'd') => {
                 matches!(self.keyword(), "then" | "elif" | "else" | "fi" | "do" | "done" | "esac")
             }
@@ -97,9 +97,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Leaves out a closing word or sign that closes nothing.
+    /// Skips a closing word or symbol that closes nothing.
     pub(crate) fn skip_stray_closer(&mut self) {
-        // At least one byte, or the same closer would be met for ever.
+        // At least one byte, or the same closer would be met forever.
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
         let end = self.end;
         self.fail(Code::UnexpectedWord, "this closes nothing", self.at);
@@ -206,7 +206,7 @@ impl Parser<'_> {
                 end = self.at;
                 continue;
             }
-            // Only now is it known that the word read before was the name of a function.
+            // Only now is it clear that the preceding word was the name of a function.
             if byte == b'(' && self.is_definition(&simple, start, end) {
                 return self.definition(start, end);
             }
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 continue;
             }
             if simple.words.is_empty() {
-                // As in bash, where `export A=(1 2)` is an assignment only behind the builtin's literal name.
+                // As in bash, where `export A=(1 2)` is an assignment only after the builtin's literal name.
                 declaring = DECLARATIONS.contains(&literal(&word.parts).unwrap_or(""));
                 self.warn_lost_option(&word.parts, start);
             }
@@ -243,7 +243,7 @@ impl Parser<'_> {
         CommandForm::Simple(simple)
     }
 
-    /// An option where a command should stand: the line above ended its command too early.
+    /// Warns of an option in the place of a command: the line above ended its command too early.
     fn warn_lost_option(&mut self, parts: &[Part], start: usize) {
         let Some(text) = literal(parts) else { return };
         if !text.starts_with("--") || text.len() < 4 || self.failed() {
@@ -329,7 +329,7 @@ impl Parser<'_> {
     fn subscript(&mut self) -> Option<Vec<Part>> {
         let start = self.at;
         self.at += 1;
-        // Looked for before it is parsed: a `[` of some other word could fail there, and a failure is not taken back.
+        // Scanned for before parsing: a `[` in some other word could fail there, and a failure cannot be undone.
         let line = self.bytes.get(self.at..self.end.min(self.at + 200)).unwrap_or(&[]);
         let plausible = line
             .windows(2)

@@ -1,4 +1,4 @@
-//! Bash grammar by recursive descent over text that may carry marks from an earlier expansion.
+//! Bash grammar by recursive descent over text that may carry origin marks from an earlier expansion.
 
 mod bare;
 mod braced;
@@ -16,7 +16,7 @@ use super::value::Mark;
 pub(crate) use cursor::Parser;
 pub(crate) use list::{DECLARATIONS, literal};
 
-/// Reads a whole text; what cannot be read is reported and left out.
+/// Parses a whole text; what cannot be parsed is reported and skipped.
 pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -> List {
     let mut parser = Parser::new(text, marks, depth, notes);
     let mut list = List::new();
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -
             if parser.at_end() {
                 return list;
             }
-            // A `done` or `}` too many ends the list of the top level early; what follows is still the script.
+            // A surplus `done` or `}` ends the top-level list early; what follows still belongs to the script.
             parser.skip_stray_closer();
         }
     }

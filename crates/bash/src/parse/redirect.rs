@@ -63,7 +63,7 @@ impl Parser<'_> {
         };
         let (body_end, resume) = self.here_end(body, &delimiter, strip_tabs);
         self.here = Some((line_end, resume));
-        // The body lies below, but the rest of this line is read first: back to behind the delimiter.
+        // The body follows below, but the rest of this line is parsed first: go back to just after the delimiter.
         let parts = self.here_parts(body, body_end, quoted, strip_tabs);
         self.at = after;
         RedirectKind::Here(parts)
@@ -102,7 +102,7 @@ impl Parser<'_> {
         (word, quoted)
     }
 
-    /// The end of this line, continued lines included, and where the next here-document starts.
+    /// The end of this line, including continuation lines, and where the next here-document starts.
     fn here_start(&self) -> Option<(usize, usize)> {
         // A second here-document of the line begins where the first one ends.
         if let Some((line_end, resume)) = self.here
@@ -134,13 +134,13 @@ impl Parser<'_> {
             }
             at += length + 1;
         }
-        // Never closed: bash warns and takes all that is left.
+        // Never closed: bash warns and takes everything that is left.
         (self.end, self.end)
     }
 
     fn here_parts(&mut self, from: usize, to: usize, quoted: bool, strip_tabs: bool) -> Vec<Part> {
         let mut parts = Vec::new();
-        // Substitutions in the body have line ends, which must not jump over this very document.
+        // Substitutions in the body contain newlines, which must not skip this document.
         let here = self.here.take();
         // A quoted delimiter: no expansion in the body.
         if quoted && !strip_tabs {

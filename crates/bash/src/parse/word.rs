@@ -6,7 +6,7 @@ use shardscope_source::{Code, Diagnostic};
 /// Longest `<placeholder>`, in bytes.
 const LONGEST_PLACEHOLDER: usize = 120;
 
-/// What surrounds the text being read: which signs mean something, and where it ends.
+/// The context of the text being parsed: which characters are special, and where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// A word of a command.
@@ -60,14 +60,14 @@ impl Parser<'_> {
         parts
     }
 
-    /// The parts up to where the mode ends; the closing sign is left for the caller.
+    /// The parts up to where the mode ends; the closing character is left for the caller.
     pub(crate) fn parts(&mut self, mode: Mode) -> Vec<Part> {
         let mut parts = Vec::new();
         let start = self.at;
         let mut run = self.at;
         let mut level = 0_u32;
         while let Some(byte) = self.peek() {
-            // Plain bytes first: they are most of every text.
+            // Plain bytes first, since they are the bulk of every text.
             if !matches!(byte, b'\\' | b'$' | b'`' | b'"' | b'\'' | b'<' | b'>') {
                 if self.ends(mode, byte, &mut level) {
                     break;
@@ -75,7 +75,7 @@ impl Parser<'_> {
                 self.at += 1;
                 continue;
             }
-            // A hole's name starts with `$` or `<` and is no expansion: it stays whole.
+            // A hole's name starts with `$` or `<` but is not an expansion: it is kept in one piece.
             if let Some(end) = self.hole_end() {
                 self.at = end;
                 continue;
@@ -85,7 +85,7 @@ impl Parser<'_> {
                 b'\\' => true,
                 b'$' => self.opens_expansion(mode),
                 b'`' => true,
-                // In `Double` it is the end, which `ends` sees; quotes in arithmetic are passed over by the evaluator.
+                // In `Double` it is the end, which `ends` sees; quotes in arithmetic are ignored by the evaluator.
                 b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Double),
                 b'\'' => {
                     matches!(
@@ -152,7 +152,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Keeps the literal text between two bytes.
+    /// Adds the literal text between two bytes.
     pub(crate) fn flush(&mut self, from: usize, to: usize, quoted: bool, parts: &mut Vec<Part>) {
         if from >= to {
             return;
@@ -166,7 +166,7 @@ impl Parser<'_> {
         });
     }
 
-    /// A sign with a meaning: a quote, an escape, an expansion.
+    /// A special character: a quote, an escape, an expansion.
     fn special(&mut self, byte: u8, mode: Mode, parts: &mut Vec<Part>) {
         match byte {
             b'\\' => self.escape(mode, parts),
@@ -189,7 +189,8 @@ impl Parser<'_> {
             self.at += 1;
             return self.flush(start, self.at, true, parts);
         };
-        // Where the backslash itself is kept: between double quotes before all but the signs that it can quote.
+        // Where the backslash itself is kept: between double quotes, before any character that it cannot escape
+        // there.
         let kept = match mode {
             Mode::Double | Mode::BraceQuoted => {
                 !b"$`\"\\}".contains(&next) || (next == b'}' && mode == Mode::Double)
@@ -202,7 +203,7 @@ impl Parser<'_> {
             self.text.get(start + 1..self.end).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
         self.at = start + 1 + length;
         if kept {
-            // In a regular expression the backslash is the pattern's own, so the text counts as unquoted.
+            // In a regular expression the backslash belongs to the pattern, so the text counts as unquoted.
             return self.flush(start, self.at, mode != Mode::Regex, parts);
         }
         self.flush(start + 1, self.at, true, parts)
@@ -243,8 +244,8 @@ impl Parser<'_> {
         self.at = close + 1;
     }
 
-    /// Passes over a quote behind which nothing stands any more: it was left over where the text was copied, and bash would wait for
-    /// its partner. What stands before it is read.
+    /// Skips a quote that nothing follows: it is left over from copying, and bash would wait for its partner. What
+    /// precedes it is parsed.
     fn skip_stray_quote(&mut self) -> bool {
         let rest = self.bytes.get(self.at + 1..self.end).unwrap_or(&[]);
         if self.failed() || !rest.iter().all(u8::is_ascii_whitespace) {
@@ -276,7 +277,7 @@ impl Parser<'_> {
         if !letters || !self.peek_at(1).is_some_and(|next| next.is_ascii_alphabetic()) {
             return false;
         }
-        // `echo don't` reads to the next quote in bash, however far; here prose stays prose.
+        // `echo don't` extends to the next quote in bash, however far; here prose is left alone.
         let rest = self.bytes.get(self.at + 1..self.end).unwrap_or(&[]);
         rest.iter().find(|byte| matches!(byte, b'\'' | b'\n')) != Some(&b'\'')
     }
@@ -303,7 +304,7 @@ impl Parser<'_> {
         parts.push(Part::Process { body, span: self.span(start, self.at) });
     }
 
-    /// The end of `<number of nodes>` here: words of letters and the signs that names have, closed on this line.
+    /// The end of `<number of nodes>` here: words of letters and characters that occur in names, closed on this line.
     fn placeholder_end(&self) -> Option<usize> {
         if self.peek() != Some(b'<') || !self.peek_at(1).is_some_and(|next| next.is_ascii_alphabetic()) {
             return None;

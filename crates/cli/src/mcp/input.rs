@@ -17,7 +17,7 @@ use crate::answer::answer;
 use crate::compare::Read;
 use crate::input::{Answer, Changes, fragment, take};
 
-/// Layouts of a search listed where nobody asks for a number.
+/// Default number of layouts listed for a search.
 const LAYOUTS: usize = 10;
 
 /// A training run: texts or a link, and changes to it.
@@ -29,7 +29,7 @@ pub(super) struct Run {
     /// Further files that the script names (DeepSpeed JSON, YAML, sourced scripts, a model's config.json), read together.
     #[serde(default)]
     files: Vec<File>,
-    /// A link of Shardscope's page, in the place of texts.
+    /// A link of Shardscope's page, in place of texts.
     #[serde(default)]
     link: Option<String>,
     /// Accelerator in the catalog's spelling, for example "H100-SXM", "A100-SXM-80GB", "B200", "MI300X".
@@ -49,14 +49,14 @@ pub(super) struct Run {
     #[serde(default)]
     without: Vec<String>,
     /// Arguments that there are not: an answer that left them out would be to another question.
-    // serde's `deny_unknown_fields` does not work beside `flatten`: what no field takes lands here, and `pasted`
-    // refuses it.
+    // serde's `deny_unknown_fields` does not work beside `flatten`: unknown arguments land here, and `pasted` refuses
+    // them.
     #[serde(flatten)]
     #[schemars(skip)]
     unknown: BTreeMap<String, Value>,
 }
 
-/// The fields of [`Run`], to suggest one to who misspells it.
+/// The fields of [`Run`], to suggest one for a misspelling.
 const ARGUMENTS: [&str; 8] =
     ["text", "files", "link", "accelerator", "settings", "environment", "arguments", "without"];
 
@@ -138,7 +138,7 @@ impl Run {
 }
 
 fn no_plan(answer: &Answer) -> String {
-    // The reader is no terminal.
+    // The reader is not a terminal.
     let said = anstream::adapter::strip_str(&answer.obstacles()).to_string();
     format!(
         "the run makes no plan, so there are no figures. Answer each `open` setting through settings (its name stands in brackets), \
@@ -222,7 +222,7 @@ pub(super) struct AskInput {
     limit: Option<usize>,
 }
 
-/// The words of a list of the engine's own, each with what it says, as a schema tells them.
+/// The words of one of the engine's enumerations, each with its description, as a schema.
 fn words<T: serde::Serialize>(all: impl IntoIterator<Item = T>, says: fn(&T) -> &'static str) -> Schema {
     let one = |word: T| json!({ "const": json!(word), "description": says(&word) });
     json_schema!({ "type": "string", "oneOf": all.into_iter().map(one).collect::<Vec<_>>() })
@@ -281,7 +281,7 @@ impl AskInput {
 
 /// `compare`.
 #[derive(Debug, Deserialize, JsonSchema)]
-// No `flatten` stands in this one, so serde itself can refuse unknown arguments.
+// There is no `flatten` in this one, so serde itself can refuse unknown arguments.
 #[serde(deny_unknown_fields)]
 pub(super) struct CompareInput {
     /// The run as it is.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::Value;
-use shardscope::launch::{AnswerKind, Origin, Question};
+use shardscope::launch::{Asked, Origin, Question};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::{Outcome, Tally};
@@ -146,17 +146,15 @@ impl Estimate {
 
 /// The argument of the call that answers a question.
 fn argument(question: &Question) -> String {
-    let name = question.name.as_str();
-    match AnswerKind::from_question(question) {
+    let name = question.name();
+    match &question.asks {
         // `$1` and its like cannot be given one by one.
-        AnswerKind::Arguments | AnswerKind::Argument => {
+        Asked::Arguments | Asked::Argument(_) => {
             "arguments: the words after the script in its call".to_owned()
         }
-        AnswerKind::Variables => {
-            "environment: each word of the answer is a variable and its value".to_owned()
-        }
-        AnswerKind::Setting(_) => format!("settings: {{\"{name}\": …}}"),
-        AnswerKind::Variable => format!("environment: {{\"{name}\": …}}"),
+        Asked::Variables => "environment: each word of the answer is a variable and its value".to_owned(),
+        Asked::Setting(_) => format!("settings: {{\"{name}\": …}}"),
+        Asked::Variable(_) | Asked::Recipe | Asked::CommandLine => format!("environment: {{\"{name}\": …}}"),
     }
 }
 
@@ -187,17 +185,17 @@ fn sections(document: &str, wanted: &[String]) -> Result<BTreeMap<String, Value>
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
-    // Taken out of the document as it is written, so that a section is what `report --format json` has there.
+    // Taken from the serialised document, so that a section equals that of `report --format json`.
     let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
     let report = document.get("report").and_then(Value::as_object);
     let mut out = BTreeMap::new();
     for name in wanted {
-        // `settings` stands beside `report` in the document; every other section is in it.
+        // `settings` is next to `report` in the document; every other section is in it.
         let part = document.get(name).filter(|_| name == "settings");
         let part = part.or_else(|| report.and_then(|report| report.get(name)));
         match (part, report) {
             (Some(part), _) => out.extend([(name.clone(), part.clone())]),
-            // Without a plan there is no part but the settings.
+            // Without a plan the settings are the only part.
             (None, None) => {}
             (None, Some(report)) => {
                 let known: Vec<&str> = report.keys().map(String::as_str).collect();

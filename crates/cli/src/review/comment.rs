@@ -6,16 +6,16 @@ use shardscope::units::{Seconds, decimal, gib, percent, seconds};
 use super::runs::{Run, Side};
 use crate::gate::{Figures, signed, words};
 
-/// By this first line the comment is found again, to be replaced by the next.
+/// The first line by which the comment is found again, to be replaced by the next.
 const MARK: &str = "<!-- shardscope review -->";
 
-/// The comment; empty where no run is met.
+/// The comment; empty if no run is affected.
 pub(super) fn written(runs: &[Run], more: usize, page: Option<&str>) -> String {
     if runs.is_empty() {
         return String::new();
     }
     let mut out = format!("{MARK}\n### {}\n\n", title(runs));
-    // What a run costs is told where any of them has a price.
+    // Costs are shown if any of the runs has a price.
     let priced = runs.iter().flat_map(|run| [&run.before, &run.after]).flatten();
     let priced = priced.filter_map(Side::figures).any(|figures| figures.cost_per_billion_tokens.is_some());
     let mut columns = vec!["verdict", "peak memory", "step", "MFU", "GPU-hours per 10⁹ tokens"];
@@ -23,7 +23,7 @@ pub(super) fn written(runs: &[Run], more: usize, page: Option<&str>) -> String {
     out += &format!("| run | {} |\n|---|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len() - 1));
     for run in runs {
         let mut cells = cells(run, priced);
-        // One cell stands for all where a run has no figures after the change.
+        // A single cell is used if a run has no figures after the change.
         cells.resize(columns.len(), String::new());
         out += &format!("| {} |", named(run, page));
         for cell in &cells {
@@ -65,7 +65,7 @@ struct Listed {
 /// The id of the first of our comments in `pages`, lists of comments one after the other.
 ///
 /// # Errors
-/// Where that is not what they are.
+/// If they are something else.
 pub(super) fn own(pages: &[u8]) -> Result<Option<u64>, serde_json::Error> {
     for page in serde_json::Deserializer::from_slice(pages).into_iter::<Vec<Listed>>() {
         for listed in page? {
@@ -102,7 +102,7 @@ fn title(runs: &[Run]) -> String {
     title
 }
 
-/// The run's path, as a link where there is a page to open it in.
+/// The run's path, as a link if there is a page to open it in.
 fn named(run: &Run, page: Option<&str>) -> String {
     let path = inert(&run.path);
     let path = match (&run.after, page) {
@@ -115,7 +115,7 @@ fn named(run: &Run, page: Option<&str>) -> String {
     if is_new { path + " (new)" } else { path }
 }
 
-/// What the columns say of a run; fewer where there is less to say.
+/// The cells of a run; fewer if there is less to show.
 fn cells(run: &Run, priced: bool) -> Vec<String> {
     let after = match &run.after {
         None => return vec!["removed".to_owned()],
@@ -172,7 +172,7 @@ fn money(amount: f64) -> String {
     decimal(amount, if amount < 100.0 { 2 } else { 0 })
 }
 
-/// The verdict with what it leaves out, stressed where the run does not fit.
+/// The verdict with what it leaves out, emphasised if the run does not fit.
 fn said(figures: &Figures) -> String {
     let verdict = words(figures.verdict);
     let stress = if figures.verdict == shardscope::estimate::Verdict::OutOfMemory { "**" } else { "" };

@@ -1,4 +1,4 @@
-//! The runs that a change meets, estimated before and after it.
+//! The runs that a change affects, estimated before and after it.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,45 +10,45 @@ use crate::beside::{Places, completed};
 use crate::gate::{FailOn, Figures};
 use crate::input::{Changes, bytes};
 
-/// Runs of one change that are estimated; a change that touches more says how many are left out.
+/// Runs of one change that are estimated; if a change affects more, the number left out is stated.
 const MOST_RUNS: usize = 50;
-/// Files looked at when scripts that name a changed settings file are looked for.
+/// Maximum number of files searched for scripts that name a changed settings file.
 const MOST_FILES: usize = 20_000;
 
 /// Extensions of launch scripts.
 const SCRIPTS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "sub"];
 /// Extensions of files that a launch script names.
 const SETTINGS: [&str; 5] = ["json", "yaml", "yml", "toml", "env"];
-/// Those among them that may be a whole run.
+/// Those that may be a complete run.
 const WHOLE: [&str; 3] = ["yaml", "yml", "toml"];
 
 /// One run before and after.
 pub(super) struct Run {
     /// Its path from the root.
     pub(super) path: String,
-    /// Before the change; none where it was not there.
+    /// Before the change; `None` if it did not exist.
     pub(super) before: Option<Side>,
-    /// After the change; none where it is no more.
+    /// After the change; `None` if it no longer exists.
     pub(super) after: Option<Side>,
-    /// Why it fails; empty where it passes.
+    /// Why it fails; empty if it passes.
     pub(super) failures: Vec<String>,
 }
 
 /// A run as it is in one checkout.
 pub(super) enum Side {
-    /// It makes a plan.
+    /// It forms a plan.
     Plan {
         /// Its figures.
         figures: Box<Figures>,
         /// The fragment of a link to it.
         fragment: Option<String>,
     },
-    /// It makes no plan: what stands in the way, in words.
+    /// It does not form a plan; the obstacle in words.
     Open(String),
 }
 
 impl Side {
-    /// The figures, where there are any.
+    /// The figures, if there are any.
     pub(super) fn figures(&self) -> Option<&Figures> {
         match self {
             Self::Plan { figures, .. } => Some(figures),
@@ -57,7 +57,7 @@ impl Side {
     }
 }
 
-/// The runs that `changed` meets, and how many more there are.
+/// The runs that `changed` affects, and how many more there are.
 pub(super) fn runs(
     before: &Path,
     after: &Path,
@@ -71,9 +71,9 @@ pub(super) fn runs(
         if is_of(path, &SCRIPTS) {
             paths.push(path.clone());
         }
-        // A script may be sourced, and settings are handed on: who names them is met as well.
+        // A script may be sourced and settings passed on, so scripts that name them are affected as well.
         if is_of(path, &SCRIPTS) || is_of(path, &SETTINGS) {
-            // Scripts spell folders through variables: the base name is what can be looked for.
+            // Scripts often spell directories through variables, so search for the base name.
             named.push(base_name(path));
         }
     }
@@ -94,18 +94,18 @@ pub(super) fn runs(
     for path in paths {
         let sides = [side(before, &path, changes), side(after, &path, changes)];
         let [was, is] = sides;
-        // A script that names a changed file and says the same before and after is not met.
+        // A script that names a changed file but resolves to the same before and after is not affected.
         let touched = changed.contains(&path) || !same(was.as_ref(), is.as_ref());
         if was.is_none() && is.is_none() || !touched {
             continue;
         }
-        // Settings that make no plan are a part of something rather than a run.
+        // Settings that do not form a plan are part of something rather than a run.
         let makes_plan = |side: &Option<Side>| side.as_ref().and_then(Side::figures).is_some();
         if is_of(&path, &WHOLE) && !makes_plan(&was) && !makes_plan(&is) {
             continue;
         }
-        // Whether a run is met is known once both sides are estimated: the bound keeps the comment short, it saves no
-        // work.
+        // Whether a run is affected is only known once both sides are estimated: the bound keeps the comment short
+        // but saves no work.
         if runs.len() == MOST_RUNS {
             more += 1;
             continue;
@@ -146,10 +146,10 @@ fn is_of(path: &str, extensions: &[&str]) -> bool {
         .is_some_and(|extension| extensions.contains(&extension))
 }
 
-/// One side of a run; none where there is no such file or it launches nothing.
+/// One side of a run; `None` if there is no such file or it launches nothing.
 fn side(root: &Path, path: &str, changes: &Changes) -> Option<Side> {
     let file = root.join(path).canonicalize().ok()?;
-    // No link leads out of the checkout.
+    // Never follow a link out of the checkout.
     if !file.starts_with(root) || !file.is_file() {
         return None;
     }
@@ -183,7 +183,7 @@ fn naming<'a>(root: &Path, names: &[&'a str]) -> Naming<'a> {
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
-        // A folder is listed in no order; the bound should leave out the same files each time.
+        // Directory order is arbitrary; the bound should leave out the same files each time.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             seen += 1;
@@ -193,12 +193,12 @@ fn naming<'a>(root: &Path, names: &[&'a str]) -> Naming<'a> {
             // `file_type` does not follow links, so none leads out of the checkout or in a circle.
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let path = folder.join(&name);
-            // `.git` and its like hold more files than the bound.
+            // `.git` and the like contain more files than the bound.
             if kind.is_dir() && !name.to_string_lossy().starts_with('.') {
                 folders.push(path);
             } else if kind.is_file() && path.to_str().is_some_and(|path| is_of(path, &SCRIPTS)) {
                 let text = entry.path().to_str().and_then(|path| bytes(path).ok()).unwrap_or_default();
-                // Any mention counts, one in a comment too: a run that says the same before and after is dropped in
+                // Any mention counts, even in a comment: a run that is the same before and after is dropped in
                 // `runs`.
                 let text = String::from_utf8_lossy(&text);
                 let mut any = false;

@@ -43,7 +43,7 @@ pub(super) fn kinds(
     let mut candidates = Vec::new();
     for (name, price) in terms.kinds {
         let mut pasted = pasted.clone();
-        // A kind that the call or a link states would stand beside the candidate's.
+        // A kind stated by the call or a link would conflict with the candidate's.
         pasted.settings.retain(|(setting, _)| setting != Field::Accelerator.name());
         pasted.settings.push((Field::Accelerator.name().to_owned(), name.clone()));
         let answer = input.answer_of(pasted);
@@ -52,7 +52,7 @@ pub(super) fn kinds(
                 "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
             ));
         };
-        // Told with the answer's changes, which start from the run as it was given.
+        // Included in the answer's changes, which start from the run as it was given.
         let before = vec![(Field::Accelerator, name.clone())];
         candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(terms.price) });
     }
@@ -183,7 +183,7 @@ fn write(
     let compared: Vec<CandidateLine> =
         comparison.answers().map(|(candidate, answer)| CandidateLine::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
-    // The search ends at the first that fits: of many that do not, those next to it tell enough.
+    // The search ends at the first that fits: of many that do not, those next to it are informative enough.
     let told = document.compared.len().saturating_sub(terms.limit);
     let lines = document.compared.iter().skip(told).map(CandidateLine::text);
     match terms.format {

@@ -112,7 +112,7 @@ impl Layout {
         }
     }
 
-    /// The settings as a reader types them behind `--set`; what is taken back stands bare.
+    /// The settings as typed after `--set`; an unset one has no value.
     fn changes(&self) -> String {
         let one = |(name, value): &(&str, String)| match value.as_str() {
             "" => format!("no {name}"),
@@ -173,13 +173,13 @@ impl Written {
         let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
         let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
         let best_plan = best.and_then(|best| best.variant.apply(plan));
-        // Where nothing changes the run as it is is the answer.
+        // If nothing changes, the unchanged run is the answer.
         let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|_| {
             Some(why_not(&Variant::from_plan(plan).checked(plan), best_plan.as_ref()?).sentence())
         });
         let why_line = |(layout, variant): (String, Variant)| WhyLine {
             layout,
-            // Where nothing fits there is no answer, and what is said is what the layout lacks itself.
+            // If nothing fits there is no answer, so state what the layout itself lacks.
             why: why_not(&variant.checked(plan), best_plan.as_ref().unwrap_or(plan)).sentence(),
         };
         let edits = if fastest { best_edits(plan) } else { Vec::new() };
@@ -223,7 +223,7 @@ impl Written {
         text + &self.decided.sentence() + "\n"
     }
 
-    /// Why layouts asked about are not the answer, and what few changes bring.
+    /// Why the given layouts are not the answer, and what a few changes gain.
     fn remarks(&self) -> impl Iterator<Item = String> {
         let whys = self.why_not.iter().map(|one| format!("{}: {}", one.layout, one.why));
         let changes = self.changes.iter().map(|one| match one.words.len() {
@@ -239,7 +239,7 @@ impl Written {
             text += "| step | peak | changes |\n|---:|---:|---|\n";
         }
         for layout in &self.layouts {
-            // A value may hold `|` (a pipeline's split, a path), which would end the cell.
+            // A value may contain `|` (a pipeline's split, a path), which would end the cell.
             text += &format!(
                 "| {} | {} | {}{} |\n",
                 seconds(layout.step_seconds),

@@ -1,10 +1,10 @@
-//! The command line of sbatch: which word is the job script, and what the options before it say of the job.
+//! The command line of sbatch: which word is the job script, and what the options before it state about the job.
 //! Options: `sbatch --help` and sbatch(1) of Slurm 24.11.
 
-/// Short options that a value follows.
+/// Short options that take a value.
 const SHORT: &str = "AabBcCdDeFGiJLmMnNopqStwx";
 
-/// Long options that a value follows in the next word where no `=` does.
+/// Long options that take a value, in the next word if there is no `=`.
 const LONG: [&str; 83] = [
     "account",
     "acctg-freq",
@@ -91,7 +91,7 @@ const LONG: [&str; 83] = [
     "wckey",
 ];
 
-/// Long options that stand alone, or whose value stands behind `=` only.
+/// Long options without a value, or whose value can only follow `=`.
 const ALONE: [&str; 26] = [
     "contiguous",
     "exclusive",
@@ -121,10 +121,10 @@ const ALONE: [&str; 26] = [
     "wait",
 ];
 
-/// Short options that say something of the job's size, by their long names.
+/// Short options that affect the job's size, by their long names.
 const SIZES: [(char, &str); 3] = [('N', "nodes"), ('n', "ntasks"), ('G', "gpus")];
 
-/// Long options that say something of the job's size.
+/// Long options that affect the job's size.
 const OF_SIZE: [&str; 8] =
     ["nodes", "ntasks", "gpus", "gpus-per-node", "gres", "ntasks-per-node", "cpus-per-task", "job-name"];
 
@@ -133,22 +133,22 @@ const OF_SIZE: [&str; 8] =
 pub(super) struct Export {
     /// All of the caller's.
     pub(super) all: bool,
-    /// Those of the caller's by these names.
+    /// The caller's variables with these names.
     pub(super) names: Vec<String>,
-    /// Those with values of their own.
+    /// Variables with explicit values.
     pub(super) values: Vec<(String, String)>,
 }
 
 /// A call of sbatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// The job script; none where it comes from standard input or `--wrap`.
+    /// The job script; `None` if it comes from standard input or `--wrap`.
     pub(super) script: Option<String>,
     /// The words after the script.
     pub(super) arguments: Vec<String>,
     /// The command of `--wrap`.
     pub(super) wrap: Option<String>,
-    /// Options that say something of the job's size, with their values.
+    /// Options that affect the job's size, with their values.
     pub(super) sizes: Vec<(String, String)>,
     /// `--export`.
     pub(super) export: Export,
@@ -170,7 +170,7 @@ impl Call {
         };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            // Ends the options: the next word is the script whatever it begins with.
+            // Ends the options: the next word is the script, whatever it begins with.
             if word == "--" {
                 call.script = rest.next().cloned();
             } else if let Some(long) = word.strip_prefix("--") {
@@ -212,7 +212,7 @@ impl Call {
             ("help" | "usage" | "version", _) => self.only_asks = true,
             ("wrap", value) => self.wrap = value,
             ("export", Some(value)) => self.export = exported(&value),
-            // A value with a line break would put lines of its own into the script of `directives`.
+            // A value with a line break would inject lines into the script of `directives`.
             (name, Some(value)) if OF_SIZE.contains(&name) && !value.contains(['\n', '\r']) => {
                 self.sizes.push((name.to_owned(), value));
             }
@@ -220,7 +220,7 @@ impl Call {
         }
     }
 
-    /// The options that say something of the job's size, as lines of a job script.
+    /// The options that affect the job's size, as lines of a job script.
     pub(super) fn directives(&self) -> String {
         self.sizes.iter().map(|(name, value)| format!("#SBATCH --{name}={value}\n")).collect()
     }
@@ -244,9 +244,9 @@ fn takes_value(name: &str) -> bool {
     name == "wrap" || LONG.contains(&name)
 }
 
-/// A long option by its beginning, as getopt takes it: where only one begins so.
+/// A long option by its unique prefix, as in getopt.
 fn full(name: &str) -> &str {
-    // A whole name is itself where longer ones begin with it (`gpus`, `time`).
+    // An exact name takes precedence over longer ones that begin with it (`gpus`, `time`).
     if takes_value(name) || ALONE.contains(&name) {
         return name;
     }

@@ -32,11 +32,11 @@ fn a_change_is_shown_and_then_written() {
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), after);
     let settings = &json(&printed(&["report", "--format", "json", &file], "", 0))["settings"];
     assert_eq!(settings["tensor_model_parallel_size"]["value"], 4);
-    // What is so already is no change.
+    // A value that already holds is not a change.
     assert_eq!(printed(&["apply", "tensor_model_parallel_size=4", &file], "", 0), "");
 }
 
-/// `npx shardscope` hands in whole paths.
+/// `npx shardscope` passes absolute paths.
 #[test]
 fn the_difference_names_files_from_the_folder_of_the_call() {
     let folder = Folder::new("apply-here");

@@ -1,8 +1,8 @@
-//! What a caller changes of a run, and what the caller must hear of the answer.
+//! What a caller changes in a run, and what the caller must be told about the answer.
 
 use super::{Folder, SCRIPT, call, printed};
 
-/// Standard error of a call that ends so.
+/// Standard error of a call that exits with this code.
 #[track_caller]
 fn told(arguments: &[&str], input: &str, code: i32) -> String {
     let output = call(arguments, input);
@@ -27,7 +27,7 @@ fn a_misspelt_accelerator_or_setting_is_no_answer() {
     assert!(said.contains("there is no accelerator nosuch"), "{said}");
 }
 
-/// Links call the usual degrees by short names, and so may a caller.
+/// Links use short names for the usual degrees, and so may a caller.
 #[test]
 fn settings_have_the_short_names_of_links() {
     let long = printed(&["check", "--set", "tensor_model_parallel_size=4", "-"], SCRIPT, 0);

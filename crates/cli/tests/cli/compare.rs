@@ -55,7 +55,7 @@ fn two_files_and_a_link_are_compared() {
     printed(&["compare", &before], "", 2);
 }
 
-/// What PyTorch would cache on a larger device is no part of the figures: they never are above the capacity of a run that fits.
+/// Memory that PyTorch would cache on a larger device is not in the figures: for a run that fits they never exceed the capacity.
 #[test]
 fn what_is_on_the_device_is_what_the_verdict_tells() {
     let with = ["--with", "seq_length=3456", "--with", "max_position_embeddings=3456"];
@@ -85,7 +85,7 @@ fn a_search_of_everything_answers_one_question() {
     assert!(!search(&[], 0).is_empty());
     assert_eq!(search(&["--question", "fewest-gpus"], 2), "");
     assert_eq!(search(&["--format", "json"], 2), "");
-    // Of what no layout fits no list is an answer.
+    // If no layout fits, there is no list.
     search(
         &[
             "--fix",

@@ -1,4 +1,4 @@
-//! `check`: verdicts, exit codes, and what a run is held against.
+//! `check`: verdicts, exit codes, and what a run is checked against.
 
 use crate::{Folder, SCRIPT, call, json, printed};
 
@@ -35,7 +35,7 @@ fn a_check_ends_with_its_verdict() {
     let tight = [&full[..], &["--headroom", "50"]].concat();
     assert!(verdict(&tight, 0).starts_with("fits tightly: "));
     verdict(&[&tight[..], &["--fail-on", "tight"]].concat(), 1);
-    // What is above the card, and may be since PyTorch can release it, is no part of the figure beside the card's.
+    // What exceeds the card's memory, but can be released by PyTorch, is not part of the figure next to the card's.
     let caching = ["seq_length=3456", "max_position_embeddings=3456"];
     let caching = [&full[..], &["--set", caching[0], "--set", caching[1]]].concat();
     let said = verdict(&caching, 0);
@@ -77,7 +77,7 @@ fn a_check_is_held_against_another_run() {
         SCRIPT,
         1,
     );
-    // Without something to be slower than, or with something that makes no plan, there is no answer.
+    // Without something to be slower than, or with something that does not form a plan, there is no answer.
     printed(&["check", "--fail-on", "slower:5%", "-"], SCRIPT, 2);
     let none = folder.file("none.sh", "echo nothing\n");
     printed(&["check", "--against", &none, "-"], SCRIPT, 2);

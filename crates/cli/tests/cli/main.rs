@@ -15,6 +15,7 @@ mod search;
 mod submit;
 mod tutorials;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -24,7 +25,7 @@ const SCRIPT: &str = "torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py --n
 --global-batch-size 512 --vocab-size 50257 --bf16 --tensor-model-parallel-size 2 \
 --pipeline-model-parallel-size 2 --use-distributed-optimizer\n";
 
-/// A folder of its own for a test, empty, and gone with it.
+/// A separate empty directory for a test, removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -151,7 +152,7 @@ fn a_link_carries_what_it_was_made_of() {
     assert_eq!(printed(&["link", "--settings", "-"], "echo\n", 2), "");
 }
 
-/// Whoever opens a link has nothing of the folder that the script lies in.
+/// Whoever opens a link has no access to the directory of the script.
 #[test]
 fn a_link_carries_the_files_that_the_script_names() {
     let folder = Folder::new("link-beside");
@@ -215,34 +216,33 @@ fn shardscope_fields() -> usize {
     json(&printed(&["settings", "--format", "json"], "", 0)).as_array().map_or(0, Vec::len)
 }
 
+/// The commands that the program's help names.
+fn commands() -> BTreeSet<String> {
+    let help = printed(&["--help"], "", 0);
+    let (_, commands) = help.split_once("Commands:\n").expect("commands");
+    let commands = commands.lines().take_while(|line| !line.is_empty());
+    // A description may go on in a line that is indented further.
+    let named =
+        commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let named: BTreeSet<String> = named.filter(|name| *name != "help").map(str::to_owned).collect();
+    assert!(named.len() > 15, "{help}");
+    named
+}
+
 #[test]
 fn shells_and_man_know_the_commands() {
-    assert!(printed(&["completions", "bash"], "", 0).contains("accelerators"));
     assert!(printed(&["man"], "", 0).contains("shardscope"));
     let folder = Folder::new("man");
     assert_eq!(printed(&["man", "--folder", &folder.0.display().to_string()], "", 0), "");
-    let help = printed(&["--help"], "", 0);
-    for command in [
-        "report",
-        "check",
-        "compare",
-        "apply",
-        "explain",
-        "export",
-        "measured",
-        "contribute",
-        "link",
-        "submit",
-        "review",
-        "badge",
-        "models",
-        "accelerators",
-        "settings",
-        "man",
-    ] {
+    let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
+    let completions = shells.map(|shell| printed(&["completions", shell], "", 0));
+    for command in commands() {
         let page = folder.0.join(format!("shardscope-{command}.1"));
-        let page = std::fs::read_to_string(page).expect("a page for each command");
-        assert!(page.contains(".TH") && help.contains(command), "{command}");
+        let page = std::fs::read_to_string(page).unwrap_or_else(|fault| panic!("{command}: {fault}"));
+        assert!(page.contains(".TH"), "{command}");
+        for (shell, completions) in shells.iter().zip(&completions) {
+            assert!(completions.contains(&command), "{command} in {shell}");
+        }
     }
     printed(&["man", "--folder", "/no/such/folder"], "", 2);
 }
@@ -252,10 +252,10 @@ fn every_number_that_has_a_reason_says_it() {
     let document = json(&printed(&["report", "--format", "json", "-"], SCRIPT, 0));
     let explained = document["report"]["explanations"].as_object().expect("explanations");
     assert!(explained.len() > 50, "{}", explained.len());
-    // Each call reads and estimates anew: every ninth place, which meets every part of the report.
+    // Each call reads and estimates again, so only every ninth place is tried, which covers every part of the report.
     for (place, why) in explained.iter().step_by(9) {
-        let found = json(&printed(&["explain", "--json", "--of", place, "-"], SCRIPT, 0));
-        // A place's words may be in others', which lie deeper.
+        let found = json(&printed(&["explain", "--format", "json", "--of", place, "-"], SCRIPT, 0));
+        // A place's words may be in others', which are deeper.
         let found = found.as_array().expect("a list");
         let here = found.iter().find(|one| one["place"] == place.as_str()).expect("the number");
         assert!(here["value"].is_number(), "{place}: {here}");
@@ -272,6 +272,13 @@ fn every_number_that_has_a_reason_says_it() {
              the rank\n    w = 2  bytes per element\n  megatron/core/distributed/param_and_grad_buffer.py\n"
         )
     );
+    let markdown = printed(&["explain", "--format", "markdown", "--of", weights, "-"], SCRIPT, 0);
+    assert!(
+        markdown
+            .starts_with(&format!("- **{weights}** = {bytes} bytes: `P·w`\n\n  Every parameter of the rank")),
+        "{markdown}"
+    );
+    assert!(markdown.contains("\n  - `w` = 2 bytes per element\n"), "{markdown}");
     assert!(
         String::from_utf8_lossy(&call(&["explain", "--of", "nonsense", "-"], SCRIPT).stderr)
             .contains("there are")

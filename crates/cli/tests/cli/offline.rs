@@ -1,11 +1,11 @@
-//! The program opens no connection: it has nothing by which it could.
+//! The program opens no connection: it has no means to.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use object::Object as _;
 use std::collections::BTreeSet;
 
-/// Functions of the C library that open, take or look up a connection. `socketpair`, by which the standard library hears how a child
-/// process started, joins two ends within this machine and is none of them.
+/// C library functions that open, accept or look up a connection. `socketpair`, which the standard library uses to
+/// learn how a child process started, connects two ends within this machine and is not among them.
 const CONNECTIONS: [&str; 8] =
     ["socket", "connect", "bind", "listen", "accept", "accept4", "getaddrinfo", "gethostbyname"];
 

@@ -1,4 +1,4 @@
-//! The readers of settings files against the crates that read JSON, YAML and TOML whole.
+//! The readers of settings files against the crates that parse standard JSON, YAML and TOML.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop with the value at hand")]
 
@@ -55,7 +55,7 @@ fn quotes(node: &Node) -> bool {
     matches!(&node.value, Value::Scalar(scalar) if scalar.quoted)
 }
 
-/// Every span lies in the text, inside that of its parent, and under a bare word's span stands that word.
+/// Every span lies in the text, inside that of its parent, and the span of a bare word covers that word.
 #[track_caller]
 fn check_spans(node: &Node, text: &str) {
     let under = text.get(node.span.start as usize..node.span.end as usize);
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// A tree without its places.
+/// A tree without its spans.
 fn bare(tree: &Tree) -> String {
     fn show(node: &Node, out: &mut String) {
         match &node.value {
@@ -252,7 +252,7 @@ more"""
     check_spans(&tree.documents[0], text);
 }
 
-/// Texts of every form, to be damaged.
+/// Texts of every format, to be mutated.
 const SEEDS: [&str; 4] = [
     "a: &x {b: [1, 'two', \"thr\\u00e9e\"], c: *x}\nd: |\n  text\n- e\n? f\n<<: *x\n",
     "{\"a\": [1, {\"b\": \"\\ud83d\\ude00\"}], /* x */ c: ${d}, // e\n}",
@@ -264,7 +264,7 @@ const PIECES: [&str; 29] = [
     "|", ">", "&a ", "*a", "=", "\"\"\"", "---\n", "\u{2028}", "\r", "\\",
 ];
 
-/// A piece put in, a character taken out, or the rest cut off, somewhere.
+/// Inserts a piece, removes a character or truncates the text somewhere.
 fn damage(text: &mut String, (place, kind): (Index, usize)) {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let at = starts[place.index(starts.len())];
@@ -335,7 +335,7 @@ fn a_megabyte_against_the_readers_ends_soon() {
             let begin = std::time::Instant::now();
             let tree = read(bomb, 0);
             let seconds = begin.elapsed().as_secs_f64();
-            // Linear reading takes a tenth of a second; anything worse than linear takes minutes.
+            // Reading in linear time takes a tenth of a second; anything worse than linear takes minutes.
             assert!(seconds < 15.0, "bomb {index}: {seconds} s");
             assert!(tree.diagnostics.len() <= 20);
         }

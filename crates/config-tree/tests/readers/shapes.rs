@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 
-/// How a shape is written, choice by choice; the same again when they are used up.
+/// How a shape is written, choice by choice; the choices repeat when they are used up.
 pub(super) struct Style {
     choices: Vec<u8>,
     at: usize,
@@ -15,7 +15,7 @@ impl Style {
         Self { choices, at: 0 }
     }
 
-    /// One of so many ways.
+    /// One of `ways` ways.
     fn below(&mut self, ways: u8) -> usize {
         self.at += 1;
         usize::from(self.choices[self.at % self.choices.len()] % ways)
@@ -64,7 +64,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// Writes a shape as JSON, or in YAML's flow style with remarks and trailing commas.
+/// Writes a shape as JSON, or in YAML's flow style with comments and trailing commas.
 pub(super) fn flow(shape: &Shape, style: &mut Style, strict: bool, out: &mut String) {
     let gap = |style: &mut Style| {
         if strict { "" } else { ["", " ", "\n  ", " # remark, {\n "][style.below(4)] }

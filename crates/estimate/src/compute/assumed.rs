@@ -1,9 +1,10 @@
-//! Constants of a set that no published run tells, and the plans in which they count.
+//! Constants that no published run determines, by calibration set, and the plans that they affect.
 //!
-//! A run tells a constant where a tenth less of it moves its step by more than half a per cent
-//! (`tests/data/measured/sensitivity.tsv`, written by `cargo run --example fit -- --sensitivity`); the runs of one silicon tell what its
-//! sets have in common. What no fitted run tells and nobody measured on the part is assumed: taken over from another part.
-//! `tests/suite/constants.rs` holds this list against that table.
+//! A run determines a constant if reducing it by a tenth changes the run's step by more than half a per cent
+//! (`tests/data/measured/sensitivity.tsv`, written by `cargo run --example fit -- --sensitivity`); runs on one
+//! silicon determine the constants that its sets share. A constant that no fitted run determines and that nobody
+//! measured on the part is assumed, i.e. taken from another part. `tests/suite/constants.rs` checks this list against
+//! that table.
 
 use super::Share;
 use super::Share::{
@@ -17,7 +18,7 @@ const BLACKWELL: &[Share] = &[Eager, AttentionTriton, AttentionPytorch, Straggli
 const AMPERE: &[Share] = &[UserBuffers, Contention];
 const CDNA3: &[Share] =
     &[Eager, Wave, Grouped, AttentionTriton, AttentionPytorch, Exchange, Network, UserBuffers, Straggling];
-/// No fitted run at all.
+/// For sets without any fitted run.
 const CDNA: &[Share] = &[
     Share::Half,
     Share::Fp8,
@@ -38,7 +39,7 @@ const CDNA: &[Share] = &[
     Straggling,
 ];
 
-/// What is assumed in each set.
+/// The assumed constants of each set.
 pub const ASSUMED: [(Generation, &[Share]); 12] = [
     (Generation::Ascend910B, &[Eager, AttentionTriton, AttentionPytorch, Exchange, Network, Contention]),
     (
@@ -70,15 +71,15 @@ pub const ASSUMED: [(Generation, &[Share]); 12] = [
     (Generation::MI355X, CDNA),
 ];
 
-/// Those of `generation`.
+/// The assumed constants of `generation`.
 #[must_use]
 pub fn assumed(generation: Generation) -> &'static [Share] {
     ASSUMED.iter().find(|(of, _)| *of == generation).map_or(&[], |(_, shares)| shares)
 }
 
 impl Share {
-    /// Whether the constant was measured on parts of `generation` by itself, apart from any run: tables of NCCL, of fused
-    /// attention, of kernels (`constants.rs` names them).
+    /// Whether the constant was measured directly on parts of `generation`, independently of any run: tables of NCCL,
+    /// of fused attention, of kernels (`constants.rs` names them).
     #[must_use]
     pub const fn is_measured_alone(self, generation: Generation) -> bool {
         use Generation::{A100, A100Of40, B200, GB200, GB300, H100, H100Hbm2e};
@@ -93,14 +94,14 @@ impl Share {
         }
     }
 
-    /// Whether its value in the set of `generation` is assumed.
+    /// Whether the constant's value in the set of `generation` is assumed.
     #[must_use]
     pub fn is_assumed(self, generation: Generation) -> bool {
         let fixed = Self::FIXED.contains(&self) && !self.is_measured_alone(generation);
         fixed || assumed(generation).contains(&self)
     }
 
-    /// Whether the constant counts in the step of `plan` at all.
+    /// Whether the constant affects the step of `plan` at all.
     #[must_use]
     pub fn counts_in(self, plan: &Plan) -> bool {
         let (recipe, layout, cluster) = (plan.recipe(), plan.layout(), plan.cluster());
@@ -124,13 +125,13 @@ impl Share {
             Self::NetworkStart | Self::NetworkHop | Self::Straggling => ranks > cluster.fast_domain,
             Self::UserBuffers => recipe.overlap.tensor && layout.sequence_parallel,
             Self::Contention => ranks > 1 && overlaps(recipe, layout.tensor),
-            // Products and streaming kernels are in every step.
+            // Every step has products and streaming kernels.
             Self::Half | Self::Wave | Self::Memory | Self::Unaligned | Self::Launch | Self::Iteration => true,
         }
     }
 }
 
-/// Whether messages run beside arithmetic, those of tensor ranks where there are `tensor` of them.
+/// Whether any messages overlap with arithmetic; `tensor` is the number of tensor-parallel ranks.
 fn overlaps(recipe: &Recipe, tensor: u64) -> bool {
     let overlap = &recipe.overlap;
     overlap.grad_reduce

@@ -1,8 +1,8 @@
 //! Fused attention (FlashAttention and its kin): bound by products that never leave the chip.
 //!
-//! Query blocks run side by side; under a causal mask the last one sees all keys and is left to run
-//! alone at the end. Measured on A100 and B200 (SimuMax's tables over 4 to 128 heads): time is linear in
-//! the FLOPs plus the time of such a block.
+//! Query blocks run in parallel; under a causal mask the last one sees all keys and finishes alone at the end.
+//! Measured on A100 and B200 (SimuMax's tables over 4 to 128 heads): time is linear in the FLOPs, plus the time of
+//! one such block.
 
 use super::Device;
 use super::device::real;
@@ -15,13 +15,13 @@ pub(crate) const FULL_HEAD_WIDTH: f64 = 128.0;
 pub(crate) const HEAD_WIDTH_EXPONENT: f64 = 0.3;
 
 impl Device {
-    /// One of attention's two products inside a fused kernel, forward.
+    /// The forward time of one of attention's two products inside a fused kernel.
     #[must_use]
     pub fn fused_forward(&self, product: &Matmul) -> Seconds {
         self.fused(product, self.attention_forward, 1.0)
     }
 
-    /// The same backward: one product per operand, and the scores once more.
+    /// The same for the backward pass: one product per operand, plus recomputing the scores.
     #[must_use]
     pub fn fused_backward(&self, product: &Matmul) -> Seconds {
         self.fused(product, self.attention_backward, product.kind.fused_backward_products())

@@ -1,28 +1,30 @@
-//! What a data sheet does not say: the share of its figures that kernels reach, and fixed costs.
-//! One set per accelerator generation; none per model, row or paper. Parts of one silicon share a set but for what physically
-//! differs: clocks under their power, memory, links.
+//! What a data sheet does not say: the share of its figures that kernels reach, and fixed costs. There is one set per
+//! accelerator generation, and none per model, row or paper. Parts of one silicon share a set except for what
+//! physically differs: clocks under their power limits, memory, links.
 //!
-//! Where the figures are from:
-//! - measured elsewhere and taken over: `fast_link` (NCCL all-reduce bus bandwidth: 235 of 300 GB/s on A100,
-//!   365 of 450 on H200, 682 of 900 on B200, ml-engineering network chapter; all-gather 0.67 on B200,
-//!   SimuMax), `fast_start` (NCCL small messages), `exchange` (NCCL all-to-alls of 256 MiB over eight GPUs: 224 GB/s on A100,
-//!   351 on H100, 613 on B200, seven eighths of which leave a GPU, 0.84, 0.84 and 0.88 of a ring's; over four 0.77 on GB200
-//!   and 0.81 on GB300; DeepEP's combine from 20 multiprocessors 0.9 on H100: tables of ai-dynamo/aiconfigurator,
-//!   `systems/data/*/comm`), `attention_*` on A100 and B200 (SimuMax's tables over
-//!   4 to 128 heads: time linear in the work plus a block of `attention_tail_rows` rows), B200's `matmul`
-//!   (SimuMax: large products at 0.46 to 0.52 of peak under load, 0.62 in bursts);
-//! - found on the fitted rows of the published runs, all rows of a silicon together, never one by one
-//!   (`cargo run --example fit`): `matmul`, `wave`, `memory`, `network`, `contention`, `user_buffer_overlap`, `grouped`,
-//!   `eager`, `attention_triton`, `attention_pytorch`, `unaligned`, `straggling`;
-//! - assumed, without rows that could tell: `launch`, `network_start`, `network_hop`, `iteration`.
+//! Sources of the figures:
+//! - measured elsewhere and adopted: `fast_link` (NCCL all-reduce bus bandwidth: 235 of 300 GB/s on A100, 365 of
+//!   450 on H200, 682 of 900 on B200, ml-engineering network chapter; all-gather 0.67 on B200, SimuMax), `fast_start`
+//!   (NCCL small messages), `exchange` (NCCL all-to-alls of 256 MiB over eight GPUs: 224 GB/s on A100, 351 on H100,
+//!   613 on B200, seven eighths of which leave a GPU, i.e. 0.84, 0.84 and 0.88 of a ring's; over four GPUs 0.77 on
+//!   GB200 and 0.81 on GB300; DeepEP's combine from 20 multiprocessors 0.9 on H100: tables of
+//!   ai-dynamo/aiconfigurator, `systems/data/*/comm`), `attention_*` on A100 and B200 (SimuMax's tables over 4 to 128
+//!   heads: time linear in the work plus a block of `attention_tail_rows` rows), B200's `matmul` (SimuMax: large
+//!   products at 0.46 to 0.52 of peak under load, 0.62 in bursts);
+//! - fitted to published runs, all rows of a silicon together, never row by row (`cargo run --example fit`):
+//!   `matmul`, `wave`, `memory`, `network`, `contention`, `user_buffer_overlap`, `grouped`, `eager`,
+//!   `attention_triton`, `attention_pytorch`, `unaligned`, `straggling`;
+//! - assumed, because no row determines them: `launch`, `network_start`, `network_hop`, `iteration`.
 //!
-//! What H100's rows tell of `matmul`, `wave` and `memory` is their sum: waves and streams both grow with a token's columns. With
-//! `memory` at 0.45 or at 0.6, and the others found anew, dense rows come out the same to half a per cent (median 3.4, nine of ten
-//! within 10). Products alone are measured with waves of 1 to 2 µs, fp8 at 0.71 of its peak at most: with waves held there `memory`
-//! is 0.55 to 0.62 and fp8 0.64, and sources left out are worse (nine of ten dense rows within 14 instead of 10 %). So they stand
-//! as a set and not each for a kernel. Software whose kernels are counted one by one has those of kernels: `single.rs`.
+//! H100's rows only constrain the sum of `matmul`, `wave` and `memory`: both waves and streamed bytes grow with a
+//! token's columns. With `memory` at 0.45 or 0.6 and the others fitted again, dense rows come out the same to half a
+//! per cent (median 3.4, nine of ten within 10). Products measured in isolation have waves of 1 to 2 µs and reach at
+//! most 0.71 of the fp8 peak. With waves fixed there, `memory` becomes 0.55 to 0.62 and fp8 0.64, and sources left
+//! out of the fit get worse (nine of ten dense rows within 14 instead of 10 %). So the values are valid as a set, not
+//! individually for a kernel. Software whose kernels are counted one by one uses kernel measurements instead:
+//! `single.rs`.
 //!
-//! `unaligned` is known from BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224.
+//! `unaligned` is known only from BigScience's tuning logs: heads 108 and 150 wide against 104 to 224.
 
 use shardscope_plan::{Accelerator, Generation};
 use shardscope_units::Seconds;
@@ -50,46 +52,47 @@ pub struct Calibration {
     pub eager: f64,
     /// Fixed cost of one wave of output tiles: prologue, epilogue and the wait for the slowest tile.
     pub wave: Seconds,
-    /// Share of the rate that is left when rows of an operand do not start at multiples of 16 bytes.
+    /// Share of the rate that remains if rows of an operand do not start at multiples of 16 bytes.
     pub unaligned: f64,
-    /// Share of the rate that is left in grouped products of experts.
+    /// Share of the rate that remains in grouped products of experts.
     pub grouped: f64,
-    /// Share of the memory bandwidth at which the bytes counted of streaming kernels move in training.
+    /// Share of the memory bandwidth that streaming kernels reach in training, for the bytes that the model counts.
     pub memory: f64,
     /// Cost of a kernel launch that the device sees even when the host runs ahead.
     pub launch: Seconds,
-    /// Share of the dense peak that a long fused attention reaches forward, on the causal half.
+    /// Share of the dense peak that fused attention over a long sequence reaches in forward, on the causal half.
     pub attention_forward: f64,
-    /// The same backward.
+    /// The same for backward.
     pub attention_backward: f64,
-    /// Share of either that a FlashAttention-1 kernel in Triton reaches (PyTorch trainers of 2023).
+    /// Share of the two rates above that a FlashAttention-1 kernel in Triton reaches (PyTorch trainers of 2023).
     pub attention_triton: f64,
-    /// Share of either that FlashAttention-2 reaches through PyTorch (torchtitan).
+    /// Share of the two rates above that FlashAttention-2 reaches through PyTorch (torchtitan).
     pub attention_pytorch: f64,
-    /// What FlashAttention-4 reaches as a multiple of either.
+    /// Rate of FlashAttention-4 as a multiple of the two rates above.
     pub attention_fourth: f64,
-    /// Rows of the query block that is left to run alone at the end of a fused attention.
+    /// Rows of the query block that runs alone at the end of a fused attention.
     pub attention_tail_rows: f64,
     /// Share of the fast link's bandwidth that ring collectives reach.
     pub fast_link: f64,
     /// Share of a ring's bandwidth that all-to-alls reach inside a fast-link domain.
     pub exchange: f64,
-    /// Start of a collective inside a fast-link domain.
+    /// Start-up time of a collective inside a fast-link domain.
     pub fast_start: Seconds,
     /// Share of the network's bandwidth that collectives of large messages reach.
     pub network: f64,
-    /// Start of a message that crosses the network.
+    /// Start-up time of a message that crosses the network.
     pub network_start: Seconds,
-    /// What every further rank of a ring over the network adds to the start of a collective.
+    /// Start-up time that each further rank of a ring over the network adds to a collective.
     pub network_hop: Seconds,
     /// Share of tensor-parallel traffic that user-buffer overlap (`--tp-comm-overlap`) hides.
     pub user_buffer_overlap: f64,
-    /// What hidden communication on the fast link takes from the arithmetic beside it, as a share of its own time; a ring
-    /// through fewer network cards takes less.
+    /// How much hidden communication on the fast link slows down concurrent arithmetic, as a share of the
+    /// communication's own time; a ring through fewer network cards slows it down less.
     pub contention: f64,
-    /// What every doubling of the number of fast-link domains adds to the step: ranks wait for the slowest of more.
+    /// Share by which every doubling of the number of fast-link domains lengthens the step: there are more ranks to
+    /// wait for.
     pub straggling: f64,
-    /// Once per step: data loading, logging, host synchronisation.
+    /// Fixed time per step: data loading, logging, host synchronisation.
     pub iteration: Seconds,
 }
 
@@ -174,8 +177,9 @@ const H100: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// Blackwell: one silicon. Its parts differ in clocks under their power (1,000 W in an HGX B200, 1,200 in a GB200, 1,400 in a
-/// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
+/// Blackwell: one silicon. Its parts differ in clocks under their power limits (1,000 W in an HGX B200, 1,200 in a
+/// GB200, 1,400 in a GB300), which the matrix products show, and in data sheet values: memory, domain of the fast
+/// link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: Generation::B200,
     matmul: MatmulRates { half: 0.457, fp8: 0.586, fp4: 0.601 },
@@ -216,7 +220,8 @@ const ASCEND: Calibration = Calibration {
     matmul: MatmulRates { half: 0.671, fp8: 0.0, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
-    // Products go to the cubes in blocks of 16 by 16: 12,501 columns of an output layer (Aquila2 34B, TP 8) cost that run nothing.
+    // Products go to the cube units in blocks of 16 by 16: an output layer with 12,501 columns (Aquila2 34B, TP 8)
+    // cost that run nothing.
     unaligned: 1.0,
     grouped: 0.85,
     memory: 0.602,
@@ -274,7 +279,7 @@ const GB300: Calibration = Calibration {
     ..BLACKWELL
 };
 
-/// CDNA 3 of AMD: MI300X and MI325X.
+/// AMD's CDNA 3: MI300X and MI325X.
 const CDNA3: Calibration = Calibration {
     generation: Generation::MI300X,
     matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.0 },
@@ -302,21 +307,23 @@ const CDNA3: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-/// CDNA 4 of AMD: MI355X. Shares of the peaks as CDNA 3 reaches them, by what single products reach on each.
+/// AMD's CDNA 4: MI355X. The shares are those that CDNA 3 reaches in training, times a ratio: the share of the peak
+/// that single bf16 products reach on MI355X (1,565 of 2,500 TFLOP/s) over the share they reach on MI325X (785 of
+/// 1,307), whose runs the CDNA 3 set was fitted to (ml-engineering, compute/accelerator/README.md).
 const CDNA4: Calibration = Calibration {
     generation: Generation::MI355X,
-    matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.525 },
+    matmul: MatmulRates { half: 0.563, fp8: 0.547, fp4: 0.547 },
     ..CDNA3
 };
 
-/// CDNA 2 of AMD: MI250X.
+/// AMD's CDNA 2: MI250X.
 const CDNA2: Calibration = Calibration { generation: Generation::MI250X, ..CDNA3 };
 
 /// Every calibrated generation.
 pub const CALIBRATIONS: [Calibration; 12] =
     [ASCEND, V100, A100, A100_40, H100, H100_HBM2E, B200, GB200, GB300, CDNA2, CDNA3, CDNA4];
 
-/// Accelerators on which published runs tell the constants.
+/// Accelerators whose constants are determined by published runs.
 pub const MEASURED: [&str; 15] = [
     "V100-SXM2-16GB",
     "V100-SXM2-32GB",
@@ -335,23 +342,24 @@ pub const MEASURED: [&str; 15] = [
     "MI325X",
 ];
 
-/// Accelerators of the same silicon or of the same maker's next one, with their own data sheet.
+/// Accelerators with their own data sheet on the same silicon as a measured one, or one generation apart from the
+/// same maker.
 const RELATED: [&str; 8] =
     ["V100-SXM3-32GB", "A100-PCIe-80GB", "H100-PCIe", "H100-NVL", "H20", "MI250X", "MI300X", "MI355X"];
 
-/// How well an accelerator's real speed is known.
+/// How well the real speed of an accelerator is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Published runs on this part.
+    /// There are published runs on this part.
     Measured,
-    /// Published runs on parts of the same silicon, or of the maker's last one.
+    /// There are published runs on parts of the same silicon, or of an adjacent generation of the same maker.
     Related,
-    /// None: shares of its data sheet as another maker's or another kind of part reaches them.
+    /// There are none: the shares of the data sheet are those of another maker's or another kind of part.
     Stranger,
 }
 
 impl Standing {
-    /// Of `accelerator`.
+    /// The standing of `accelerator`.
     #[must_use]
     pub fn from_accelerator(accelerator: &Accelerator) -> Self {
         if MEASURED.contains(&accelerator.name.as_str()) {
@@ -363,8 +371,8 @@ impl Standing {
         }
     }
 
-    /// The factor within which a step time may be taken, either way. H20, known from one run, is a quarter off, and MI355X,
-    /// read afterwards, a tenth; taken as an A100, MI355X was off by two.
+    /// The factor by which a step time may be off, in either direction. H20, known from one run, is off by a quarter,
+    /// and MI355X, read after the fit, by a tenth; treated as an A100, MI355X was off by a factor of two.
     #[must_use]
     pub const fn factor(self) -> f64 {
         match self {
@@ -375,7 +383,7 @@ impl Standing {
     }
 }
 
-/// The set of the accelerator's generation.
+/// The calibration set of the accelerator's generation; A100's if there is none.
 #[must_use]
 pub fn calibration(accelerator: &Accelerator) -> Calibration {
     let known = CALIBRATIONS.iter().find(|set| set.generation == accelerator.generation);

@@ -1,15 +1,15 @@
-//! One accelerator with what is known of its real speed.
+//! One accelerator and its effective rates.
 
 use super::single::single_kernels;
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
-/// Share of a network card that all-to-alls reach: every pair of ranks sends at once and nothing is passed on, so that no rank
-/// waits for its neighbour as in a ring. DeepEP's normal kernels on H800 with 400 Gb/s cards (`docs/legacy.md`): 57 and 58 GB/s
-/// over four nodes, 50 and 51 over eight. That counts tokens for every node they go to, their own too
-/// (`tests/legacy/test_internode.py`: `num_rdma_token_sent`), of which three quarters and seven eighths cross the card: 43 to 45
-/// of its 50 GB/s.
+/// Share of a network card's bandwidth that all-to-alls reach: every pair of ranks sends at once and nothing is
+/// forwarded, so no rank waits for its neighbour as in a ring. DeepEP's normal kernels on H800 with 400 Gb/s cards
+/// (`docs/legacy.md`) reach 57 and 58 GB/s over four nodes, 50 and 51 over eight. Those figures count tokens for
+/// every node they go to, including their own (`tests/legacy/test_internode.py`: `num_rdma_token_sent`); three
+/// quarters and seven eighths of them cross the card: 43 to 45 of its 50 GB/s.
 pub(crate) const NETWORK_EXCHANGE: f64 = 0.87;
 
 /// Effective rates of one accelerator.
@@ -19,13 +19,13 @@ pub struct Device {
     pub calibration: Calibration,
     /// Large products with 16-bit inputs.
     pub half: FlopsPerSecond,
-    /// Large products in the recipe's low precision; those of `half` when it has none.
+    /// Large products in the recipe's low precision; equals `half` if it has none.
     pub low: FlopsPerSecond,
     /// Bytes of one input element of a low-precision product.
     pub low_width: f64,
-    /// Fused attention, forward, on the causal half.
+    /// Fused attention in forward, on the causal half.
     pub attention_forward: FlopsPerSecond,
-    /// The same backward.
+    /// The same in backward.
     pub attention_backward: FlopsPerSecond,
     /// The dense peak of 16-bit products.
     pub peak: FlopsPerSecond,
@@ -33,9 +33,9 @@ pub struct Device {
     pub low_peak: FlopsPerSecond,
     /// Streaming kernels.
     pub memory: BytesPerSecond,
-    /// Those that cast and sum over rows.
+    /// Kernels that cast and sum over rows.
     pub row_sums: BytesPerSecond,
-    /// What kernels reach alone, where each is counted.
+    /// Rates of isolated kernels, if the software's kernels are counted one by one.
     pub single: Option<SingleKernels>,
     /// Products in fp32 outside of tensor cores.
     pub fp32: FlopsPerSecond,
@@ -51,7 +51,7 @@ pub struct Device {
     pub network_exchange: BytesPerSecond,
 }
 
-/// Number format of the products that are not kept in 16 bit.
+/// Number format of the products that run below 16 bits.
 #[derive(Clone, Copy, PartialEq)]
 enum Low {
     None,
@@ -60,13 +60,13 @@ enum Low {
 }
 
 impl Device {
-    /// The device of `cluster` under `recipe`, with what was measured on it.
+    /// The device of `cluster` under `recipe`, using the cluster's measured rates where given.
     #[must_use]
     pub fn new(cluster: &Cluster, recipe: &Recipe) -> Self {
         Self::with(calibration(&cluster.accelerator), cluster, recipe)
     }
 
-    /// The same with constants of the caller's choice.
+    /// The same with the caller's constants.
     #[must_use]
     pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
         let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
@@ -76,7 +76,7 @@ impl Device {
         let single = recipe.compute_dtype() == NumberFormat::Fp32;
         let peak = if single { peaks.fp32 } else { peaks.half };
         let rates = calibration.matmul;
-        // A measured product scales every format: it tells of clocks and power, which they share.
+        // A measured product rate scales every format: it reflects clocks and power, which the formats share.
         let factor = match measured.matmul {
             Some(rate) => rate.get() / (peaks.half.get() * rates.half),
             None if recipe.software.semantics().pytorch_linears => calibration.eager,
@@ -87,7 +87,7 @@ impl Device {
         let clocks = measured.matmul.map_or(1.0, |_| factor);
         let kernel = match (recipe.flash_release, recipe.software.semantics().attention_build) {
             (FlashRelease::Fourth, _) => calibration.attention_fourth,
-            // What Transformer Engine runs on Hopper.
+            // Transformer Engine runs FlashAttention-3 on Hopper.
             (FlashRelease::Third, _) | (_, AttentionBuild::Native) => 1.0,
             (_, AttentionBuild::Triton) => calibration.attention_triton,
             (_, AttentionBuild::Pytorch) => {
@@ -117,7 +117,7 @@ impl Device {
         }
     }
 
-    /// Elements of a product's inputs in 16 bytes; `low` for those in the recipe's low precision.
+    /// Elements of a product's inputs in 16 bytes; `low` if they are in the recipe's low precision.
     #[must_use]
     pub fn run(&self, low: bool) -> u64 {
         match self.low_width {
@@ -127,19 +127,19 @@ impl Device {
         }
     }
 
-    /// A memory-bound kernel, or several, that move `bytes` in `launches` launches.
+    /// Time of memory-bound kernels that move `bytes` in `launches` launches.
     #[must_use]
     pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {
         self.stream(bytes) + self.calibration.launch * real(launches)
     }
 
-    /// The same of kernels that cast and sum over rows.
+    /// The same for kernels that cast and sum over rows.
     #[must_use]
     pub fn row_sums(&self, bytes: f64, launches: u64) -> Seconds {
         Seconds::new(bytes / self.row_sums.get()) + self.calibration.launch * real(launches)
     }
 
-    /// Moving `bytes` in norm, clipping and update of parameters `width` bytes wide.
+    /// Time to move `bytes` in gradient norm, clipping and update of parameters that are `width` bytes wide.
     #[must_use]
     pub fn optimizer(&self, bytes: f64, width: u64) -> Seconds {
         let [half, single] = self.single.map_or([self.calibration.memory; 2], |alone| alone.optimizer);
@@ -147,14 +147,14 @@ impl Device {
         Seconds::new(bytes / (self.memory_peak.get() * share))
     }
 
-    /// Moving `bytes` through the memory.
+    /// Time to move `bytes` through memory.
     #[must_use]
     pub fn stream(&self, bytes: f64) -> Seconds {
         Seconds::new(bytes / self.memory.get())
     }
 }
 
-/// Peak, reached share and input width of the products that run in low precision.
+/// Peak, share reached and input width (bytes) of the products that run in low precision.
 fn low_precision(
     recipe: &Recipe,
     accelerator: &Accelerator,

@@ -1,24 +1,24 @@
-//! What each calibration set was found on, and how well it is known for that.
+//! The runs that each calibration set was fitted to, and how well it is known as a result.
 
 use shardscope_plan::Generation;
 
-/// From how many sources a set is known.
+/// How many sources a set is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Three or more, or a set of its own beside one of the same silicon that is.
+    /// Three or more, or a set of its own next to a well-known one of the same silicon.
     Well,
     /// One or two, or none of its own.
     Barely,
 }
 
-/// What a set was found on.
+/// What a set was fitted to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundOn {
     /// Which set.
     pub generation: Generation,
-    /// From how many sources.
+    /// How many sources it is based on.
     pub known: Known,
-    /// Which, for those who read it in full.
+    /// The sources, in words for readers.
     pub runs: &'static str,
 }
 
@@ -26,7 +26,7 @@ const fn found_on(generation: Generation, known: Known, runs: &'static str) -> F
     FoundOn { generation, known, runs }
 }
 
-/// A line for each of [`super::CALIBRATIONS`].
+/// One entry for each of [`super::CALIBRATIONS`].
 pub const CALIBRATED_ON: [FoundOn; 12] = [
     found_on(Generation::Ascend910B, Known::Barely, "From 29 runs of ModelLink on Ascend 910B; spread 4%"),
     found_on(
@@ -74,11 +74,11 @@ pub const CALIBRATED_ON: [FoundOn; 12] = [
     found_on(
         Generation::MI355X,
         Known::Barely,
-        "No run of its own among those fitted: shares of its data sheet as CDNA 3 reaches them (single products: 1,565 of 2,500 TFLOP/s in bf16); MLPerf's two runs of Llama 3.1 8B were read afterwards",
+        "No run of its own among those fitted: shares of its data sheet as CDNA 3 reaches them, times what single products in bf16 reach on it (1,565 of 2,500 TFLOP/s) over what they reach on MI325X (785 of 1,307); MLPerf's two runs of Llama 3.1 8B were read afterwards",
     ),
 ];
 
-/// From how many sources the set of `generation` is known.
+/// How well the set of `generation` is known.
 #[must_use]
 pub fn known(generation: Generation) -> Known {
     let found = CALIBRATED_ON.iter().find(|on| on.generation == generation);

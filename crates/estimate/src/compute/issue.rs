@@ -1,46 +1,50 @@
-//! How long the host takes to issue the kernels of a pass: what the software runs around each operator, what each kernel of it
-//! costs to dispatch and launch, and what a message between ranks takes.
+//! How long the host takes to issue the kernels of a pass: Python around each operator, dispatch and launch of each
+//! kernel, and messages between ranks.
 //!
-//! None of it is a matter of the accelerator: the share of Python is the software's, the speed the processor's. Golden values
-//! of Megatron-LM's functional tests tell it best: models of 12 layers, 512 wide, whose arithmetic takes a few milliseconds
-//! of a step of 50 to 90 (`tests/data/measured/launch_bound.tsv`, held by `tests/suite/launch_bound.rs`). The same
-//! configurations on DGX H100, DGX A100 and GB200 give the ratios of the processors.
+//! None of this depends on the accelerator: the Python overhead depends on the software, its speed on the processor.
+//! The best source is the golden values of Megatron-LM's functional tests: models of 12 layers, 512 wide, whose
+//! arithmetic takes a few milliseconds of a step of 50 to 90 (`tests/data/measured/launch_bound.tsv`, checked by
+//! `tests/suite/launch_bound.rs`). The same configurations on DGX H100, DGX A100 and GB200 give the ratios between
+//! the processors.
 
 use super::Cost;
 use shardscope_plan::{Accelerator, CudaGraphs, HostIssue, Processor, Recipe};
 use shardscope_units::Seconds;
 
-/// What a software spends on the host.
+/// Host time that a software spends on issuing work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Issue {
-    /// In a few words.
+    /// A short name.
     pub name: &'static str,
-    /// Around each operator, forward, on the processors of a DGX H100: modules, hooks and autograd functions in Python.
+    /// Time around each operator in forward, on the processors of a DGX H100: modules, hooks and autograd functions
+    /// in Python.
     pub forward: Seconds,
-    /// The same backward: autograd's own thread runs no Python but in functions that are written in it.
+    /// The same in backward: autograd's own thread runs Python only in autograd functions written in Python.
     pub backward: Seconds,
-    /// Of one kernel: dispatcher, allocator and driver.
+    /// Time per kernel: dispatcher, allocator and driver.
     pub kernel: Seconds,
-    /// Of one all-reduce or exchange between ranks, which goes on when the slowest of their hosts has issued it; half of it for
-    /// each half of an all-reduce.
+    /// Time per all-reduce or exchange between ranks, which proceeds once the slowest of their hosts has issued it;
+    /// each half of an all-reduce counts half.
     pub message: Seconds,
-    /// Of a kernel of a layer that is computed again: Python around what it saves.
+    /// Time per kernel of a recomputed layer: Python around the tensors that it saves.
     pub saved: Seconds,
-    /// Where that is from.
+    /// Source of the values.
     pub source: &'static str,
 }
 
 /// Dispatcher, autograd, allocator and driver: 5 to 25 µs from an operator's call to its launch.
 const KERNEL: Seconds = Seconds::microseconds(15.0);
 
-/// `torch.utils.checkpoint` without reentrance, transformers' own since release 5, calls hooks in Python for each tensor that a layer
-/// saves: one while forward runs, which notes its shape, one while it is computed again, one when backward asks for it
-/// (`torch/utils/checkpoint.py:_checkpoint_hook, _recomputation_hook`). 24 to 31 µs of a processor's time a tensor, 17 to 25 µs for each
-/// kernel of the forward pass (`tests/data/measured/checkpoint_hooks.tsv`: Llama's and Qwen3's layers, torch 2.15 on an AMD EPYC). The
-/// reentrant kind (`use_reentrant`), the default of releases before and of some trainers, calls none.
+/// Non-reentrant `torch.utils.checkpoint`, transformers' default since release 5, calls Python hooks for each tensor
+/// that a layer saves: one during forward, which notes its shape, one during recomputation, and one when backward
+/// asks for it (`torch/utils/checkpoint.py:_checkpoint_hook, _recomputation_hook`). That takes 24 to 31 µs of
+/// processor time per tensor, 17 to 25 µs per kernel of the forward pass (`tests/data/measured/checkpoint_hooks.tsv`:
+/// Llama's and Qwen3's layers, torch 2.15 on an AMD EPYC). The reentrant kind (`use_reentrant`), the default of
+/// earlier releases and of some trainers, calls none.
 const CHECKPOINTED: Seconds = Seconds::microseconds(20.0);
 
-/// Megatron core: modules, specs, Transformer Engine's and Megatron's own autograd functions, all in Python both ways.
+/// Megatron core: modules, specs, and the autograd functions of Transformer Engine and Megatron, all in Python in
+/// both directions.
 pub const MEGATRON_CORE: Issue = Issue {
     name: "Megatron core",
     forward: Seconds::microseconds(70.0),
@@ -52,7 +56,7 @@ pub const MEGATRON_CORE: Issue = Issue {
              from an operator's call to its launch (PyTorch's dispatcher, autograd, cudaLaunchKernel)",
 };
 
-/// Megatron-LM of 2020 to 2022 and what grew out of it: plain modules, few of their autograd functions in Python.
+/// Megatron-LM of 2020 to 2022 and its descendants: plain modules, few of their autograd functions in Python.
 pub const MEGATRON_LEGACY: Issue = Issue {
     name: "Megatron-LM's first modules",
     forward: Seconds::microseconds(45.0),
@@ -76,7 +80,7 @@ pub const EAGER: Issue = Issue {
              fitted row could tell",
 };
 
-/// Modules of plain PyTorch whose kernels are counted one by one.
+/// Plain PyTorch modules whose kernels are counted one by one.
 pub const EAGER_MODULES: Issue = Issue {
     name: "modules of transformers",
     forward: Seconds::microseconds(40.0),
@@ -89,7 +93,7 @@ pub const EAGER_MODULES: Issue = Issue {
              messages assumed",
 };
 
-/// Layers compiled by torch.compile: one call from Python a graph, the kernels launched from generated code.
+/// Layers compiled by torch.compile: one Python call per graph, with kernels launched from generated code.
 pub const COMPILED: Issue = Issue {
     name: "torch.compile",
     forward: Seconds::microseconds(5.0),
@@ -97,10 +101,10 @@ pub const COMPILED: Issue = Issue {
     kernel: Seconds::microseconds(5.0),
     message: Seconds::microseconds(50.0),
     saved: Seconds::ZERO,
-    source: "assumed: a launch of generated code takes what the driver does; no fitted row could tell",
+    source: "assumed: a launch of generated code costs what the driver takes; no fitted run constrains it",
 };
 
-/// Captured graphs are issued at once.
+/// CUDA graphs: a captured graph is issued at once.
 pub const GRAPHED: Issue = Issue {
     name: "CUDA graphs",
     forward: Seconds::ZERO,
@@ -111,7 +115,7 @@ pub const GRAPHED: Issue = Issue {
     source: "a graph is launched as one (NVIDIA, CUDA Graph Best Practice for PyTorch)",
 };
 
-/// Every way of issuing, as the guide lists them.
+/// All issue costs, in the guide's order.
 pub const ISSUES: [Issue; 6] = [MEGATRON_CORE, MEGATRON_LEGACY, EAGER, EAGER_MODULES, COMPILED, GRAPHED];
 
 /// How fast a node's processors run Python.
@@ -119,9 +123,9 @@ pub const ISSUES: [Issue; 6] = [MEGATRON_CORE, MEGATRON_LEGACY, EAGER, EAGER_MOD
 pub struct ProcessorSpeed {
     /// Which processors.
     pub processor: Processor,
-    /// Time for the same Python, as a share of what a DGX H100's processors take.
+    /// Time for the same Python code relative to a DGX H100's processors.
     pub share: f64,
-    /// Which systems have them, and where the share is from.
+    /// Which systems have them, and the source of the share.
     pub source: &'static str,
 }
 
@@ -129,7 +133,7 @@ const fn speed(processor: Processor, share: f64, source: &'static str) -> Proces
     ProcessorSpeed { processor, share, source }
 }
 
-/// Every processor that the catalog's accelerators stand beside.
+/// Every host processor of the catalog's accelerators.
 pub const PROCESSORS: [ProcessorSpeed; 12] = [
     speed(Processor::Skylake, 2.0, "Xeon Platinum 8168 of DGX-2; assumed, between DGX A100 and Kunpeng"),
     speed(
@@ -162,7 +166,7 @@ pub const PROCESSORS: [ProcessorSpeed; 12] = [
 ];
 
 impl Issue {
-    /// How `recipe` issues its kernels on the usual node of `accelerator`.
+    /// How `recipe` issues its kernels on a typical node of `accelerator`.
     #[must_use]
     pub fn new(recipe: &Recipe, accelerator: &Accelerator) -> Self {
         let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
@@ -171,8 +175,10 @@ impl Issue {
         let issue = if whole { GRAPHED } else { Self::of_host(host) };
         let found = PROCESSORS.iter().find(|one| one.processor == accelerator.processor);
         let share = found.map_or(1.0, |one| one.share);
-        // What streams inputs to the host is a checkpoint of its own.
-        let unhooked = recipe.transformers.reentrant_checkpoints || recipe.offload.layer_inputs;
+        // Whatever streams inputs to the host is its own checkpoint implementation, without these hooks.
+        let offload = &recipe.offload;
+        let unhooked =
+            recipe.transformers.reentrant_checkpoints || offload.layer_inputs || offload.every_input;
         Self {
             forward: issue.forward * share,
             backward: issue.backward * share,
@@ -193,13 +199,13 @@ impl Issue {
         }
     }
 
-    /// Host time of arithmetic and messages that are issued by the forward code: a forward pass, or one done again.
+    /// Host time of arithmetic and messages that the forward code issues, in a forward pass or its recomputation.
     #[must_use]
     pub fn ahead(&self, cost: &Cost) -> Seconds {
         self.forward * cost.operators + self.kernel * cost.launches + self.message * cost.messages
     }
 
-    /// What stands around what `forward` saves where it is computed again, as so many further launches.
+    /// Hooks around the tensors that a recomputed `forward` saves, expressed as additional launches.
     #[must_use]
     pub fn hooks(&self, forward: &Cost) -> f64 {
         if self.kernel > Seconds::ZERO {
@@ -209,7 +215,7 @@ impl Issue {
         }
     }
 
-    /// Host time of those that the backward pass issues.
+    /// Host time of arithmetic and messages that the backward pass issues.
     #[must_use]
     pub fn behind(&self, cost: &Cost) -> Seconds {
         self.backward * cost.operators + self.kernel * cost.launches + self.message * cost.messages

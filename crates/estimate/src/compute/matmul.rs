@@ -1,17 +1,17 @@
 //! A matrix product on one accelerator: roofline with tile and wave quantization.
 //!
-//! The output is cut into tiles; each multiprocessor works on one tile at a time, so the product takes
-//! whole waves of tiles. A tile that reaches over the edge costs as much as a full one, a wave that is
-//! not full as much as a full one. Where not even one wave is full, the inner dimension may be split
-//! over several multiprocessors (split-K) at the price of adding up partial results. The library picks
-//! the best tile; so does this (NVIDIA, "Matrix Multiplication Background User's Guide").
+//! The output is cut into tiles; each multiprocessor works on one tile at a time, so the product takes whole waves of
+//! tiles. A tile that extends past the edge costs as much as a full one, and so does a partial wave. If not even one
+//! wave is full, the inner dimension may be split over several multiprocessors (split-K) at the price of summing
+//! partial results. The library picks the best tile; so does this (NVIDIA, "Matrix Multiplication Background User's
+//! Guide").
 
 use super::Device;
 use super::device::real;
 use shardscope_units::{Flops, FlopsPerSecond, Seconds, product};
 
-/// An output tile and the share of the asymptotic rate it reaches: smaller tiles load more operands per
-/// product. From efficiencies of 183 products on A100 published with SimuMax.
+/// An output tile and the share of the asymptotic rate it reaches: smaller tiles load more operands per product.
+/// Derived from efficiencies of 183 products on A100 published with SimuMax.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tile {
     /// Rows.
@@ -22,7 +22,7 @@ pub struct Tile {
     pub share: f64,
 }
 
-/// The tiles of the libraries' tensor-core kernels.
+/// Output tiles of the libraries' tensor-core kernels.
 pub const TILES: [Tile; 6] = [
     Tile { rows: 256, columns: 128, share: 1.0 },
     Tile { rows: 128, columns: 256, share: 1.0 },
@@ -56,43 +56,43 @@ pub struct Product {
     pub low: bool,
     /// Whether rows of the operands start at multiples of 16 bytes, which tensor cores load at once.
     pub aligned: bool,
-    /// Whether the problems are of unequal size and run as one grouped product.
+    /// Whether the problems differ in size and run as one grouped product.
     pub grouped: bool,
-    /// Bytes of an element of the result, read and written: 8 for a weight gradient added in fp32.
+    /// Bytes per element of the result for reading and writing: 8 for a weight gradient accumulated in fp32.
     pub result_width: f64,
 }
 
-/// The time of a product and what it is made of.
+/// The time of a product and its breakdown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProductTime {
     /// Total time.
     pub time: Seconds,
     /// 2 m n k.
     pub flops: Flops,
-    /// Operands and result moved once.
+    /// Bytes for moving operands and result once.
     pub bytes: f64,
     /// What limits it.
     pub bound: Bound,
     /// The tile chosen.
     pub tile: Tile,
-    /// Tiles of the result, parts of a split inner dimension counted.
+    /// Tiles of the result, including the parts of a split inner dimension.
     pub tiles: u64,
     /// Waves of tiles.
     pub waves: u64,
-    /// Share of the tiles' area inside the result.
+    /// Share of the tiles' area that lies inside the result.
     pub tile_fill: f64,
-    /// Share of the waves' places that hold a tile.
+    /// Share of the waves' slots that hold a tile.
     pub wave_fill: f64,
 }
 
 impl Product {
-    /// 2 m n k of all problems.
+    /// 2 m n k, summed over all problems.
     #[must_use]
     pub fn flops(&self) -> Flops {
         Flops::new(2.0 * real(self.m) * real(self.n) * real(self.k) * real(self.batch))
     }
 
-    /// Operands and result moved once.
+    /// Bytes for moving operands and result once.
     #[must_use]
     pub fn bytes(&self, device: &Device) -> f64 {
         let width = if self.low { device.low_width } else { 2.0 };
@@ -100,7 +100,7 @@ impl Product {
         real(self.batch) * ((m * k + k * n) * width + m * n * self.result_width)
     }
 
-    /// How long it takes on `device`.
+    /// The time on `device`.
     #[must_use]
     pub fn time(&self, device: &Device) -> ProductTime {
         let rate = if self.low { device.low } else { device.half };
@@ -124,7 +124,7 @@ impl Product {
         }
     }
 
-    /// The part of the tiles' area that is inside the result.
+    /// The share of the tiles' area that lies inside the result.
     fn tile_fill(&self, tile: Tile) -> f64 {
         let area = |size: u64, side: u64| real(size) / real(size.div_ceil(side).max(1) * side);
         area(self.m, tile.rows) * area(self.n, tile.columns)
@@ -135,7 +135,7 @@ impl Product {
         for &tile in &TILES {
             let across = product(self.m.div_ceil(tile.rows), self.n.div_ceil(tile.columns));
             let tiles = product(across, self.batch).max(1);
-            // Split-K pays only where tiles alone would leave multiprocessors idle.
+            // Split-K only pays off if the tiles alone would leave multiprocessors idle.
             let splits: &[u64] = if tiles < device.multiprocessors { &[1, 2, 4] } else { &[1] };
             for &split in splits {
                 let cut = self.cut(device, rate, tile, tiles, split);

@@ -1,37 +1,37 @@
-//! How long the arithmetic of a run of operators takes on one rank for one micro-batch, pass by pass.
+//! Time of the arithmetic of a sequence of operators on one rank for one micro-batch, by pass.
 
 use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
-use shardscope_operators::{ExpertProducts, Kernel, Matmul, Operator, Symbols, Work, work_of};
-use shardscope_plan::{AttentionKernel, CudaGraphs, NumberFormat};
+use shardscope_operators::{Captured, ExpertProducts, Kernel, Matmul, Operator, Symbols, Work};
+use shardscope_plan::{AttentionKernel, CudaGraphs, Fp8Recipe, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
-/// Bytes moved per element when an input is cast to low precision: two read in 16 bits, one written as it is and one transposed
-/// for the weight gradient (Transformer Engine's cast-transpose kernel).
+/// Bytes moved per element when an input is cast to low precision: two are read in 16 bits, one is written as is and
+/// one transposed for the weight gradient (Transformer Engine's cast-transpose kernel).
 pub(crate) const CAST_BYTES: f64 = 4.0;
 
-/// Host time of a further kernel launched within one call, as a share of a kernel with a call of its own: the driver's 5 to
-/// 10 µs of some 50.
+/// Host time of each additional kernel launched within one call, as a share of that of a kernel with its own call:
+/// the driver takes 5 to 10 µs of some 50.
 pub(crate) const WITHIN_A_CALL: f64 = 0.15;
-/// Host time of the hooks of one parameter (accumulation into the main gradient, the bucket's count), as a share of an
-/// operator's. Assumed.
+/// Host time of the hooks of one parameter (accumulation into the main gradient, counting for the bucket), as a share
+/// of an operator's. Assumed.
 pub(crate) const HOOKS: f64 = 0.5;
 
 /// Time by kind of arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Products with weights.
+    /// Products that involve weights.
     pub linear: Seconds,
-    /// The attention core: its products and, not fused, its softmax and dropout.
+    /// The attention core: its products and, if not fused, its softmax and dropout.
     pub attention: Seconds,
     /// Memory-bound kernels.
     pub memory: Seconds,
-    /// Operators called: products with their gradients, kernels of one purpose.
+    /// Operators called: products with their gradients, and groups of kernels that serve one purpose.
     pub operators: f64,
     /// Kernels launched.
     pub launches: f64,
-    /// All-reduces and exchanges called; each half of an all-reduce is half a one.
+    /// All-reduces and exchanges called; each half of an all-reduce counts half.
     pub messages: f64,
 }
 
@@ -42,7 +42,7 @@ impl Cost {
         self.linear + self.attention + self.memory
     }
 
-    /// The same `factor` over.
+    /// This cost multiplied by `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// The passes of one micro-batch over a run of operators.
+/// The passes of one micro-batch over a sequence of operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Passes {
     /// Forward.
@@ -76,7 +76,7 @@ pub struct Passes {
     pub input_gradient: Cost,
     /// Products of the weight gradients.
     pub weight_gradient: Cost,
-    /// What selective recomputation does once more before the backward pass.
+    /// What selective recomputation repeats before the backward pass.
     pub selective: Cost,
 }
 
@@ -85,18 +85,27 @@ pub struct Passes {
 pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passes {
     let mut passes = Passes::default();
     for operator in operators {
-        let mut own = Passes::default();
-        add_passes(device, x, std::slice::from_ref(operator), &mut own);
-        if x.recipe().cuda_graphs == CudaGraphs::Layers && !operator.reads_back(x) {
-            own.capture();
+        let of = |work| {
+            let mut own = Passes::default();
+            add_passes(device, x, work, &mut own);
+            own
+        };
+        let mut own = of(operator.work(x));
+        if let CudaGraphs::Layers(modules) = x.recipe().cuda_graphs {
+            let graph = match operator.captured(x, modules) {
+                Captured::Nothing => Passes::default(),
+                Captured::Routing => of(operator.routing(x)),
+                Captured::Whole => own,
+            };
+            own.capture(&graph);
         }
         passes += own;
     }
     passes
 }
 
-fn add_passes(device: &Device, x: &Symbols<'_>, operators: &[Operator], passes: &mut Passes) {
-    for work in work_of(x, operators) {
+fn add_passes(device: &Device, x: &Symbols<'_>, works: Vec<Work>, passes: &mut Passes) {
+    for work in works {
         let (forward, input, weight) = match &work {
             Work::Matmul(matmul) if matmul.kind.has_weight() => linear(device, x, matmul),
             Work::Matmul(matmul) => attention(device, x, matmul),
@@ -113,12 +122,17 @@ fn add_passes(device: &Device, x: &Symbols<'_>, operators: &[Operator], passes: 
 }
 
 impl Passes {
-    /// A captured graph is launched as one: the host issues nothing of it by itself.
-    fn capture(&mut self) {
-        for cost in
-            [&mut self.forward, &mut self.input_gradient, &mut self.weight_gradient, &mut self.selective]
-        {
-            (cost.operators, cost.launches) = (0.0, 0.0);
+    /// A captured graph is launched as one: the host no longer issues the kernels of `graph` individually.
+    fn capture(&mut self, graph: &Self) {
+        let pairs = [
+            (&mut self.forward, &graph.forward),
+            (&mut self.input_gradient, &graph.input_gradient),
+            (&mut self.weight_gradient, &graph.weight_gradient),
+            (&mut self.selective, &graph.selective),
+        ];
+        for (cost, graph) in pairs {
+            cost.operators -= graph.operators;
+            cost.launches -= graph.launches;
         }
     }
 }
@@ -143,13 +157,14 @@ pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Pr
     let batch = matmul.batch;
     let product =
         |[m, n, k]: [u64; 3], result_width| Product { batch, m, n, k, low, aligned, grouped, result_width };
-    // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x: the same m·n·k each, but other tiles and other results to write.
+    // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x: the same m·n·k each, but different tiles and result sizes.
     [product([m, n, k], width), product([m, k, n], width), product([n, k, m], accumulated_width(x))]
 }
 
-/// Columns of input and output decide how rows lie in memory; the number of rows does not. Products in fp32 use no tensor cores,
-/// which alone want them so (PyTorch's `float32_matmul_precision` is "highest" unless told otherwise): GPT-2's 50,257 columns in
-/// fp32 take what their arithmetic takes (`tests/data/measured/trainer_steps.tsv`).
+/// The columns of input and output decide how rows are aligned in memory; the number of rows does not. Products in
+/// fp32 use no tensor cores (PyTorch's `float32_matmul_precision` defaults to "highest"), and only those need
+/// alignment: GPT-2's 50,257 columns in fp32 take just the time of their arithmetic
+/// (`tests/data/measured/trainer_steps.tsv`).
 fn is_aligned(device: &Device, x: &Symbols<'_>, matmul: &Matmul, low: bool) -> bool {
     if x.recipe().compute_dtype() == NumberFormat::Fp32 {
         return true;
@@ -159,8 +174,8 @@ fn is_aligned(device: &Device, x: &Symbols<'_>, matmul: &Matmul, low: bool) -> b
     n.is_multiple_of(run) && k.is_multiple_of(run)
 }
 
-/// Bytes per element of a weight gradient: added to the main gradient in the product itself, or
-/// written in the weights' format and added by the framework later.
+/// Bytes read and written per element of a weight gradient: it is accumulated into the main gradient by the product
+/// itself, or written in the weights' format and added by the framework later.
 fn accumulated_width(x: &Symbols<'_>) -> f64 {
     let recipe = x.recipe();
     if recipe.fusions.gradient_accumulation { 2.0 * real(recipe.grads_dtype.width()) } else { real(x.width) }
@@ -172,29 +187,43 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
     let products = x.expert_products();
     let launches = if products == ExpertProducts::Each { matmul.batch } else { 1 } * matmul.layers;
-    // Kernels of one call, and hooks of its weights when their gradients are there.
+    // Kernels within one call, and hooks of the weights once their gradients exist.
     let within = forward.grouped && launches == 1 && products == ExpertProducts::OneCall;
     let experts = if within { real(matmul.batch) } else { 0.0 };
-    let cost = |product: &Product, cast: f64, operators: f64| Cost {
+    let casts = casts(x, &forward, experts);
+    let cost = |product: &Product, cast: f64, casts: f64, operators: f64| Cost {
         linear: Product { batch: matmul.batch * matmul.layers / launches, ..*product }.time(device).time
             * real(launches / matmul.layers),
         memory: device.kernel(cast, launches * u64::from(cast > 0.0)),
         operators: operators * real(launches),
-        launches: real(launches) + experts * WITHIN_A_CALL,
+        launches: real(launches) * (1.0 + casts) + experts * WITHIN_A_CALL,
         ..Cost::default()
     };
-    let mut input = cost(&input, cast * m * n, 1.0);
+    let mut input = cost(&input, cast * m * n, casts, 1.0);
     if matmul.fp32_gradient {
         input.linear = Seconds::new(forward.flops().get() / device.fp32.get());
     }
-    // One function works out both gradients.
-    let weight = if matmul.trains { cost(&weight, 0.0, experts * HOOKS) } else { Cost::default() };
-    (cost(&forward, cast * m * k, 1.0), input, weight)
+    // One function computes both gradients.
+    let weight = if matmul.trains { cost(&weight, 0.0, 0.0, experts * HOOKS) } else { Cost::default() };
+    // The kernel before a dense layer (its norm) may also cast its output (`module/layernorm_linear.py`).
+    let ahead = if forward.grouped { casts } else { 0.0 };
+    (cost(&forward, cast * m * k, ahead, 1.0), input, weight)
+}
+
+/// What the host launches to cast a product's operand to low precision: a call from Python (`module/linear.py`,
+/// `grouped_linear.py`, `base.py:grad_output_preprocess`), which casts the tokens of each of `experts` separately,
+/// unless delayed scaling already knows all scales (`csrc/extensions/cast.cpp:multi_tensor_quantize_impl`).
+fn casts(x: &Symbols<'_>, product: &Product, experts: f64) -> f64 {
+    match &x.recipe().fp8 {
+        Some(fp8) if product.low && fp8.recipe == Fp8Recipe::Delayed => 1.0,
+        Some(_) if product.low => 1.0 + experts * WITHIN_A_CALL,
+        _ => 0.0,
+    }
 }
 
 fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cost) {
     let [m, n, k] = matmul.local;
-    // A fused kernel does both products at once.
+    // A fused kernel computes both products at once.
     let (forward, backward, launches) = if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let time = |m, n, k| {
             let width = real(x.width);

@@ -1,4 +1,4 @@
-//! The constants of a set by name, for tools that move them.
+//! The constants of a set by name, for tools that vary them.
 
 use super::Calibration;
 use shardscope_units::Seconds;
@@ -59,7 +59,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// Every constant that the fit moves.
+    /// Every constant that the fit adjusts.
     pub const ALL: [Self; 17] = [
         Self::Half,
         Self::Fp8,
@@ -80,7 +80,7 @@ impl Share {
         Self::Straggling,
     ];
 
-    /// Constants that stay where they were measured or assumed.
+    /// Constants that the fit leaves at their measured or assumed values.
     pub const FIXED: [Self; 8] = [
         Self::Unaligned,
         Self::Launch,
@@ -124,7 +124,8 @@ impl Share {
         }
     }
 
-    /// The most it can be: shares of a peak reach all of it, waves take 20 µs and a doubling of domains a tenth at most.
+    /// The upper limit of the constant: shares may reach the full peak, a wave takes at most 20 µs and a doubling of
+    /// domains at most a tenth.
     #[must_use]
     pub const fn most(self) -> f64 {
         match self {
@@ -136,7 +137,7 @@ impl Share {
         }
     }
 
-    /// Its value in `set`.
+    /// The constant's value in `set`.
     #[must_use]
     pub fn value(self, set: &Calibration) -> f64 {
         let mut copy = *set;
@@ -146,7 +147,7 @@ impl Share {
         }
     }
 
-    /// Gives it a value in `set`.
+    /// Sets the constant's value in `set`.
     pub fn set(self, set: &mut Calibration, value: f64) {
         match self.place(set) {
             Place::Share(place) => *place = value,
@@ -186,10 +187,10 @@ impl Share {
     }
 }
 
-/// Where a constant lies in a set.
+/// Where a set stores a constant.
 enum Place<'a> {
     /// A share or a count.
     Share(&'a mut f64),
-    /// A time, told in this unit.
+    /// A time, expressed in this unit.
     Time(&'a mut Seconds, Seconds),
 }

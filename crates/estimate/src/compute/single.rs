@@ -1,11 +1,11 @@
-//! What kernels reach that were timed one by one, for software of which every kernel is counted.
+//! Rates that kernels reach when timed one by one, for software in which every kernel is counted.
 //!
-//! The other constants are shares at which the bytes and products that a model counts move in whole steps: gaps between kernels
-//! and what is not counted are in them. Modules of plain PyTorch are counted operation by operation as PyTorch dispatches them
-//! (`tests/record/kernels_of_a_layer.py`), so that what one kernel takes is what counts. Read from
-//! `tests/data/measured/kernels.tsv`, one H200; `tests/suite/kernels.rs` holds each figure against its rows. No step had a part in it.
-//! An H100 has the same multiprocessors and slower memory, of which kernels that compute between accesses may reach a larger share:
-//! that was not measured.
+//! The other constants are shares that the counted bytes and products reach in whole steps, including gaps between
+//! kernels and uncounted work. Plain PyTorch modules are counted operation by operation as PyTorch dispatches them
+//! (`tests/record/kernels_of_a_layer.py`), so the time of the single kernel is what counts. The values are from
+//! `tests/data/measured/kernels.tsv`, one H200; `tests/suite/kernels.rs` checks each against its rows. No step time
+//! was used. An H100 has the same multiprocessors and slower memory, of which kernels that compute between accesses
+//! may reach a larger share; that was not measured.
 
 use super::Calibration;
 use shardscope_plan::{AttentionKernel, Generation, Recipe};
@@ -14,26 +14,26 @@ use shardscope_units::Seconds;
 /// Shares of a data sheet's figures that single kernels reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SingleKernels {
-    /// Of the 16-bit peak: a large product that runs on and on, at the clock that its power leaves.
+    /// Of the 16-bit peak: a large product running continuously, at the clock that its power allows.
     pub half: f64,
     /// Of the fp8 peak: the same.
     pub fp8: f64,
-    /// Of the fp32 peak: a product outside of tensor cores.
+    /// Of the fp32 peak: a product that does not use tensor cores.
     pub fp32: f64,
     /// Fixed cost of a wave of output tiles.
     pub wave: Seconds,
-    /// Of the rate of a product: grouped products of unequal size (`torch._grouped_mm`).
+    /// Of a product's rate: grouped products of unequal size (`torch._grouped_mm`).
     pub grouped: f64,
     /// Of the memory's bandwidth: copies, sums and products of tensors.
     pub plain: f64,
-    /// The same of kernels that cast and sum over rows: norms, losses, casts.
+    /// The same for kernels that cast and sum over rows: norms, losses, casts.
     pub row_sums: f64,
-    /// Of what the set's fused attention reaches: `scaled_dot_product_attention`, which takes cuDNN's on Hopper since PyTorch 2.10
-    /// (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:check_prefer_cudnn_attention`).
+    /// Of the rate of the set's fused attention: `scaled_dot_product_attention`, which uses cuDNN's on Hopper since
+    /// PyTorch 2.10 (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:check_prefer_cudnn_attention`).
     pub sdpa: f64,
-    /// The same of FlashAttention-2.
+    /// The same for FlashAttention-2.
     pub flash: f64,
-    /// The same of norm, clipping and fused AdamW, on 16-bit and on fp32 parameters.
+    /// Of the memory's bandwidth: gradient norm, clipping and fused AdamW, on 16-bit and on fp32 parameters.
     pub optimizer: [f64; 2],
 }
 
@@ -51,14 +51,15 @@ pub const HOPPER: SingleKernels = SingleKernels {
     optimizer: [0.53, 0.70],
 };
 
-/// Those of `generation` where `recipe`'s software is counted kernel by kernel; none elsewhere, and none that was not measured.
+/// The rates for `generation` if `recipe`'s software is counted kernel by kernel; none otherwise, or if it was not
+/// measured.
 pub(super) fn single_kernels(generation: Generation, recipe: &Recipe) -> Option<SingleKernels> {
     let counted = recipe.software.semantics().eager_modules;
     (counted && generation == Generation::H100).then_some(HOPPER)
 }
 
 impl SingleKernels {
-    /// What fused attention reaches of what the set says, by `kernel`.
+    /// Share of the set's attention rate that `kernel` reaches.
     pub(super) const fn attention(&self, kernel: AttentionKernel) -> f64 {
         match kernel {
             AttentionKernel::Flash => self.flash,
@@ -66,7 +67,7 @@ impl SingleKernels {
         }
     }
 
-    /// `set` with them in place of what whole steps say.
+    /// `set` with these rates in place of those from whole steps.
     pub(super) fn within(&self, set: Calibration) -> Calibration {
         let (wave, grouped) = (self.wave, self.grouped);
         let mut set = Calibration { wave, grouped, memory: self.plain, eager: 1.0, ..set };

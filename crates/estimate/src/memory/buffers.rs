@@ -1,12 +1,12 @@
-//! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
-//! grow once and stay, and the workspaces of the matrix libraries.
+//! What a rank holds throughout training besides its states: stand-ins for weight gradients, buffers that grow once
+//! and stay, and the workspaces of the matrix libraries.
 
 use super::kept::buffers_inputs;
 use super::term::Term;
 use super::unit::{Counts, Units};
 use crate::constant::Constant;
 use shardscope_explain::Formula;
-use shardscope_operators::{SectionKind, Symbols};
+use shardscope_operators::{SectionKind, Symbols, is_fp32_between_modules, joins_samples};
 use shardscope_plan::{AttentionKernel, DpSharding, MemoryBuffer, PreferenceLogits, Quantization, Reference};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -17,7 +17,7 @@ const CUBLAS: &str = "aten/src/ATen/cuda/CublasHandlePool.cpp:getChosenWorkspace
 const ENGINE: &str = "transformer_engine/pytorch/module/base.py:get_cublas_workspace_size_bytes";
 const DEQUANTIZE: &str = "unsloth/kernels/utils.py:fast_dequantize, use_global_buffer";
 const SMART: &str = "unsloth_zoo/gradient_checkpointing.py:UnslothCheckpointFunction";
-/// Elements of a 4-bit block, which has an fp32 constant.
+/// Elements of a 4-bit block, which has one fp32 constant.
 const BLOCK: u64 = 64;
 /// Bytes of an fp32 number.
 const CONSTANT: u64 = 4;
@@ -35,8 +35,7 @@ static SCORES: Formula = Formula::new(
 );
 static STAND_INS: Formula = Formula::new(
     "W·B",
-    "A stand-in for the weight gradient for each distinct shape of weight, W elements together: gradients are \
-     accumulated in the matrix product, and autograd is handed these.",
+    "A stand-in for the weight gradient for each distinct shape of weight, W elements together: gradients are accumulated inside the GEMM, and autograd is handed these.",
     DUMMY,
 ).letters(&[("W", "elements of weights of distinct shapes")]);
 static PREVIOUS: Formula = Formula::new(
@@ -54,7 +53,7 @@ static ENGINE_WORKSPACE: Formula = Formula::new("Z", "Transformer Engine's own c
     .letters(&[("Z", "bytes of a workspace")]);
 static GROUPED_WORKSPACE: Formula = Formula::new(
     "4·Z",
-    "Transformer Engine's workspaces for grouped products, one for each of four streams.",
+    "Transformer Engine's workspaces for grouped GEMMs, one for each of four streams.",
     ENGINE,
 )
 .letters(&[("Z", "bytes of a workspace")]);
@@ -76,18 +75,33 @@ static REFERENCE: Formula = Formula::new(
     "torchtune recipes/lora_dpo_single_device.py:train, lora_dpo_distributed.py:train",
 );
 static RETURNING: Formula = Formula::new(
-    "2·S·h·Br",
+    "2·S·h·B",
     "Buffers into which layer inputs come back from the host: two, of which the second is dropped where less than 512 MiB are free.",
     SMART,
 );
 
+static WIDE_MASKS: Formula = Formula::new(
+    "8·b·s·s",
+    "The masks of causality and of a window, of each sample, in fp32, which all layers share.",
+    "transformers/masking_utils.py:eager_mask, by unsloth/models/_utils.py:resolve_attention_implementation",
+);
+static WIDE_JOINED: Formula = Formula::new(
+    "8·n·n",
+    "The masks of causality and of a window, of all samples in one row, in fp32, which all layers share.",
+    "transformers/masking_utils.py:eager_mask; unsloth/trainer.py: padding_free where it is not stated",
+);
+static JOINED: Formula = Formula::new(
+    "n·n",
+    "Which tokens see which, of all samples in one row, one byte each, which all layers share.",
+    "transformers/masking_utils.py:sdpa_mask; unsloth/trainer.py: padding_free where it is not stated",
+);
 static MASKS: Formula = Formula::new(
     "2·s·s·B",
-    "The masks of causality and of a window, of all tokens by all tokens, which the model makes at its first pass.",
+    "Causal and sliding-window masks, tokens × tokens, which the model builds in its first pass.",
     "unsloth/models/llama.py:LlamaModel_fast_forward, SWA_mask and GA_mask",
 );
 
-/// What a stage with `counts` sections holds for good.
+/// The persistent buffers of a stage with `counts` sections.
 pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
     let mut out = Vec::with_capacity(8);
     out.extend(stand_ins(x, units, counts));
@@ -97,7 +111,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(returning(x, counts));
     out.extend(reference_logits(x, counts));
     out.extend(masks(x, counts));
-    // Those of a program that a compiler lays out are among its tensors.
+    // For a program laid out by a compiler, workspaces are part of its tensors.
     if !x.recipe().left_out.workspaces && !x.recipe().software.semantics().compiled_step {
         out.extend(workspaces(x));
     }
@@ -107,7 +121,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
 /// Stand-ins of the stage's distinct linear weights under Transformer Engine.
 fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
-    // The dummies exist only where the GEMM accumulates into `main_grad`, which stays whole without sharded gradients.
+    // The dummies exist only if the GEMM accumulates into `main_grad`, which stays whole without sharded gradients.
     let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     if !recipe.software.semantics().transformer_engine || !recipe.fusions.gradient_accumulation || sharded {
         return None;
@@ -138,7 +152,7 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         MemoryBuffer::OutputLayer => false,
         MemoryBuffer::Absent => return None,
     };
-    // A frozen layer gathers into a tensor of its own (`LinearWithFrozenWeight`).
+    // A frozen layer gathers into its own tensor (`LinearWithFrozenWeight`).
     let heads = projections(counts) > 0 && x.recipe().tuning.head;
     let gathers = x.sequence_parallel && ((own_layers && x.trains) || heads);
     let layers = SectionKind::layers(counts);
@@ -152,8 +166,8 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     }
 }
 
-/// The buffer in which unsloth's kernels dequantize, which grows to the largest weight of a layer. Layers that it compiles have none
-/// (`unsloth/kernels/bnb_override.py:_NF4Linear`).
+/// The buffer into which unsloth's kernels dequantize, which grows to the largest weight of a layer. Layers that it
+/// compiles have none (`unsloth/kernels/bnb_override.py:_NF4Linear`).
 fn dequantized(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
     let own = recipe.software.semantics().modules.fuses_adapters && !recipe.fusions.compiled_layers;
@@ -162,19 +176,37 @@ fn dequantized(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let bytes = elements * x.compute_width + elements / BLOCK * CONSTANT;
     let given = [("E", Count::new(elements).number())];
     (own && quantized && SectionKind::layers(counts) > 0)
-        .then(|| Term::new("buffer of a weight in full", Bytes::new(bytes), &DEQUANTISED).given(&given))
+        .then(|| Term::new("buffer of a dequantized weight", Bytes::new(bytes), &DEQUANTISED).given(&given))
 }
 
-/// Buffers for inputs of layers that come back from the host.
+/// Buffers for layer inputs that are copied back from the host.
 fn returning(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
-    let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width) * 2;
+    // An fp32 residual stream is copied in 16 bits.
+    let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width.min(x.width)) * 2;
     (buffers_inputs(x) && SectionKind::layers(counts) > 0)
-        .then(|| Term::new("buffers of returning inputs", bytes, &RETURNING))
+        .then(|| Term::new("buffers of inputs copied back", bytes, &RETURNING))
 }
 
-/// Masks of a model with capped scores, which attention that torch.compile compiles adds to them.
+/// Masks over all tokens: of models with capped scores, where compiled attention adds them; of models whose attention
+/// unsloth runs in fp32; and of samples joined into one row.
 fn masks(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
+    let joined = joins_samples(x);
+    let of_joined = |tensors, width, formula| {
+        let bytes = Count::of_shape(&[tensors, x.n, x.n]).bytes(width);
+        (SectionKind::layers(counts) > 0).then(|| Term::new("masks of all tokens", bytes, formula))
+    };
+    if is_fp32_between_modules(x) && joined {
+        return of_joined(2, CONSTANT, &WIDE_JOINED);
+    }
+    if is_fp32_between_modules(x) {
+        let bytes = Count::of_shape(&[2, x.b, x.s, x.s]).bytes(CONSTANT);
+        return (SectionKind::layers(counts) > 0)
+            .then(|| Term::new("masks of all tokens", bytes, &WIDE_MASKS));
+    }
+    if joined && recipe.attention_kernel == AttentionKernel::Sdpa {
+        return of_joined(1, 1, &JOINED);
+    }
     let compiled =
         recipe.software.semantics().modules.compiles_capped_scores && !recipe.fusions.compiled_layers;
     let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
@@ -183,7 +215,7 @@ fn masks(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         .then(|| Term::new("masks of all tokens", Count::of_shape(&[2, x.s, x.s]).bytes(x.width), &MASKS))
 }
 
-/// The logits of a preference's reference, which a trainer names until the next ones are there.
+/// The logits of a preference's reference model, which a trainer variable holds until the next ones replace them.
 fn reference_logits(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
     let named = recipe.transformers.preference_logits == PreferenceLogits::Named
@@ -192,7 +224,7 @@ fn reference_logits(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     (named && projections(counts) > 0).then(|| Term::new("the reference's logits", bytes, &REFERENCE))
 }
 
-/// Projections onto the vocabulary among the sections.
+/// The number of sections that project onto the vocabulary.
 fn projections(counts: &Counts) -> u64 {
     SectionKind::count(counts, SectionKind::projects_vocabulary)
 }
@@ -208,24 +240,24 @@ fn deferred(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     Some(Term::new("deferred weight gradient", each * limit, &DEFER).given(&given).passing())
 }
 
-/// In steady state a stage that sends gradients on still refers to the one before.
+/// In steady state a stage that sends gradients upstream still refers to the previous one.
 pub(super) fn previous_gradient(x: &Symbols<'_>, rank: u64) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
     (rank > 0 && x.recipe().num_micro_batches > 1)
         .then(|| Term::new("gradient sent before", bytes, &PREVIOUS).passing())
 }
 
-/// PyTorch's default workspace for cuBLAS on Hopper, and on Blackwell since PyTorch 2.12 (pull request 175344;
-/// before, it was as elsewhere).
+/// PyTorch's default workspace for cuBLAS on Hopper, and on Blackwell since PyTorch 2.12 (pull request 175344; before
+/// that, Blackwell used the default below).
 const CUBLAS_HOPPER: Bytes = Bytes::mib(32);
 /// PyTorch's default workspace for cuBLAS elsewhere: two of 4096 KiB and eight of 16 KiB.
 const CUBLAS_ELSEWHERE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 /// Transformer Engine's workspace from Hopper on.
 const ENGINE_HOPPER: Bytes = Bytes::mib(32);
-/// Transformer Engine's workspace before.
+/// Transformer Engine's workspace before Hopper.
 const ENGINE_BEFORE: Bytes = Bytes::mib(4);
 
-/// The constants above, told.
+/// The constants above, for the list of constants.
 pub(crate) fn constants() -> Vec<Constant> {
     let mib = |bytes: Bytes| bytes.in_mib();
     vec![
@@ -248,7 +280,7 @@ pub(crate) fn constants() -> Vec<Constant> {
     ]
 }
 
-fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
+pub(super) fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let capability = x.plan.cluster().accelerator.capability;
     let term = |name, bytes: Bytes, times, formula| {
         Term::new(name, bytes * times, formula).given(&[("Z", bytes.number())])
@@ -261,7 +293,7 @@ fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
         let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };
         out.push(term("Transformer Engine's workspace", own, 1, &ENGINE_WORKSPACE));
         if x.model().experts.is_some() && x.recipe().moe.grouped_gemm {
-            out.push(term("workspaces of grouped products", own, 4, &GROUPED_WORKSPACE));
+            out.push(term("workspaces of grouped GEMMs", own, 4, &GROUPED_WORKSPACE));
         }
     }
     out

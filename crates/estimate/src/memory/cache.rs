@@ -1,25 +1,26 @@
-//! What an engine's cache holds: keys and values of every token, of the last ones in layers with a window, and one state of a
-//! sequence in layers with a linear mixer.
+//! What an inference engine's cache holds: keys and values of every token, only of the most recent tokens in layers
+//! with a window, and one state per sequence in layers with a linear mixer.
 
-use shardscope_plan::{LinearKind, LinearMixer, Mixer, Model, Rollout, RolloutEngine};
+use shardscope_plan::{LinearMixer, Mixer, Model, Rollout, RolloutEngine};
 use shardscope_units::{Bytes, Count};
 
-/// Bytes of a cached element: both engines cache in the format of the model, 16 bits, where nothing else is said.
+/// Bytes of a cached element: both engines cache in the model's 16-bit format by default.
 const WIDTH: u64 = 2;
-/// Bytes of an element of a linear mixer's state: fp32, as the configurations of Qwen3.5 (`mamba_ssm_dtype`), Nemotron-H
-/// (`mamba_ssm_cache_dtype`) and vLLM's `kda_state_dtype` have it. Half as much where a configuration is silent under vLLM.
+/// Bytes of an element of a linear mixer's state: fp32, as in the configurations of Qwen3.5 (`mamba_ssm_dtype`) and
+/// Nemotron-H (`mamba_ssm_cache_dtype`) and in vLLM's `kda_state_dtype`. vLLM uses half as much if a configuration is
+/// silent.
 const STATE_WIDTH: u64 = 4;
 /// Tokens of a block of vLLM's cache (`vllm/config/cache.py:CacheConfig.DEFAULT_BLOCK_SIZE`).
 const BLOCK: u64 = 16;
-/// SGLang's `swa_full_tokens_ratio`, in tenths: tokens for which windowed layers have room, of those of the others.
+/// SGLang's `swa_full_tokens_ratio`, in tenths: token capacity of windowed layers relative to that of the others.
 const WINDOWED_TENTHS: u64 = 8;
-/// SGLang's `mamba_full_memory_ratio`, in tenths: bytes of states, of those of keys and values.
+/// SGLang's `mamba_full_memory_ratio`, in tenths: bytes for states relative to those for keys and values.
 const STATE_TENTHS: u64 = 9;
-/// States that SGLang sets aside for each running request, whose prefix's states it keeps
+/// States that SGLang reserves per running request, because it also caches states of the prefix
 /// (`MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO`).
 const STATES_OF_REQUEST: u64 = 3;
 
-/// What a cache of some size holds of rollouts of one length.
+/// How many tokens and rollouts of one length a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     /// Tokens in rollouts of that length.
@@ -28,12 +29,12 @@ pub(super) struct Held {
     pub(super) rollouts: u64,
 }
 
-/// Layers by what a rank of an engine caches for them, and how much.
+/// Layers by what an engine rank caches for them, and the sizes.
 struct Cached {
     full: u64,
     windowed: u64,
     linear: u64,
-    /// Bytes of one token in one layer with attention.
+    /// Bytes of one token in one attention layer.
     row: u64,
     /// Bytes of one sequence in one linear mixer.
     state: u64,
@@ -48,8 +49,8 @@ impl Cached {
         let count = |asked: fn(Mixer) -> bool| model.count_layers(|kind| asked(kind.mixer));
         let window = model.mixers.window;
         Self {
-            full: count(|mixer| matches!(mixer, Mixer::Attention | Mixer::Both)),
-            windowed: count(|mixer| mixer == Mixer::Windowed),
+            full: count(|mixer| mixer.attends() && !mixer.is_windowed()),
+            windowed: count(Mixer::is_windowed),
             linear: count(Mixer::is_linear),
             row: row(model, tensor).get().max(1),
             state: model.mixers.linear.as_ref().map_or(1, |mixer| state(mixer, tensor).get().max(1)),
@@ -69,9 +70,10 @@ pub(super) fn held(model: &Model, rollout: &Rollout, bytes: Bytes) -> Held {
     }
 }
 
-/// vLLM: one pool of blocks of equal bytes, from which every group of layers takes blocks of its own
-/// (`vllm/v1/core/kv_cache_utils.py:_get_kv_cache_groups_uniform_page_size`, `get_kv_cache_config_from_groups`). The tokens of a
-/// block grow until a layer's state fits into one (`vllm/model_executor/models/config.py:HybridAttentionMambaModelConfig`).
+/// vLLM: one pool of equally sized blocks, from which every group of layers takes its own
+/// (`vllm/v1/core/kv_cache_utils.py:_get_kv_cache_groups_uniform_page_size`, `get_kv_cache_config_from_groups`). The
+/// tokens per block grow until a layer's state fits into one block
+/// (`vllm/model_executor/models/config.py:HybridAttentionMambaModelConfig`).
 fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
     let attends = cached.full + cached.windowed > 0;
     let block = match cached.linear {
@@ -80,7 +82,7 @@ fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
     };
     let page = if attends { block.saturating_mul(cached.row) } else { cached.state };
     let whole = length.div_ceil(block);
-    // A window that slides begins inside of a block, and may end inside of another.
+    // A sliding window begins inside a block and may end inside another.
     let last = if cached.chunked {
         cached.window.div_ceil(block)
     } else {
@@ -89,7 +91,7 @@ fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
     let kinds = [(cached.full, whole), (cached.windowed, whole.min(last)), (cached.linear, 1)];
     let layers = || kinds.iter().map(|(layers, _)| *layers).filter(|layers| *layers > 0);
     let (least, most) = (layers().min().unwrap_or(1), layers().max().unwrap_or(1));
-    // Groups are of the kind with fewest layers, or of the one with most where the others lack less than a half.
+    // Groups have as many layers as the smallest kind, or as the largest if that is less than half again as many.
     let group = if most.saturating_mul(2) < least.saturating_mul(3) { most } else { least };
     let blocks = bytes / group.saturating_mul(page).max(1);
     let of_one: u64 =
@@ -98,8 +100,9 @@ fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
     Held { tokens: u64::try_from(tokens).unwrap_or(u64::MAX), rollouts: blocks / of_one.max(1) }
 }
 
-/// SGLang: a pool for each kind of layer, whose sizes have fixed ratios
-/// (`sglang/srt/model_executor/pool_configurator.py:HybridSWAPoolConfigurator`, `sglang/srt/mem_cache/kv_cache_configurator.py`).
+/// SGLang: a pool for each kind of layer, with fixed size ratios
+/// (`sglang/srt/model_executor/pool_configurator.py:HybridSWAPoolConfigurator`,
+/// `sglang/srt/mem_cache/kv_cache_configurator.py`).
 fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
     let states = if cached.linear > 0 {
         let share = match cached.full + cached.windowed {
@@ -112,7 +115,7 @@ fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
     };
     let of_states =
         states.map_or(0, |states| states.saturating_mul(cached.linear).saturating_mul(cached.state));
-    // Tenths of a layer, so that the ratio is a whole number; windowed layers alone have no other pool to be a ratio of.
+    // In tenths of a layer to stay in integers; if all layers are windowed, there is no other pool to be a ratio of.
     let tenths = if cached.full > 0 { WINDOWED_TENTHS } else { 10 };
     let cell = (cached.full * 10 + cached.windowed * tenths).saturating_mul(cached.row);
     let tokens = (u128::from(bytes.saturating_sub(of_states)) * 10).checked_div(u128::from(cell));
@@ -127,8 +130,8 @@ fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
     Held { tokens: tokens.unwrap_or_else(|| rollouts.saturating_mul(length)), rollouts }
 }
 
-/// Bytes of one token in one layer of a tensor rank: keys and values of its heads, of which each rank has at least one; or the
-/// latent of multi-latent attention, which every rank holds whole.
+/// Bytes of one token in one layer of a tensor rank: keys and values of its heads, at least one per rank; or the
+/// latent of multi-latent attention, which every rank holds in full.
 fn row(model: &Model, tensor: u64) -> Bytes {
     let elements = match &model.latent {
         Some(latent) => latent.kv_lora_rank + latent.qk_pos_emb_head_dim,
@@ -137,27 +140,24 @@ fn row(model: &Model, tensor: u64) -> Bytes {
     Count::new(elements).bytes(WIDTH)
 }
 
-/// Bytes of one token in all layers of a tensor rank that attend, as long as windows reach it.
+/// Bytes of one token in all attention layers of a tensor rank, while it is within every window.
 #[must_use]
 pub fn cached_token(model: &Model, tensor: u64) -> Bytes {
     row(model, tensor) * model.count_layers(|kind| kind.mixer.attends())
 }
 
-/// Bytes of one sequence in a linear mixer of a tensor rank: the inputs that its convolution still reads, and its state
-/// (`vllm/model_executor/layers/mamba/mamba_utils.py:MambaStateShapeCalculator`).
+/// Bytes of one sequence in a linear mixer of a tensor rank: the inputs that its convolution will still read, and its
+/// state (`vllm/model_executor/layers/mamba/mamba_utils.py:MambaStateShapeCalculator`).
 fn state(mixer: &LinearMixer, tensor: u64) -> Bytes {
     let tensor = tensor.max(1);
-    // Where ranks do not divide Mamba-2's groups, each has one of its own (`extra_groups_for_head_shards`).
+    // If the ranks do not divide Mamba-2's groups, each rank has one of its own (`extra_groups_for_head_shards`).
     let divides = mixer.key_heads.is_multiple_of(tensor);
     let keys = if divides { mixer.keys() / tensor } else { mixer.key_width };
     let values = mixer.values() / tensor;
-    let alone = matches!(mixer.kind, LinearKind::Mamba | LinearKind::ShortConvolution);
-    let channels = if alone { values } else { 2 * keys + values };
+    let channels = if mixer.kind.convolves_keys() { 2 * keys + values } else { values };
     let read = Count::of_shape(&[channels, mixer.convolution.saturating_sub(1)]);
-    let kept = match mixer.kind {
-        LinearKind::ShortConvolution => Count::new(0),
-        _ => Count::of_shape(&[values, mixer.key_width]),
-    };
+    let kept =
+        if mixer.kind.has_state() { Count::of_shape(&[values, mixer.key_width]) } else { Count::new(0) };
     read.bytes(WIDTH) + kept.bytes(STATE_WIDTH)
 }
 
@@ -167,10 +167,11 @@ mod tests {
     use shardscope_plan::{LinearKind, LinearMixer};
     use shardscope_units::Bytes;
 
-    /// Gemma 3 27B: 10 of 62 layers see everything, 16 key/value heads of 128.
+    /// Gemma 3 27B: 10 of 62 layers have full attention, with 16 key/value heads of 128.
     const GEMMA: Cached =
         Cached { full: 10, windowed: 52, linear: 0, row: 8192, state: 1, window: 1024, chunked: false };
-    /// Qwen3.5 35B-A3B: 10 of 40 layers attend, 2 key/value heads of 256; the others have 32 states of 128 by 128.
+    /// Qwen3.5 35B-A3B: 10 of 40 layers have attention, with 2 key/value heads of 256; the others have 32 states of
+    /// 128 by 128.
     const QWEN: Cached = Cached {
         full: 10,
         windowed: 0,
@@ -197,34 +198,35 @@ mod tests {
         assert_eq!(state(&mixer, 1), Bytes::new(QWEN.state));
         assert_eq!(state(&mixer, 1), Bytes::new(3 * (2 * 16 + 32) * 128 * 2 + 32 * 128 * 128 * 4));
         assert_eq!(state(&mixer, 2), Bytes::new(QWEN.state / 2));
-        // A short convolution has no state but its inputs; Mamba's convolution reads its channels alone.
+        // A short convolution has no state but its inputs; Mamba's convolution reads only its channels.
         let short =
             LinearMixer { kind: LinearKind::ShortConvolution, value_heads: 1, value_width: 2048, ..mixer };
         assert_eq!(state(&short, 1), Bytes::new(3 * 2048 * 2));
         let mamba = LinearMixer { kind: LinearKind::Mamba, key_heads: 1, key_width: 16, ..short };
         assert_eq!(state(&mamba, 2), Bytes::new(3 * 1024 * 2 + 1024 * 16 * 4));
-        // One group of Mamba-2 is on every rank whole.
+        // The single group of Mamba-2 is complete on every rank.
         let two = LinearMixer { kind: LinearKind::Mamba2, key_heads: 1, ..mixer };
         assert_eq!(state(&two, 4), Bytes::new(3 * (2 * 128 + 1024) * 2 + 1024 * 128 * 4));
     }
 
     #[test]
     fn windowed_layers_take_blocks_of_their_window_alone() {
-        // One group of 10 that sees everything, six of 52 windowed layers, blocks of 16 tokens: of 8,192 tokens 512 blocks, and
-        // six times 64 of the window with one more where it begins inside of a block.
+        // One group of 10 full-attention layers, six groups for 52 windowed layers, blocks of 16 tokens: 8,192 tokens
+        // take 512 blocks, plus, in each of the six, 64 for the window and one more because it begins inside a block.
         let block = 10 * 16 * 8192;
         let one = 512 + 6 * 65;
         assert_eq!(paged(&GEMMA, 8192, block * one * 3), Held { tokens: 3 * 8192, rollouts: 3 });
         assert_eq!(paged(&GEMMA, 8192, block * (one * 3) - 1).rollouts, 2);
-        // Shorter than the window, all groups have as many.
+        // For rollouts shorter than the window, all groups need the same number.
         assert_eq!(paged(&GEMMA, 512, block * 7 * 32).rollouts, 1);
-        // A chunk begins with a block.
+        // A chunk begins at a block boundary.
         let chunked = Cached { chunked: true, ..GEMMA };
         assert_eq!(paged(&chunked, 8192, block * (512 + 6 * 64)).rollouts, 1);
-        // 13 and 12 layers are two groups of 13, not three of 12.
+        // 13 and 12 layers form two groups of 13, not three of 12.
         let drafted = Cached { full: 13, windowed: 12, ..GEMMA };
         assert_eq!(paged(&drafted, 8192, 13 * 16 * 8192 * (512 + 65)).rollouts, 1);
-        // A half more is too much: 12 layers beside 8 are two groups of 8 (`max_num_layers < min_num_layers * 1.5`).
+        // Half again as many is too much: 12 layers next to 8 form two groups of 8
+        // (`max_num_layers < min_num_layers * 1.5`).
         let half_more = Cached { full: 8, windowed: 12, ..GEMMA };
         assert_eq!(paged(&half_more, 8192, 8 * 16 * 8192 * (512 + 2 * 65)).rollouts, 1);
         let alone = Cached { full: 0, ..GEMMA };
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_linear_mixer_takes_one_block_of_a_sequence_and_makes_blocks_longer() {
-        // vLLM sets 1,056 tokens a block for this model, so that a block holds a state.
+        // vLLM sets 1,056 tokens per block for this model, so that a block holds a state.
         let block = 10 * 1056 * 2048;
         assert_eq!(paged(&QWEN, 8192, block * (8 + 3)), Held { tokens: 8192, rollouts: 1 });
         assert_eq!(paged(&QWEN, 8192, block * (8 + 3) - 1).rollouts, 0);
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn sglang_divides_its_cache_by_fixed_ratios() {
-        // Room for eight tenths of the tokens in windowed layers.
+        // Windowed layers have room for eight tenths of the tokens.
         let cell = 10 * 8192 + 52 * 8192 * 8 / 10;
         let of = |tokens: u64| pooled(&GEMMA, 8192, (cell + 1) * tokens);
         assert_eq!(of(81_920), Held { tokens: 81_920, rollouts: 10 });
@@ -251,12 +253,12 @@ mod tests {
         assert_eq!(pooled(&GEMMA, 1024, (cell + 1) * 10_240).rollouts, 8);
         let alone = Cached { full: 0, ..GEMMA };
         assert_eq!(pooled(&alone, 8192, 52 * 8192 * 3072), Held { tokens: 3072, rollouts: 3 });
-        // Nine of 19 parts are states, of which a request has three.
+        // Nine of 19 parts are states; a request takes three.
         let states = 30 * QWEN.state;
         let held = pooled(&QWEN, 8192, states * 19);
         assert_eq!(held, Held { tokens: states * 10 / (10 * 2048), rollouts: 3 });
         assert_eq!(pooled(&Cached { full: 0, ..QWEN }, 8192, states * 6).rollouts, 2);
-        // So they are where half of the layers that attend see a window.
+        // The same if half of the attention layers have a window.
         let half = Cached { full: 5, windowed: 5, ..QWEN };
         assert_eq!(pooled(&half, 8192, states * 19).tokens, states * 10 * 10 / (5 * (10 + 8) * 2048));
     }

@@ -1,16 +1,17 @@
-//! Models beside the policy in their turns, on its accelerators.
+//! Models that take turns with the policy on its accelerators.
 
 use super::sums::memory_totals;
 use super::totals::Totals;
 use shardscope_plan::{Contradiction, Plan};
 
-/// What a critic's training takes on the fullest accelerator. What the value loss keeps of each token, some bytes, is not counted.
-/// None where no critic trains on them: a plan whose critic could not run is refused (`shardscope_plan`, `rules/critic.rs`).
+/// Memory of a critic's training on the fullest accelerator. The few bytes per token that the value loss saves are
+/// not counted. None if no critic trains on these accelerators; a plan whose critic could not run is rejected
+/// (`shardscope_plan`, `rules/critic.rs`).
 pub(super) fn critic(plan: &Plan) -> Option<Totals> {
     fullest(plan.critic())
 }
 
-/// What a reward model takes on the fullest accelerator while it scores, its weights included.
+/// Memory of a reward model on the fullest accelerator while it scores, including its weights.
 pub(super) fn reward(plan: &Plan) -> Option<Totals> {
     fullest(plan.reward())
 }

@@ -1,4 +1,5 @@
-//! The fullest device of a plan and the verdict on it, without the reasons that a report tells: what searches and advice ask.
+//! The fullest device of a plan and the verdict on it, without a report's explanations: what searches and advice
+//! need.
 
 use super::phases::{RlMemory, phases};
 use super::sums::memory_totals;
@@ -8,7 +9,7 @@ use shardscope_explain::Breakdown;
 use shardscope_plan::Plan;
 use shardscope_units::Bytes;
 
-/// What the fullest device of `plan` shows at its peak, and the gravest verdict.
+/// Memory in use on the fullest device of `plan` at its peak, and the most severe verdict.
 #[must_use]
 pub fn device_peak(plan: &Plan) -> (Bytes, Verdict) {
     device_peak_of(plan, &memory_totals(plan))
@@ -16,7 +17,7 @@ pub fn device_peak(plan: &Plan) -> (Bytes, Verdict) {
 
 /// [`device_peak`] of a plan whose ranks hold `totals`.
 ///
-/// Training's own peak is not all where rollouts share its devices: another phase may hold more.
+/// Training's peak is not the whole story if rollouts share its devices: another phase may hold more.
 #[must_use]
 pub fn device_peak_of(plan: &Plan, totals: &[Totals]) -> (Bytes, Verdict) {
     let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);

@@ -1,8 +1,8 @@
-//! What an engine that generates rollouts holds on one accelerator: weights, key/value cache, CUDA graphs.
+//! What a rollout engine holds on one accelerator: weights, key/value cache, CUDA graphs.
 //!
-//! vLLM takes `gpu_memory_utilization` of the whole memory for weights, activations and cache, and captures its graphs
-//! afterwards (`vllm/v1/worker/gpu_worker.py:determine_available_memory`). SGLang takes `mem_fraction_static` of what is
-//! free when it starts for weights and cache; activations and graphs live in the rest
+//! vLLM uses `gpu_memory_utilization` of the total memory for weights, activations and cache, and captures its graphs
+//! afterwards (`vllm/v1/worker/gpu_worker.py:determine_available_memory`). SGLang uses `mem_fraction_static` of the
+//! memory that is free at start-up for weights and cache; activations and graphs go into the rest
 //! (`sglang/srt/model_executor/pool_configurator.py:profile_available_bytes`).
 
 use super::cache::{Held, held};
@@ -11,7 +11,8 @@ use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_operators::TOWER_ALIVE;
 use shardscope_plan::{
-    Cluster, Degrees, DpSharding, Layout, Model, Plan, Recompute, Rollout, RolloutEngine, Software, Tuning,
+    Cluster, Degrees, DpSharding, Layout, Model, Plan, Recompute, Rollout, RolloutEngine, Software,
+    TowerModules, Tuning,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -77,15 +78,15 @@ static CAPTURED: Formula =
 static DRIVER: Formula = Formula::new("C", "The driver context of the engine's own process.", CONTEXT)
     .letters(&[("C", "bytes of the driver context")]);
 
-/// Bytes that SGLang sets aside for CUDA graphs per sequence of the largest batch (`reserved_mem += cuda_graph_max_bs * 2`,
-/// in MiB).
+/// Bytes that SGLang reserves for CUDA graphs per sequence of the largest batch
+/// (`reserved_mem += cuda_graph_max_bs * 2`, in MiB).
 const GRAPH: Bytes = Bytes::mib(2);
-/// Tokens that both engines prefill at once where nothing is said (`vllm/config/scheduler.py:max_num_batched_tokens`,
+/// Tokens that both engines prefill at once by default (`vllm/config/scheduler.py:max_num_batched_tokens`,
 /// `sglang/srt/server_args.py:chunked_prefill_size` on accelerators of 80 GB).
 const PREFILLED: u64 = 8192;
-/// Bytes of embeddings of images that SGLang keeps (`SGLANG_VLM_CACHE_SIZE_MB`, of 1,048,576 bytes each).
+/// Bytes of image embeddings that SGLang caches (`SGLANG_VLM_CACHE_SIZE_MB`, of 1,048,576 bytes each).
 const EMBEDDINGS: Bytes = Bytes::mib(100);
-/// Rows to a multiple of which vLLM pads a vocabulary (`vocab_parallel_embedding.py:DEFAULT_VOCAB_PADDING_SIZE`).
+/// vLLM pads a vocabulary to a multiple of this many rows (`vocab_parallel_embedding.py:DEFAULT_VOCAB_PADDING_SIZE`).
 const VOCAB_MULTIPLE: u64 = 64;
 
 /// What an engine holds on one accelerator.
@@ -93,11 +94,11 @@ const VOCAB_MULTIPLE: u64 = 64;
 pub struct EngineMemory {
     /// Weights of its tensor rank.
     pub weights: Bytes,
-    /// Key/value cache; with vLLM activations come out of the same share.
+    /// Key/value cache; with vLLM, activations use part of the same share.
     pub kv_cache: Bytes,
     /// CUDA graphs.
     pub graphs: Bytes,
-    /// Tokens that the cache can hold at most, in rollouts of full length.
+    /// The most tokens that the cache can hold, in rollouts of full length.
     pub cache_tokens: u64,
     /// Rollouts of full length that the cache holds at once.
     pub cache_rollouts: u64,
@@ -105,31 +106,31 @@ pub struct EngineMemory {
     parts: Vec<(EnginePart, Breakdown<Bytes>)>,
 }
 
-/// What the parts of an engine's memory are freed with.
+/// The parts of an engine's memory, by when they are freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EnginePart {
     /// Its copy of the model.
     Weights,
-    /// Keys, values, and activations of a forward pass: they are there only while sequences are generated.
+    /// Keys, values, and activations of a forward pass: allocated only while sequences are generated.
     Cache,
-    /// Captured graphs, which sleeping does not free.
+    /// Captured graphs, which survive sleep mode.
     Graphs,
-    /// The driver context, there as long as the process is.
+    /// The driver context, which lives as long as the process.
     Context,
 }
 
 impl EngineMemory {
-    /// What it holds while it generates.
+    /// Memory while it generates.
     pub(super) fn awake(&self) -> Vec<Breakdown<Bytes>> {
         self.parts_where(|_| true)
     }
 
-    /// What it holds while weights are handed over: all but the cache.
+    /// Memory while weights are transferred: everything but the cache.
     pub(super) fn receiving(&self) -> Vec<Breakdown<Bytes>> {
         self.parts_where(|part| part != EnginePart::Cache)
     }
 
-    /// What it holds asleep: graphs and context.
+    /// Memory while it sleeps: graphs and context.
     pub(super) fn asleep(&self) -> Vec<Breakdown<Bytes>> {
         self.parts_where(|part| matches!(part, EnginePart::Graphs | EnginePart::Context))
     }
@@ -139,8 +140,8 @@ impl EngineMemory {
     }
 }
 
-/// Sequences that unsloth lets vLLM decode at once, by the GiB that are left for its cache (`unsloth_zoo/vllm_utils.py:load_vllm`,
-/// `approx_max_num_seqs`); the last number beyond.
+/// How many sequences unsloth lets vLLM decode at once, by the GiB left for its cache
+/// (`unsloth_zoo/vllm_utils.py:load_vllm`, `approx_max_num_seqs`); beyond the last entry, its number applies.
 const BY_CACHE: [(u64, u64); 10] = [
     (2, 8),
     (4, 16),
@@ -154,7 +155,7 @@ const BY_CACHE: [(u64, u64); 10] = [
     (u64::MAX >> 30, 256),
 ];
 
-/// vLLM in the trainer's process, on the trainer's own `weights`.
+/// vLLM in the trainer's process, sharing the trainer's `weights`.
 fn in_process(plan: &Plan, rollout: &Rollout, weights: Bytes) -> EngineMemory {
     let memory = plan.cluster().accelerator.memory;
     let share = Count::rounded_up(memory.number() * rollout.fraction).bytes(1);
@@ -176,7 +177,8 @@ fn in_process(plan: &Plan, rollout: &Rollout, weights: Bytes) -> EngineMemory {
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
 }
 
-/// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts, `weights` of them the policy's.
+/// The engine of `rollout` on an accelerator with `taken` bytes in use when it starts, including `weights` of the
+/// policy.
 pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Bytes) -> EngineMemory {
     let cuts = plan.recipe().software.semantics().cuts_models;
     if rollout.engine == RolloutEngine::Vllm && rollout.framework.semantics(cuts).shares_weights {
@@ -186,7 +188,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
         let own = own_rollouts(plan, rollout);
         let (weights, graphs) = (Bytes::ZERO, Bytes::ZERO);
         let parts = own.parts.into_iter().map(|part| (EnginePart::Cache, part)).collect();
-        // As many as are sampled at once: the cache grows with them, whatever is free.
+        // All sequences that are sampled at once: the cache grows with them, however much is free.
         let cache_rollouts = rollout.sequences;
         let (kv_cache, cache_tokens) = (own.cache, own.tokens);
         return EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts };
@@ -196,7 +198,8 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
     let count = engine_parameters(plan, rollout.tensor);
     let weights = count.bytes(rollout.weights.width());
     let whole = match rollout.engine {
-        // SGLang measures free memory when it starts, vLLM takes a share of the whole device: the same fraction means other bytes.
+        // SGLang measures free memory when it starts, vLLM takes a share of the entire device: the same fraction
+        // means different bytes.
         RolloutEngine::Sglang => accelerator.memory.less(taken),
         RolloutEngine::Vllm | RolloutEngine::Transformers => accelerator.memory,
     };
@@ -251,7 +254,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
 }
 
-/// Width of the widest MLP that a token meets.
+/// Width of the widest MLP that a token passes through.
 fn widest(model: &Model) -> u64 {
     let experts = model.experts.as_ref().map_or(0, |experts| {
         let shared = experts.shared_expert_intermediate_size.unwrap_or(0);
@@ -260,16 +263,16 @@ fn widest(model: &Model) -> u64 {
     if experts > 0 { experts } else { model.ffn_hidden_size }
 }
 
-/// Parameters of one tensor rank of an engine that cuts the model over `tensor` ranks and nothing else.
+/// Parameters of one tensor rank of an engine that shards the model over `tensor` ranks and in no other way.
 fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
     let variant = || {
         let mut model = plan.model().clone();
         model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
         model.vocab_padding = None;
-        // The engine generates without the training's extra prediction depths.
+        // The engine generates without the multi-token-prediction depths used in training.
         model.mtp_num_layers = 0;
         if let Some(tower) = &mut model.vision {
-            (tower.whole, tower.in_engine_alone) = (false, false);
+            (tower.modules, tower.in_engine_alone) = (TowerModules::Own, false);
         }
         let degrees = Degrees { world_size: tensor, tensor, ..Degrees::default() };
         let layout = Layout::new(&degrees, model.num_layers, 0).ok()?;
@@ -280,7 +283,8 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         recipe.dp_sharding = DpSharding::Replicated;
         recipe.recompute = Recompute::None;
         recipe.tuning = Tuning::default();
-        // The training's recipe must not refuse a cut that only the engine has: its precision, sharding and overlap are set aside.
+        // The training recipe must not reject a layout that only the engine has, so its precision, sharding and
+        // overlap are reset.
         recipe.fp8 = None;
         recipe.rollout = None;
         recipe.optimizer.precision_aware = false;
@@ -291,6 +295,6 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         Plan::new(model, cluster, layout, recipe).ok()
     };
     let cut = variant().and_then(|variant| Some(parameters(&variant).ranks.first()?.count));
-    // Where Megatron would not cut so (more ranks than key/value heads), an even share.
+    // If Megatron would reject this layout (more ranks than key/value heads), assume an even share.
     cut.unwrap_or_else(|| Count::new(parameters(plan).total.get().div_ceil(tensor.max(1))))
 }

@@ -1,4 +1,4 @@
-//! Evaluation between steps: a forward pass without gradients over a batch of its own, whose fullest moment is its loss.
+//! Evaluation between steps: a forward pass without gradients over a batch of its own; its peak is at the loss.
 
 use super::evaluation_tiles::{cast, evaluation as in_tiles};
 use super::gathered::Gathered;
@@ -12,13 +12,13 @@ use shardscope_units::{Bytes, Count, Quantity};
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss, in evaluation";
 const OF_PAIRS: &str =
     "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/utils.py:entropy_from_logits";
-/// Rows of logits that TRL takes the entropy of at once.
+/// Rows of logits for which TRL computes the entropy at once.
 const ENTROPY_ROWS: u64 = 128;
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
-/// The loss and the weight it is divided by, an fp32 number each.
+/// The loss and the weight that it is divided by, one fp32 number each.
 const SCALARS: u64 = 2 * FLOAT;
 
 static HIDDEN: Formula = Formula::new(
@@ -77,17 +77,19 @@ static CAST: Formula = Formula::new(
 )
 .letters(&[("W", "elements of weights")]);
 
-/// What is alive while the loss of an evaluation is computed, gathered weights among it; nothing where none is counted.
-/// Recorded runs are met to the byte (`tests/data/activations/evaluation_peak.tsv`).
+/// What is alive while the loss of an evaluation is computed, including gathered weights; empty if none is modelled.
+/// Matches recorded runs to the byte (`tests/data/activations/evaluation_peak.tsv`).
 pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) -> Vec<Term> {
     let transformers = &x.recipe().transformers;
     let batch = transformers.evaluation_batch;
     let projects = SectionKind::count(counts, SectionKind::is_after_layers) > 0;
-    // Liger's loss is fused with the output layer in training alone (`liger_kernel/transformers/model/llama.py:lce_forward`,
-    // `skip_logits`); others are fused in evaluation too.
+    // Liger's loss is fused with the output layer only in training
+    // (`liger_kernel/transformers/model/llama.py:lce_forward`, `skip_logits`); others are fused in evaluation too.
     let has_logits =
         x.recipe().loss != LossKind::FusedLinear || transformers.liger_norms || transformers.liger_gates;
-    if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
+    // Log-probabilities of a policy's rollouts do not go through a trainer's loss.
+    let scores = x.recipe().tuning.objective == Objective::Policy;
+    if batch == 0 || scores || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
         return Vec::new();
     }
     if x.recipe().loss == LossKind::FusedTiles {
@@ -123,9 +125,9 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
     terms
 }
 
-/// The same of pairs under TRL, whose loss is computed from the logits behind the model, with those of the reference beside them: of
-/// the moments behind both models the one at which the entropy is taken, or the reference's forward pass where the weights that are
-/// gathered for it are more. Recorded calls are met (`tests/data/activations/trl_dpo.jsonl`).
+/// The same for preference pairs under TRL, whose loss is computed from the logits after the model returns, with the
+/// reference's logits also alive. The peak is either at the entropy, after both models, or in the reference's forward
+/// pass if its gathered weights are larger. Matches recorded calls (`tests/data/activations/trl_dpo.jsonl`).
 fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<Term> {
     let batch = x.recipe().transformers.evaluation_batch;
     let given = [("be", Count::new(batch).number())];
@@ -143,11 +145,11 @@ fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<T
     let entropy = if behind <= ENTROPY_ROWS {
         term(entropy, &[3, behind, x.v], &ENTROPY)
     } else {
-        // A fixed number of rows at once: the batch is no part of its size.
+        // A fixed number of rows at once, so its size does not depend on the batch.
         Term::new(entropy, Count::of_shape(&[3, ENTROPY_ROWS, x.v]).bytes(width), &ENTROPY_PART).passing()
     };
     let mut metrics = vec![term("rows of evaluation's logits", &[behind, x.v], &FLAT), entropy];
-    // SimPO's trainer takes no entropy, but the log-softmax of all at once.
+    // SimPO's trainer computes no entropy, but the log-softmax of all logits at once.
     if x.recipe().transformers.preference_logits == PreferenceLogits::Whole {
         metrics = vec![term("log-softmax of evaluation's logits", &[behind, x.v], &WHOLE)];
     }

@@ -1,4 +1,5 @@
-//! Evaluation where the loss makes no logits but in tiles (TRL 1.15 and later): its fullest moment is within the last layer's MLP.
+//! Evaluation with a loss that only makes logits in tiles (TRL 1.15 and later): its peak is within the last layer's
+//! MLP.
 
 use super::gathered::Gathered;
 use super::term::Term;
@@ -13,13 +14,13 @@ const BATCH: &str = "sequences of an evaluation batch";
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
-static STREAMS: Formula = Formula::new(
+pub(super) static STREAMS: Formula = Formula::new(
     "4·be·s·h·B",
     "Embeddings, the last layer's input, its residual stream and the normalized stream, of an evaluation batch of be sequences.",
     MODEL,
 )
 .letters(&[("be", BATCH)]);
-static GATES: Formula =
+pub(super) static GATES: Formula =
     Formula::new("be·s·(1 + g)·f·Bc", "Gate, up and their product in the last layer's MLP.", MODEL)
         .letters(&[("be", BATCH)]);
 static POSITIONS: Formula =
@@ -31,7 +32,7 @@ static CAST: Formula = Formula::new(
 )
 .letters(&[("W", "elements of weights")]);
 
-/// What a batch of `batch` sequences holds. Recorded runs are met (`tests/data/activations/evaluation_in_tiles.tsv`).
+/// What a batch of `batch` sequences holds. Matches recorded runs (`tests/data/activations/evaluation_in_tiles.tsv`).
 pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, batch: u64, gathered: &Gathered) -> Vec<Term> {
     let given = [("be", Count::new(batch).number())];
     let term = |name, shape: &[u64], width: u64, formula| {
@@ -42,7 +43,8 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, batch: u64, gathered:
         term("evaluation's MLP", &[1 + x.gate, batch, x.s, x.f], x.compute_width, &GATES),
     ];
     if x.compute_width < x.width {
-        // The output layer's are cast a tile at a time, those of the last product behind this moment.
+        // Not counted: the output layer's weight, which is cast a tile at a time, and that of the last product, cast
+        // after this point.
         let heads = SectionKind::count(counts, SectionKind::projects_vocabulary);
         let trains = if x.tied() { x.recipe().tuning.embedding } else { x.recipe().tuning.head };
         let head = if trains { Count::of_shape(&[x.v, x.h]) * heads } else { Count::ZERO };
@@ -58,7 +60,8 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, batch: u64, gathered:
     terms
 }
 
-/// Elements of the linear weights that train, which autocast casts once for a pass. It does not hold copies of frozen ones.
+/// Elements of the trainable linear weights, which autocast casts once per pass. It does not cache copies of frozen
+/// ones.
 pub(super) fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
     let tuning = &x.recipe().tuning;
     let mut elements = Count::ZERO;

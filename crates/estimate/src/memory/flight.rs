@@ -1,4 +1,4 @@
-//! How many micro-batches each chunk of a stage holds, at every moment that can be its fullest.
+//! How many micro-batches each chunk of a stage holds, at every moment that may be its peak.
 
 use shardscope_plan::{PipelineSchedule, Plan};
 use shardscope_schedule::{Action, Order, Shape};
@@ -6,10 +6,10 @@ use shardscope_schedule::{Action, Order, Shape};
 /// Micro-batches that a stage's chunks hold when a backward begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
-    /// By chunk, the one that begins its backward included.
+    /// By chunk, including the micro-batch that begins its backward.
     pub(super) counts: Vec<u64>,
-    /// By chunk, those whose weight gradients are put off: their linear layers' inputs and output gradients
-    /// are left. Empty where backward is one piece.
+    /// By chunk, micro-batches with deferred weight gradients: the inputs and output gradients of their linear layers
+    /// remain. Empty if backward is not split.
     pub(super) waiting: Vec<u64>,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
@@ -18,7 +18,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Whether it holds at least as much of everything as `other` when the same chunk begins its backward.
+    /// Whether it holds at least as much of everything as `other`, with the same chunk beginning its backward.
     fn covers(&self, other: &Self) -> bool {
         let most = |one: &[u64], other: &[u64]| one.iter().zip(other).all(|(one, other)| one >= other);
         self.backward == other.backward
@@ -27,10 +27,10 @@ impl Flight {
     }
 }
 
-/// Micro-batches up to which the rarer orders are walked through: their pattern repeats long before.
+/// The rarer orders are walked up to this many micro-batches per stage: their pattern repeats long before.
 const WALKED_PER_STAGE: u32 = 6;
 
-/// The flights of `stage` that can be its fullest, `chunks` chunks on it.
+/// The flights of `stage`, which has `chunks` chunks, that may be its peak.
 pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     let shape = Shape::from_plan(plan);
     match shape.kind {
@@ -57,15 +57,15 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     }
 }
 
-/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: 2p for ZB-2p
-/// (Qi et al. 2023, section 4.1). The p of ZB-1p are what its order holds.
+/// Memory limit, in micro-batches, that the automatic zero-bubble orders are given and fill on every stage: 2p for
+/// ZB-2p (Qi et al. 2023, section 4.1). For ZB-1p, the p is what its order holds anyway.
 fn limit(shape: &Shape) -> Option<u64> {
     let limit = (2 * u64::from(shape.stages)).min(u64::from(shape.micro_batches));
     (shape.kind == PipelineSchedule::ZeroBubbleH2).then_some(limit)
 }
 
-/// The steps of an interleaved stage: a group of micro-batches goes through chunk after chunk, then the next; the last group is
-/// what is left over (`megatron/core/pipeline_parallel/schedules.py:get_schedule_table`).
+/// The steps of an interleaved stage: a group of micro-batches goes through the chunks one by one, then the next
+/// group does; the last group is the remainder (`megatron/core/pipeline_parallel/schedules.py:get_schedule_table`).
 struct Steps {
     group: u64,
     chunks: u64,
@@ -78,12 +78,13 @@ impl Steps {
         Self { group, chunks, batches: u64::from(shape.micro_batches) }
     }
 
-    /// Steps of all groups that are full.
+    /// Steps of all full groups.
     fn full(&self) -> u64 {
         self.batches / self.group * self.group * self.chunks
     }
 
-    /// The step at which the group of the step after `steps` begins, and how many micro-batches it has.
+    /// The step at which the group that contains step `steps` (counted from 0) begins, and its number of
+    /// micro-batches.
     fn group_at(&self, steps: u64) -> (u64, u64) {
         let (full, round) = (self.full(), self.group * self.chunks);
         if steps < full {
@@ -93,26 +94,26 @@ impl Steps {
         }
     }
 
-    /// The chunk of the step after `steps`, in order of the chunks.
+    /// The chunk of step `steps` (counted from 0), in order of the chunks.
     fn chunk(&self, steps: u64) -> u64 {
         let (begin, size) = self.group_at(steps);
         (steps - begin) / size % self.chunks
     }
 
-    /// Whether the step after `steps` is of another chunk than the one before, or of another group.
+    /// Whether step `steps` (counted from 0) belongs to another chunk or another group than the step before.
     fn turns(&self, steps: u64) -> bool {
         let (begin, size) = self.group_at(steps);
         (steps - begin).is_multiple_of(size)
     }
 
-    /// How many of the first `steps` steps are of `chunk`.
+    /// How many of the first `steps` steps belong to `chunk`.
     fn done(&self, steps: u64, chunk: u64) -> u64 {
         let (begin, size) = self.group_at(steps);
         let before = begin / self.chunks;
         (before + (steps - begin).saturating_sub(chunk * size).min(size)).min(self.batches)
     }
 
-    /// Counts after so many forward and backward steps.
+    /// The flight after this many forward and backward steps.
     fn flight(&self, forward: u64, backward: u64) -> Flight {
         let mut counts = Vec::with_capacity(8);
         for chunk in 0..self.chunks {
@@ -125,8 +126,8 @@ impl Steps {
     }
 }
 
-/// Forward and backward go through the chunks in groups, so that the counts change along straight lines: only the ends of those
-/// lines can be the fullest. One round of the groups is like the next, but where the last is shorter than the others.
+/// Forward and backward go through the chunks in groups, so the counts change along straight lines, and only the ends
+/// of those lines can be the peak. Every round of the groups is like the next, except if the last is shorter.
 fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
     let of = Steps::from_shape(shape);
     let steps = u64::from(shape.steps());
@@ -137,7 +138,7 @@ fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
     let mut out: Vec<Flight> = Vec::new();
     for pair in (0..round).chain(shorter.max(round)..steps) {
         let forward = (ahead + pair).min(steps);
-        // A line ends where the next forward or backward is of another chunk than the last one or the one behind it.
+        // A line ends if the next forward or backward changes chunk relative to the previous or the following one.
         if [forward - 1, forward, pair, pair + 1].into_iter().any(|steps| of.turns(steps)) {
             out.push(of.flight(forward, pair));
         }
@@ -145,7 +146,8 @@ fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
     out
 }
 
-/// Walks through an order, keeping what is held at every forward, less what another forward of the same chunk exceeds.
+/// Walks through an order and records a flight at every forward, dropping those that another forward of the same
+/// chunk covers.
 fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
     shape.micro_batches = shape.micro_batches.min(WALKED_PER_STAGE.saturating_mul(shape.stages));
     let splits = shape.splits_backward();
@@ -160,7 +162,8 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
                 let waiting = if splits { waiting.clone() } else { Vec::new() };
                 let flight =
                     Flight { counts: counts.clone(), waiting, backward: chunk, forward: Some(chunk) };
-                // A flight that another covers can never be the peak; without this the list would grow with the micro-batches.
+                // A flight that another covers can never be the peak; without this the list would grow with the
+                // micro-batches.
                 if !out.iter().rev().any(|other| other.covers(&flight)) {
                     out.retain(|other| !flight.covers(other));
                     out.push(flight);
@@ -183,7 +186,7 @@ mod tests {
     use shardscope_plan::PipelineSchedule;
     use shardscope_schedule::{Action, Order, Shape};
 
-    /// Every flight of `stage`, backward by backward.
+    /// Every flight of `stage`, one per backward.
     fn all(shape: Shape, stage: u32) -> Vec<Flight> {
         let mut counts = vec![0; shape.chunks as usize];
         let (mut out, mut forward) = (Vec::new(), None);
@@ -210,8 +213,8 @@ mod tests {
         out
     }
 
-    /// The most that any of `flights` holds, where a micro-batch weighs `kept` in each chunk and its backward adds `more`; and the
-    /// most where its forward does.
+    /// The largest total of any of `flights`, if a micro-batch takes `kept` in each chunk and its backward adds
+    /// `more`; and the same if its forward does.
     fn most(flights: &[Flight], kept: &[u64], more: &[u64]) -> [Option<u64>; 2] {
         let kept =
             |flight: &Flight| flight.counts.iter().zip(kept).map(|(count, kept)| count * kept).sum::<u64>();
@@ -220,7 +223,7 @@ mod tests {
         [backward, forward]
     }
 
-    /// The ends of the lines hold the most whatever chunks weigh, where the last group is shorter too.
+    /// The ends of the lines hold the most, whatever the chunks weigh, even if the last group is shorter.
     #[test]
     fn ends_of_lines_are_the_fullest() {
         let mut state = 7_u64;
@@ -261,7 +264,7 @@ mod tests {
         assert!(shorter > 500, "{shorter} shapes with a shorter group");
     }
 
-    /// ZB-2p is given 2p micro-batches' worth, or all that there are.
+    /// ZB-2p is given 2p micro-batches, or all of them if there are fewer.
     #[test]
     fn a_stage_of_zb_2p_holds_twice_its_stages() {
         let shape = |kind, micro_batches| {

@@ -1,6 +1,7 @@
-//! From what torch counts as allocated to what the device shows: the allocator slack, DeepSpeed's flat
-//! buffers, the driver context, the communicator buffers. Each is a term of its own.
+//! The difference between what torch counts as allocated and what the device shows: allocator slack, DeepSpeed's flat
+//! buffers, driver context, communicator buffers. Each is a separate term.
 
+use super::sequence::{Reserved, grows_segments, reserved};
 use super::term::Term;
 use crate::constant::Constant;
 use shardscope_explain::Formula;
@@ -10,6 +11,8 @@ use shardscope_units::{Bytes, Count, Quantity};
 
 const ALLOCATOR: &str =
     "c10/cuda/CUDACachingAllocator.cpp; reserved over allocated of 13 stages on B200 (SimuMax)";
+const RULES: &str =
+    "c10/cuda/CUDACachingAllocator.cpp (PyTorch 2.11): get_free_block, alloc_block, should_split, free_block";
 const CONTEXT: &str = "catalog: bytes of the driver context on the accelerator";
 const NCCL: &str = "NCCL src/include/device.h: buffers of the LL, LL128 and Simple protocols per connection";
 const DEEPSPEED: &str = "deepspeed/runtime/zero/stage_1_and_2.py: reduce_bucket_size, allgather_bucket_size";
@@ -24,6 +27,11 @@ static SLACK: Formula = Formula::new(
     "Blocks split or cached and not in use: k bytes and the fraction q of what is not state. On a full device the allocator frees what it can, at the cost of a synchronization; they are counted all the same.",
     ALLOCATOR,
 ).letters(&[("k", "bytes cached whatever the run"), ("q", "part of N that is cached"), ("N", "bytes allocated that are not states")]);
+static FOLLOWED: Formula = Formula::new(
+    "R-N",
+    "Blocks split or cached and not in use: whole steps' allocations replayed in order under the allocator's rules reserve R bytes, less N allocated.",
+    RULES,
+).letters(&[("R", "bytes reserved"), ("N", "bytes allocated")]);
 static DRIVER: Formula = Formula::new("C", "The CUDA context and the loaded kernels.", CONTEXT)
     .letters(&[("C", "bytes of the driver context")]);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL)
@@ -49,31 +57,32 @@ static FIRST_WEIGHTS: Formula = Formula::new(
 
 static REDUCING: Formula = Formula::new(
     "G",
-    "Blocks of the sharded gradients that backward has not made yet: freed after the step before, they stay with the stream \
-     that reduces gradients, and no other can take them.",
+    "Blocks for sharded gradients that backward has yet to produce: freed after the previous step, they stay with the reduction \
+     stream, and no other stream can reuse them.",
     STREAMS,
 ).letters(&[("G", "bytes of the shards of gradients that are not made yet")]);
 
-/// Bytes that the caching allocator holds beside what is in use, whatever runs.
+/// Bytes that the caching allocator always holds beyond those in use.
 const SLACK_LEAST: Bytes = Bytes::mib(920);
-/// Part of the moving bytes that it holds beside what is in use.
+/// Share of the moving bytes that it holds in addition.
 const SLACK_PART: f64 = 0.14;
-/// The same where only what is cut remains, the least part seen in those 13 stages: where the device is full and cached
-/// blocks are given back, and where segments grow (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`), so that neighbours
-/// that are free become one block, which whatever fits may take. No published run names allocated and reserved bytes under
-/// growing segments, so nothing is fitted there: read as slack, what reserved bytes differ from our allocated ones puts the
-/// part at -0.10 (torchtitan on B200), 0.15 (H100, ms-swift) and 0.3 (torchtitan's 70B): errors of other terms.
+/// The same share if only fragmentation remains, the smallest seen in those 13 stages. This applies if the device is
+/// full and cached blocks are released, and if segments grow (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`), so
+/// that free neighbours merge into one block usable by anything that fits. No published run states allocated and
+/// reserved bytes under growing segments, so nothing is fitted there. The difference between reported reserved bytes
+/// and our allocated ones, taken as slack, would put the share at -0.10 (torchtitan on B200), 0.15 (H100, ms-swift)
+/// and 0.3 (torchtitan's 70B): errors of other terms.
 const SLACK_PART_LEAST: f64 = 0.07;
 /// Bytes of one communicator's buffers: 16 channels of two connections of 9.2 MiB.
 const COMMUNICATOR: Bytes = Bytes::mib(294);
 /// Elements of DeepSpeed's default buckets.
 const BUCKET: u64 = 500_000_000;
-/// Bytes of the flat copies per element of a rank's part.
+/// Bytes of the flat copies per element of a rank's share.
 const FLAT_WIDTH: u64 = 8;
-/// Of these, bytes that the optimizer step has among its own.
+/// Of these, bytes that the optimizer step counts among its own.
 const FLAT_IN_STEP: u64 = 4;
 
-/// The constants above, told.
+/// The constants above, for the list of constants.
 pub(crate) fn constants() -> Vec<Constant> {
     let count = |count: u64| Count::new(count).number();
     let mib = |bytes: Bytes| bytes.in_mib();
@@ -112,33 +121,38 @@ pub(crate) fn constants() -> Vec<Constant> {
     ]
 }
 
-/// What the terms depend on.
+/// The inputs of these terms.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
-    /// Of that, activations and temporaries.
+    /// Bytes of activations and temporaries at the peak.
     pub(super) moving: Bytes,
-    /// Sharded gradients of FSDP that are not made yet.
+    /// FSDP's sharded gradients that do not exist yet.
     pub(super) reducing: Bytes,
+    /// Bytes allocated at the peak.
+    pub(super) allocated: Bytes,
     /// Whether the peak is in the optimizer step.
     pub(super) in_step: bool,
+    /// Whether it is in an evaluation, whose allocations are not simulated.
+    pub(super) in_evaluation: bool,
     /// Parameters of the rank.
     pub(super) parameters: Count,
-    /// Parameters whose states the rank holds.
+    /// Parameters whose optimizer states the rank holds.
     pub(super) part: Count,
 }
 
-/// Device memory beside the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, the allocator slack.
+/// Device memory besides the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, allocator
+/// slack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Framework {
-    /// Held outside of torch's allocator.
+    /// Held outside torch's allocator.
     outside: [Option<Term>; 2],
     /// DeepSpeed's flat buffers.
     flat: Vec<Term>,
     /// Held by torch's allocator for the stream that reduces gradients.
     reducing: Option<Term>,
-    /// Held by torch's allocator and not in use.
+    /// Held by torch's allocator but not in use.
     slack: Option<Term>,
-    /// Of these bytes, what the allocator gives back where the device is full.
+    /// The part of these bytes that the allocator releases when the device is full.
     returnable: Bytes,
 }
 
@@ -147,25 +161,39 @@ impl Framework {
     pub(super) fn new(x: &Symbols<'_>, load: Load) -> Self {
         let left = x.recipe().left_out;
         if x.recipe().software.semantics().compiled_step {
-            // What is left of the device is the program's alone: no allocator cuts or caches, and exchanges are its own tensors.
+            // The program owns the rest of the device: no allocator splits or caches, and exchanges are tensors of
+            // the program.
             let outside = [(!left.context).then(|| context(x)), None];
             return Self { outside, ..Self::default() };
         }
         let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
-        // Expandable segments merge free neighbours into one block, so that less is stranded by fragmentation.
+        // Expandable segments merge free neighbours into one block, so less is lost to fragmentation.
         let part = if grows_segments(x) { SLACK_PART_LEAST } else { SLACK_PART };
+        let followed = if left.slack || load.in_evaluation { None } else { reserved(x) };
+        if let Some(reserved) = followed {
+            return Self::followed(outside, load, reserved);
+        }
         let slack = (!left.slack).then(|| slack(load, part));
-        // Flat buffers are made when activations are gone, so that on a full device they take over their room.
+        // Flat buffers are allocated after activations are freed, so on a full device they reuse that space.
         let least = slack.as_ref().map_or(Bytes::ZERO, |_| self::slack(load, SLACK_PART_LEAST).bytes);
         let reducing = (!left.slack && load.reducing > Bytes::ZERO).then(|| {
             Term::new("blocks of gradients to come", load.reducing, &REDUCING)
                 .given(&[("G", load.reducing.number())])
         });
-        // Blocks the allocator can hand back by `cudaFree` once an allocation fails: what reserved memory shows above this is
+        // Blocks that the allocator can return by `cudaFree` once an allocation fails: reserved memory beyond this is
         // not needed to fit.
         let returnable = sum(&flat).min(load.moving) + sum(&slack).less(least) + sum(&reducing);
         Self { outside, flat, reducing, slack, returnable }
+    }
+
+    /// The terms if the order of allocations is known, and therefore how much is `reserved`.
+    fn followed(outside: [Option<Term>; 2], load: Load, reserved: Reserved) -> Self {
+        let cached = reserved.bytes.less(load.allocated);
+        let given = [("R", (load.allocated + cached).number()), ("N", load.allocated.number())];
+        let slack = Term::new("allocator slack", cached, &FOLLOWED).given(&given);
+        let returnable = cached.min(reserved.bytes.less(reserved.needed));
+        Self { outside, slack: Some(slack), returnable, ..Self::default() }
     }
 
     /// Every term.
@@ -173,22 +201,22 @@ impl Framework {
         self.outside.iter().flatten().chain(&self.flat).chain(&self.reducing).chain(&self.slack)
     }
 
-    /// Bytes that torch's allocator holds beside what is allocated.
+    /// Bytes that torch's allocator holds beyond those allocated.
     pub(super) fn cached(&self) -> Bytes {
         sum(self.flat.iter().chain(&self.reducing).chain(&self.slack))
     }
 
-    /// Bytes that the allocator gives back where the device is full.
+    /// Bytes that the allocator releases when the device is full.
     pub(super) fn returnable(&self) -> Bytes {
         self.returnable
     }
 
-    /// Bytes outside of torch's allocator.
+    /// Bytes outside torch's allocator.
     pub(super) fn outside(&self) -> Bytes {
         sum(self.outside.iter().flatten())
     }
 
-    /// Bytes in all.
+    /// Total bytes.
     pub(super) fn bytes(&self) -> Bytes {
         sum(self.terms())
     }
@@ -196,12 +224,6 @@ impl Framework {
 
 fn sum<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Bytes {
     terms.into_iter().map(|term| term.bytes).sum()
-}
-
-/// Whether segments grow as asked. They do through CUDA's driver alone: on ROCm PyTorch warned and went on without them until
-/// the spring of 2026 (`c10/cuda/CUDAAllocatorConfig.h:expandable_segments`, pull request 177974), and later ones need ROCm 7.
-fn grows_segments(x: &Symbols<'_>) -> bool {
-    x.recipe().expandable_segments && x.plan.cluster().accelerator.capability.is_some()
 }
 
 fn context(x: &Symbols<'_>) -> Term {
@@ -215,7 +237,7 @@ fn communicators(x: &Symbols<'_>) -> Term {
         .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
 }
 
-/// What the allocator caches, whatever the device holds: what does not fit is shown, not cut off.
+/// What the allocator caches, regardless of the device's capacity: an excess is shown, not cut off.
 fn slack(load: Load, part: f64) -> Term {
     let moving = load.moving.number();
     let cached = SLACK_LEAST + Count::rounded_up(moving * part).bytes(1);
@@ -239,7 +261,7 @@ impl Flat {
     }
 }
 
-/// DeepSpeed's flat buffers, larger than any block that is free when they are asked for.
+/// DeepSpeed's flat buffers, which are larger than any free block when they are allocated.
 fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let recipe = x.recipe();
     if !recipe.software.semantics().deepspeed_engine
@@ -251,7 +273,7 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
     let bucket = load.parameters.min(Count::new(BUCKET));
     if recipe.params_dtype == NumberFormat::Bf16 {
-        // A single replica reduces nothing, so that the copy is never made.
+        // A single replica reduces nothing, so the copy is never made.
         let shared = u64::from(x.plan.layout().data > 1);
         return vec![
             flat("flat copy to reduce", bucket, 4 * shared, &REDUCED),
@@ -265,8 +287,8 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     ]
 }
 
-/// Groups of more than one rank that a rank takes part in: tensor, pipeline with one for each neighbour, data,
-/// context, expert, all of one replica (the gradient's norm), and all.
+/// The number of communicators that a rank belongs to, counting groups of more than one rank: tensor, pipeline (one
+/// per neighbour), data, context, expert, all ranks of one replica (for the gradient norm), and all ranks.
 fn groups(x: &Symbols<'_>) -> u64 {
     let layout = x.plan.layout();
     let data = layout.data.saturating_mul(layout.context);

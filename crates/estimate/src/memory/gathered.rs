@@ -1,12 +1,12 @@
-//! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
-//! share its gradients after.
+//! What sharded weights cost while they are unsharded: FSDP and ZeRO-3 gather a layer's weights before it runs and
+//! reduce-scatter its gradients afterwards.
 
 use super::compiled_step;
 use super::own_states::defers;
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
-use shardscope_operators::{SectionKind, Symbols};
+use shardscope_operators::{SectionKind, Symbols, adafactor_step, step_bytes};
 use shardscope_plan::{DataEngine, DpSharding, OptimizerKind};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -54,6 +54,13 @@ static OTHERS: Formula = Formula::new(
 )
 .letters(&[("w", "bytes per element")]);
 
+static OTHERS_ADAPTERS: Formula = Formula::new(
+    "W·w",
+    "Gradients of the previous micro-batches of row-parallel layers' lora_B for columns of other tensor ranks: they are not sharded yet.",
+    "nemo_automodel/components/distributed/parallel_styles.py:RowwiseParallelLora; torch/distributed/fsdp/_fully_shard/_fsdp_param.py:_get_grad_inner_tensor",
+)
+.letters(&[("W", "elements of all layers"), ("w", "bytes per element")]);
+
 static BUCKET: Formula = Formula::new(
     "K·w",
     "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size`, twice where ZeRO-1 or 2 has overlap_comm. Transformers' \"auto\" is h·h elements.",
@@ -65,7 +72,7 @@ static SECOND: Formula = Formula::new(
     "P·w/D",
     "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
     "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
-).letters(&[("P", "parameters"), ("w", "bytes per element"), ("D", "ranks that share them")]);
+).letters(&[("P", "parameters"), ("w", "bytes per element"), ("D", "ranks they are sharded over")]);
 
 static ADDED: Formula = Formula::new(
     "W·w",
@@ -78,51 +85,74 @@ static ROOTS: Formula = Formula::new(
     "Square roots of a parameter's second moment and the same over the bias correction, of the largest one: the optimizer steps one after the other.",
     "torch/optim/adam.py:_single_tensor_adam, which fused=False chooses; prime_rl/trainer/optim/__init__.py",
 )
-.letters(&[("D", "ranks that share the parameter")]);
+.letters(&[("D", "ranks the parameter is sharded over")]);
 
-/// What stands beside the tensors of a stage's passes while weights are whole.
+static PROJECTED: Formula = Formula::new(
+    "Z",
+    "What the step makes of one parameter after the other: the root of its second moment, its step at full size, a copy of its gradient in fp32 and what projects it. Names of one parameter hold on until the next.",
+    "galore_torch/adamw.py:AdamW.step, galore_projector.py; apollo_torch/apollo.py:AdamW.step",
+)
+.letters(&[("Z", "bytes at the fullest of its moments")]);
+
+static ADAFACTOR: Formula = Formula::new(
+    "Z",
+    "What Adafactor makes of one parameter after the other in fp32: copies of gradient and parameter, a square and its sum with a constant. The update of the one before stays until then.",
+    "transformers/optimization.py:Adafactor.step",
+)
+.letters(&[("Z", "bytes at the fullest of its moments")]);
+
+static COMPENSATED: Formula = Formula::new(
+    "4·E",
+    "Of two shards that follow each other, E elements together: the second moment's root and a quotient of the one, the last quotient and a copy of the weights of the one before, which names hold on to.",
+    "hiyouga/EasyR1 verl/utils/torch_functional.py:AnyPrecisionAdamW.step, recorded in tests/data/torch/any_precision_step.tsv",
+)
+.letters(&[("E", "elements of both")]);
+
+/// What is alive, besides the tensors of a stage's passes, while weights are unsharded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     /// While backward runs a layer.
     layers: Vec<Term>,
-    /// While the loss and the output layer run: no layer has a gradient yet, and of the layers the last one alone is whole.
+    /// While the loss and the output layer run: no layer has a gradient yet, and the last layer is the only one
+    /// unsharded.
     ends: Vec<Term>,
     /// While the loss of a pass without gradients runs.
     forward: Vec<Term>,
     /// In the optimizer step.
     step: Vec<Term>,
-    /// Bytes of gradients that are not made yet where no section is told to run: of a step that a compiler lays out.
+    /// Bytes of gradients that do not exist yet, for steps laid out by a compiler, which are not followed section by
+    /// section.
     pub(super) absent: Bytes,
 }
 
 impl Gathered {
-    /// What is there while a section of `kind` runs.
+    /// The terms while a section of `kind` runs.
     pub(super) fn at(&self, kind: SectionKind) -> &[Term] {
         if kind.is_after_layers() { &self.ends } else { &self.layers }
     }
 
-    /// Its bytes.
+    /// Total bytes of those terms.
     pub(super) fn bytes_at(&self, kind: SectionKind) -> Bytes {
         self.at(kind).iter().map(|term| term.bytes).sum()
     }
 
-    /// What is there in the optimizer step.
+    /// The terms during the optimizer step.
     pub(super) fn in_step(&self) -> &[Term] {
         &self.step
     }
 
-    /// What is there while the loss of a pass without gradients runs.
+    /// The terms while the loss of a pass without gradients runs.
     pub(super) fn in_forward(&self) -> &[Term] {
         &self.forward
     }
 
-    /// What is there where no section runs.
+    /// The terms while no section runs.
     pub(super) fn elsewhere(&self) -> &[Term] {
         &self.layers
     }
 }
 
-/// Whether weights outside of the layers are a unit of PyTorch's FSDP, which stays gathered.
+/// Whether weights outside the layers are a unit of PyTorch's FSDP, which stays gathered.
 pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     let engine = x.recipe().transformers.engine;
     let semantics = x.recipe().software.semantics();
@@ -130,7 +160,8 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     semantics.fsdp_wraps_ends || (semantics.eager_modules && by_engine)
 }
 
-/// DeepSpeed's buffers of gradients to be reduced: as its configuration has them, or of a framework that leaves the size to it.
+/// DeepSpeed's buckets for gradients to be reduced: as configured, or its default if the framework leaves the size
+/// open.
 fn bucket(x: &Symbols<'_>) -> Option<Term> {
     const ELEMENTS: u64 = 500_000_000;
     let recipe = x.recipe();
@@ -146,8 +177,8 @@ fn bucket(x: &Symbols<'_>) -> Option<Term> {
     })
 }
 
-/// Rows of the word embedding's gradient that are other tensor ranks': DTensor makes it whole on each, and FSDP2 cuts it when it
-/// reduces it. A tied embedding's is added to the output layer's, which is cut.
+/// Other tensor ranks' rows of the word embedding's gradient: DTensor makes the full gradient on each rank, and FSDP2
+/// shards it at reduction. A tied embedding's gradient is added to the output layer's, which is sharded.
 fn whole_words(x: &Symbols<'_>, width: u64) -> Option<Term> {
     let recipe = x.recipe();
     let there = recipe.transformers.dtensor_plan && x.t > 1 && recipe.tuning.embedding && !x.tied();
@@ -158,7 +189,21 @@ fn whole_words(x: &Symbols<'_>, width: u64) -> Option<Term> {
     })
 }
 
-/// The second shard that ZeRO++ keeps.
+/// Other tensor ranks' columns of adapter gradients, for the same reason.
+fn whole_adapters(x: &Symbols<'_>, units: &Units, counts: &Counts, width: u64) -> Option<Term> {
+    // Hardly any plan has them, and a search asks for the totals of many thousands.
+    x.recipe().tuning.lora.as_ref().filter(|_| x.recipe().defers_reduction())?;
+    let of_sections =
+        units.iter().zip(counts).map(|((kind, _), &count)| kind.adapter_gradients_of_others(x) * count);
+    let elements = Count::new(of_sections.sum());
+    (elements > Count::ZERO).then(|| {
+        let given = [("W", elements.number()), ("w", Count::new(width).number())];
+        let name = "adapters' gradients of other ranks' columns";
+        Term::new(name, elements.bytes(width), &OTHERS_ADAPTERS).given(&given).passing()
+    })
+}
+
+/// ZeRO++'s secondary shard.
 fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
     let layout = x.plan.layout();
     let ranks = layout.data * layout.context;
@@ -172,9 +217,9 @@ fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
     })
 }
 
-/// The terms of a stage with `counts` sections. FSDP gathers a layer just before it runs and frees it behind (the last one
-/// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same. Of the stage's
-/// parameters `trains` train.
+/// The terms of a stage with `counts` sections, `trains` of whose parameters are trainable. FSDP gathers a layer just
+/// before it runs and frees it afterwards (except the last one, which stays for backward). ZeRO-3 prefetches a number
+/// of elements, so every moment counts the same.
 pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
     if x.recipe().software.semantics().compiled_step {
         let (layers, absent) = compiled_step::fullest(x, units, counts);
@@ -182,10 +227,35 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
     }
     let mut all = in_passes(x, units, counts, trains);
     all.step.extend(roots(x));
+    all.step.extend(projected(x));
+    all.step.extend(one_by_one(x));
+    all.step.extend(compensated(x, units, counts));
     all
 }
 
-/// What a step holds beside states that came from the host for it, whose optimizer is not fused.
+/// What a step of Adam with Kahan compensation allocates for flat shards, which it processes one after another.
+fn compensated(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
+    if x.recipe().optimizer.kind != OptimizerKind::AdamKahan {
+        return None;
+    }
+    let (mut layer, mut ends, mut layers) = (0, 0, 0);
+    for ((kind, unit), &count) in units.iter().zip(counts) {
+        let own = (unit.dense.all + unit.expert.all).get();
+        if count > 0 && kind.is_gathered_alone() {
+            (layer, layers) = (own.max(layer), layers + count);
+        } else {
+            ends += own * count;
+        }
+    }
+    let shards = x.plan.layout().dense_shards().max(1);
+    let beside = if layers > 1 { layer.max(ends) } else { ends };
+    let elements = layer.div_ceil(shards) + beside.div_ceil(shards);
+    let bytes = Count::new(elements).bytes(2 * x.recipe().params_dtype.width());
+    let given = [("E", Count::new(elements).number())];
+    Some(Term::new("step of two shards", bytes, &COMPENSATED).given(&given).passing())
+}
+
+/// What a step with a non-fused optimizer holds besides states that came from the host for it.
 fn roots(x: &Symbols<'_>) -> Option<Term> {
     const BYTES: u64 = 8;
     let recipe = x.recipe();
@@ -199,20 +269,52 @@ fn roots(x: &Symbols<'_>) -> Option<Term> {
     })
 }
 
+/// What the step of an optimizer that projects gradients allocates; if it runs within backward, each operator counts
+/// its own.
+fn projected(x: &Symbols<'_>) -> Option<Term> {
+    let recipe = x.recipe();
+    let low_rank = recipe.optimizer.low_rank.filter(|_| !recipe.transformers.steps_in_backward)?;
+    let bytes = Bytes::new(step_bytes(x, low_rank));
+    Some(
+        Term::new("step of a projected gradient", bytes, &PROJECTED)
+            .given(&[("Z", bytes.number())])
+            .passing(),
+    )
+}
+
+/// What a step of Adafactor allocates, if the parameters are the model's own matrices.
+pub(super) fn of_adafactor(x: &Symbols<'_>) -> Vec<Bytes> {
+    let recipe = x.recipe();
+    let adafactor = recipe.optimizer.kind == OptimizerKind::Adafactor
+        && recipe.software.semantics().steps_parameters
+        && recipe.software.semantics().eager_modules
+        && recipe.tuning.is_full()
+        && !recipe.transformers.steps_in_backward;
+    let whole = recipe.dp_sharding == DpSharding::Replicated;
+    if adafactor && whole { adafactor_step(x) } else { Vec::new() }
+}
+
+fn one_by_one(x: &Symbols<'_>) -> Option<Term> {
+    let bytes: Bytes = of_adafactor(x).into_iter().sum();
+    let term = || Term::new("step of the largest parameter", bytes, &ADAFACTOR);
+    (bytes > Bytes::ZERO).then(|| term().given(&[("Z", bytes.number())]).passing())
+}
+
 fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
-    // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
+    // PyTorch's `MixedPrecisionPolicy.reduce_dtype`, or the format of the gradients if none is given.
     let reduced = x.recipe().reduce_dtype().width();
-    let words = whole_words(x, reduced);
+    let of_others: Vec<Term> =
+        whole_words(x, reduced).into_iter().chain(whole_adapters(x, units, counts, reduced)).collect();
     let deferred = defers(x.plan).then(|| {
         let given = [("P", trains.number()), ("w", Count::new(reduced).number())];
-        Term::new("whole gradients until the last micro-batch", trains.bytes(reduced), &WHOLE)
+        Term::new("unsharded gradients until the last micro-batch", trains.bytes(reduced), &WHOLE)
             .given(&given)
             .passing()
     });
     let engine: Vec<Term> = bucket(x).into_iter().chain(second_shard(x, trains)).collect();
-    // One shard is the whole weight: FSDP then gathers nothing and copies nothing.
+    // With one shard, FSDP gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        let all: Vec<Term> = deferred.into_iter().chain(engine).chain(words).collect();
+        let all: Vec<Term> = deferred.into_iter().chain(engine).chain(of_others).collect();
         return Gathered { ends: all.clone(), layers: all, ..Gathered::default() };
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
@@ -223,7 +325,7 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
             continue;
         }
         if kind.is_gathered_alone() {
-            // A stage may mix dense and MoE layers; the fullest moment has the larger of them whole.
+            // A stage may mix dense and MoE layers; at the peak the larger kind is unsharded.
             layer = layer.max(elements(unit));
             own = own.max(trained(unit));
             layers += count;
@@ -236,7 +338,7 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
         Term::new(name, count.bytes(width), formula).given(&given).passing()
     };
     let one = term("gathered weights of the layer", layer, x.width, &LAYER);
-    // A stage of one layer has no next one.
+    // A stage with a single layer has no next one.
     let weights = if layers > 1 {
         Term::new("gathered weights of two layers", layer.bytes(2 * x.width), &LAYERS)
             .given(&[("W", layer.number()), ("w", Count::new(x.width).number())])
@@ -266,10 +368,11 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
             }
         }
         let root = term("gathered weights outside of units", norms, x.width, &ENDS);
-        // Units are reduced one after the other, the output layer's while the last layer runs.
+        // Units are reduced one after another, the output layer's while the last layer runs.
         let largest = if projects { own.max(head) } else { own };
         layers.extend([root, term("gradients being reduced", largest, reduced, &REDUCED)]);
-        // The output layer's own stands with the tensors of its backward: at the loss it is freed already.
+        // The output layer's gathered weight is counted with the tensors of its backward: by the loss it has been
+        // freed.
         let ends = vec![one, root];
         return Gathered { forward: ends.clone(), ends, layers, ..Gathered::default() };
     }
@@ -278,15 +381,16 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     let mut ends = forward.clone();
     let reducing = term("gradients being reduced", own, reduced, &REDUCED);
     if let Some(whole) = deferred {
-        // What is reduced is of the whole ones, until it is copied: then the layer's new gradients are added to them.
+        // The gradients being reduced alias the unsharded ones until they are copied; then the layer's new gradients
+        // are added.
         layers = vec![weights, whole_ends, reducing, whole];
-        layers.extend(words);
+        layers.extend(of_others.clone());
         ends.push(whole);
-        ends.extend(words);
+        ends.extend(of_others);
     } else {
         layers.extend([whole_ends, reducing]);
     }
-    // Beside whole gradients it stands before PyTorch 2.15, which adds it to them at once.
+    // Before PyTorch 2.15 it coexists with unsharded gradients; 2.15 adds it to them at once.
     let root = x.recipe().shards_by_fsdp() && x.recipe().transformers.engine == DataEngine::Fsdp2;
     if projects && x.recipe().tuning.head && root {
         layers.push(term("gradient of the output layer", head, x.width, &ADDED));

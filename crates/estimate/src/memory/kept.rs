@@ -1,4 +1,4 @@
-//! What a chunk keeps from forward to backward for one micro-batch.
+//! What a chunk saves between forward and backward for one micro-batch.
 
 use std::ops::Range;
 
@@ -49,38 +49,38 @@ pub(super) static ROTARY: Formula = Formula::new(
     CHECKPOINT,
 );
 
-/// How the layers of a chunk are kept.
+/// How the layers of a chunk are saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LayersKept {
-    /// Recomputed runs of layers, of which only the input is kept.
+    /// Recomputed runs of layers, for which only the input is saved.
     pub(super) runs: u64,
-    /// Runs whose input stays on the device; those of the others go to the host.
+    /// Runs whose input stays on the device; the other inputs go to the host.
     pub(super) inputs: u64,
     /// Layers of the longest run.
     pub(super) run: u64,
-    /// Layers kept as they are, by kind, in the order of [`LayerKind::ALL`].
+    /// Layers saved without recomputation, by kind, in the order of [`LayerKind::ALL`].
     pub(super) layers: [u64; LayerKind::ALL.len()],
-    /// Kind of the one among these that is the first of the model to train, where its input requires no gradient.
+    /// Kind of the layer among these that is the model's first trainable one, if its input requires no gradient.
     pub(super) first: Option<LayerKind>,
 }
 
 impl LayersKept {
-    /// How many of the chunk's `times` sections of `kind` are kept as they are.
+    /// How many of the chunk's `times` sections of `kind` are saved without recomputation.
     pub(super) fn kept_of(&self, kind: SectionKind, times: u64) -> u64 {
         kind.layer().map_or(times, |layer| self.layers[layer.index()])
     }
 
-    /// Whether one of `kind` is the first that trains.
+    /// Whether one of `kind` is the first trainable layer.
     pub(super) fn has_first(&self, kind: SectionKind) -> bool {
         kind.layer().is_some() && kind.layer() == self.first
     }
 }
 
-/// Inputs of layers that are on the device at once where those that went to the host come back as tensors of their own: the next
-/// layer's comes before the last one's goes (`tests/data/activations/streamed_inputs.tsv`).
+/// Layer inputs on the device at once if offloaded ones come back as separate tensors: the next layer's arrives
+/// before the last one's is freed (`tests/data/activations/streamed_inputs.tsv`).
 const STREAMED: u64 = 2;
 
-/// Whether inputs of recomputed layers go to the host and come back into buffers, all but the last layer's.
+/// Whether inputs of recomputed layers, except the last layer's, go to the host and come back into buffers.
 pub(super) fn buffers_inputs(x: &Symbols<'_>) -> bool {
     x.sends_input(x.n * x.h)
 }
@@ -89,17 +89,20 @@ fn streams_inputs(x: &Symbols<'_>) -> bool {
     x.recipe().software.semantics().modules.streams_inputs
 }
 
-/// Inputs of `runs` recomputed layers that are on the device at once.
+/// Number of inputs of `runs` recomputed layers that are on the device at once.
 fn inputs_held(x: &Symbols<'_>, runs: u64) -> u64 {
     match () {
+        // None stays on the device: each comes back when its layer is recomputed
+        // (`tests/data/activations/llamafactory_inputs.tsv`).
+        () if x.recipe().offload.every_input => 0,
         () if x.recipe().offload.layer_inputs && streams_inputs(x) => runs.min(STREAMED),
-        // The last run's input is needed at once and stays; the others are on the host until backward asks for them.
+        // The last run's input is needed immediately and stays; the others are on the host until backward needs them.
         () if buffers_inputs(x) => runs.min(1),
         () => runs,
     }
 }
 
-/// How the layers of `chunk` are kept.
+/// How the layers of `chunk` are saved.
 pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     let all = SectionKind::layers(&section_counts(x, chunk));
     match x.recipe().recompute {
@@ -113,8 +116,8 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
         }
         Recompute::Block { num_layers, .. } => {
             let runs = num_layers.min(all);
-            // Block takes the first layers of each chunk (transformer_block.py:_checkpointed_forward), and the rest keep all
-            // they save.
+            // Block takes the first layers of each chunk (transformer_block.py:_checkpointed_forward); the rest are
+            // saved in full.
             let rest = chunk.layers.start + runs..chunk.layers.end;
             LayersKept { runs, inputs: runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
@@ -132,7 +135,7 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     }
 }
 
-/// Layers of `range` that are not recomputed: frozen ones in front of the first that trains keep nothing.
+/// Layers of `range` that are not recomputed; frozen ones before the first trainable layer save nothing.
 fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
     let tuning = &x.recipe().tuning;
     let frozen = tuning.frozen_layers(x.model().num_layers);
@@ -145,13 +148,13 @@ fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
     kept
 }
 
-/// The kept input of one recomputed run of layers.
+/// The saved input of one recomputed run of layers.
 pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     let spread = match x.recipe().recompute {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
-    // Sequence parallelism has cut the input already; Megatron then leaves --distribute-saved-activations aside.
+    // Sequence parallelism has already sharded the input; Megatron then ignores --distribute-saved-activations.
     if spread && !x.sequence_parallel {
         let shape = [x.s_local, x.h / x.t];
         Saved::new("input of a recomputed run", &shape, x.residual_width, &SPREAD_INPUT)
@@ -160,7 +163,7 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     }
 }
 
-/// The rotary table that layers share, once for a chunk whatever is in flight.
+/// The rotary table that layers share, stored once per chunk regardless of micro-batches in flight.
 pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     let semantics = x.recipe().software.semantics();
     if semantics.eager_modules {
@@ -182,12 +185,13 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
-    // Elsewhere layers save cosines and sines made from the table, counted there; a checkpoint saves its argument, the table itself.
+    // Other layers save cosines and sines made from the table, which are counted there; a checkpoint saves its
+    // argument, the table itself.
     (x.recomputes_layers() && rotates && !semantics.compiled_step)
         .then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
 }
 
-/// Bytes kept by `operators` together, one of each.
+/// Total bytes saved by one of each of `operators`.
 pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
     let mut bytes = Bytes::ZERO;
     for operator in operators {
@@ -198,7 +202,7 @@ pub(super) fn kept_by(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
     bytes
 }
 
-/// Bytes kept by one section of `kind` that is not recomputed as a whole.
+/// Bytes saved by one section of `kind` that is not fully recomputed.
 pub(super) fn section_kept(x: &Symbols<'_>, kind: SectionKind) -> Bytes {
     kept_by(x, &kind.kept_operators(x))
 }

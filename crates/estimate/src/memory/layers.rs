@@ -1,18 +1,18 @@
-//! The layer tree of the whole model beside what one rank holds of each part.
+//! The layer tree of the full model, with what one rank holds of each part.
 
 use super::kept::layers_kept;
 use shardscope_operators::{Operator, Saved, SectionKind, Shape, Symbols, Weight, sections};
-use shardscope_plan::{FeedForward, LayerKind, Plan};
+use shardscope_plan::{LayerKind, Plan};
 use shardscope_units::{Bytes, Count};
 
-/// What a part has: parameters, their bytes, and what it keeps for one micro-batch.
+/// The load of a part: parameters, their bytes, and what it saves for one micro-batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Parameters.
     pub parameters: Count,
     /// Their bytes as weights.
     pub parameter_bytes: Bytes,
-    /// Bytes kept for backward for one micro-batch, whole-layer recomputation not counted in.
+    /// Bytes saved for backward for one micro-batch, disregarding full recomputation.
     pub activation_bytes: Bytes,
 }
 
@@ -24,20 +24,20 @@ impl Load {
     }
 }
 
-/// A part of the model: its figures are of one, `times` of it are in its parent.
+/// A part of the model. Its figures are for a single instance, of which its parent has `times`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerNode {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// How many equal ones its parent has.
+    /// Number of instances in its parent.
     pub times: u64,
-    /// Shape of the tensor, of leaves, in the whole model.
+    /// For leaves, the shape of the tensor in the full model.
     pub shape: Option<Shape>,
-    /// Shape of the tensor, of leaves, on one rank.
+    /// For leaves, the shape of the tensor on one rank.
     pub sharded_shape: Option<Shape>,
-    /// In the whole model.
+    /// Load in the full model.
     pub whole: Load,
-    /// On one rank that holds it.
+    /// Load on one rank that holds it.
     pub sharded: Load,
     /// Its parts.
     pub children: Vec<LayerNode>,
@@ -87,7 +87,7 @@ impl LayerNode {
     }
 }
 
-/// The layers of `plan`'s model: each kind once, with how many there are.
+/// The layers of `plan`'s model: each kind once, with its count.
 #[must_use]
 pub fn layers(plan: &Plan) -> LayerNode {
     let x = Symbols::new(plan);
@@ -124,7 +124,7 @@ fn section(x: &Symbols<'_>, unsharded: &Symbols<'_>, kind: SectionKind, times: u
     LayerNode::parent(kind.name(), times, children)
 }
 
-/// What an operator keeps, whole and on one rank side by side. A tensor may be there on one side alone.
+/// The tensors that an operator saves, in the full model and on one rank. A tensor may exist on only one side.
 fn kept(x: &Symbols<'_>, unsharded: &Symbols<'_>, operator: Operator) -> Vec<LayerNode> {
     let whole = operator.saved(unsharded);
     let sharded = operator.saved(x);
@@ -145,19 +145,19 @@ fn kept(x: &Symbols<'_>, unsharded: &Symbols<'_>, operator: Operator) -> Vec<Lay
     out
 }
 
-/// Bytes kept by one layer of each kind for one micro-batch on one rank.
+/// Bytes saved by one layer of each kind for one micro-batch on one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedActivations {
-    /// The fullest layer with a dense MLP; none where the model has none.
+    /// The largest layer with a dense MLP; none if the model has none.
     pub dense: Option<Bytes>,
-    /// The fullest layer with experts; none where the model has none.
+    /// The largest layer with experts; none if the model has none.
     pub moe: Option<Bytes>,
     /// Each kind that the model has.
     pub kinds: Vec<(LayerKind, Bytes)>,
 }
 
 impl SavedActivations {
-    /// Each kind by its name, where one of them is another than attention with a dense MLP or with experts.
+    /// Each kind with its name, if any kind is something other than attention with a dense MLP or with experts.
     pub fn other_kinds(&self) -> impl Iterator<Item = (&'static str, Bytes)> + '_ {
         let others = self.kinds.iter().any(|(kind, _)| ![LayerKind::DENSE, LayerKind::MOE].contains(kind));
         self.kinds
@@ -167,7 +167,7 @@ impl SavedActivations {
     }
 }
 
-/// What one layer of each kind keeps under `plan`; of a recomputed layer, its part of the kept input.
+/// What one layer of each kind saves under `plan`; for a recomputed layer, its share of the saved input.
 #[must_use]
 pub fn saved_activations(plan: &Plan) -> SavedActivations {
     let x = Symbols::new(plan);
@@ -176,6 +176,7 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
     let kept = |kind| {
         let whole = super::kept::section_kept(&x, SectionKind::Layer(kind));
         match runs {
+            Some(kept) if kept.runs > 0 && x.recipe().offload.every_input => Bytes::ZERO,
             Some(kept) if kept.runs > 0 && kept.layers == [0; LayerKind::ALL.len()] => {
                 Bytes::new(super::kept::run_input(&x).bytes.get() / kept.run.max(1))
             }
@@ -187,10 +188,11 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
     for kind in LayerKind::ALL.into_iter().filter(|kind| model.count_layers(|layer| layer == *kind) > 0) {
         let bytes = kept(kind);
         saved.kinds.push((kind, bytes));
-        match kind.feed_forward {
-            FeedForward::Dense => saved.dense = saved.dense.max(Some(bytes)),
-            FeedForward::Moe => saved.moe = saved.moe.max(Some(bytes)),
-            FeedForward::None => {}
+        if kind.feed_forward.is_dense() {
+            saved.dense = saved.dense.max(Some(bytes));
+        }
+        if kind.feed_forward.is_routed() {
+            saved.moe = saved.moe.max(Some(bytes));
         }
     }
     saved

@@ -1,10 +1,11 @@
-//! What a plan holds on each rank, at the moment when it holds most.
+//! What a plan holds on each rank at its peak.
 //!
-//! The anatomy says what each operator weighs, keeps for backward, and holds while it runs. Here each kind of
-//! section is worked out once ([`unit`]), a rank's chunks are added up from them ([`moments`]), micro-batches in
-//! flight come from the schedule ([`flight`]), states and buffers are added ([`states`], [`buffers`]), and the
-//! fullest moment is found ([`rank`]). The tree ([`tree`]) tells the same numbers with their reasons.
+//! The anatomy says what each operator weighs, saves for backward, and holds while it runs. Here each kind of section
+//! is computed once ([`unit`]), a rank's chunks are summed from them ([`moments`]), micro-batches in flight come from
+//! the schedule ([`flight`]), states and buffers are added ([`states`], [`buffers`]), and the peak is found
+//! ([`rank`]). The tree ([`tree`]) presents the same numbers with explanations.
 
+mod allocator;
 mod buffers;
 mod cache;
 mod compiled_step;
@@ -20,6 +21,7 @@ mod gathered;
 mod host;
 mod kept;
 mod layers;
+mod log_probs;
 mod moments;
 mod moments_of;
 mod offloaded;
@@ -27,9 +29,11 @@ mod own_rollouts;
 mod own_states;
 mod peak;
 mod phases;
+mod pieces;
 mod piped;
 mod rank;
 mod report;
+mod sequence;
 mod sides;
 mod state;
 mod states;
@@ -39,6 +43,7 @@ mod totals;
 mod tree;
 mod unit;
 mod verdict;
+mod waiting;
 
 pub(super) use buffers::constants as workspaces;
 pub use cache::cached_token;

@@ -1,4 +1,4 @@
-//! When a chunk that runs backward holds most, beside what all chunks keep.
+//! When a chunk that runs backward holds most, in addition to what all chunks save.
 
 use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
@@ -9,54 +9,54 @@ use shardscope_operators::{SectionKind, Symbols, copies_layer_input, frozen_coun
 use shardscope_plan::{Chunk, LayerKind, OffloadModule};
 use shardscope_units::Bytes;
 
-/// A chunk worked out: what it holds for good, for each micro-batch, and at its fullest.
+/// Totals of a chunk: what it holds permanently, per micro-batch, and at its peak.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkSum {
-    /// How often each kind of section comes.
+    /// The number of sections of each kind.
     pub(super) counts: Counts,
-    /// How its layers are kept.
+    /// How its layers are saved.
     pub(super) layers: LayersKept,
     /// Modules of its layers whose saved tensors go to the host.
     pub(super) groups: Groups,
-    /// Whether its input stays on the device although its first module sends it to the host.
+    /// Whether its input stays on the device even though its first module sends it to the host.
     pub(super) keeps_input: bool,
-    /// Kept for one micro-batch.
+    /// Bytes saved for one micro-batch.
     pub(super) kept: Bytes,
-    /// Left of one micro-batch between its input gradients and its weight gradients.
+    /// Bytes that remain of one micro-batch between its input gradients and its weight gradients.
     pub(super) waiting: Bytes,
-    /// Kept once for all micro-batches.
+    /// Bytes saved once for all micro-batches.
     pub(super) once: Bytes,
-    /// Bytes of gradients that its backward makes, where there are none before.
+    /// Bytes of gradients that its backward creates, if they do not exist before.
     pub(super) to_come: Bytes,
-    /// The fullest moment of its backward pass, and of a frozen part's forward.
+    /// The peak of its backward pass, and of the forward pass of a frozen part.
     pub(super) fullest: Option<Moment>,
-    /// The fullest moment of its forward pass, where modules are offloaded.
+    /// The peak of its forward pass, if modules are offloaded.
     pub(super) forward: Option<Moment>,
-    /// Bytes of offloaded modules of another chunk that are taken to wait on the device while it runs.
+    /// Bytes of another chunk's offloaded modules that are assumed to be on the device while it runs.
     pub(super) ready: Bytes,
 }
 
-/// One moment of one chunk's passes for the micro-batch at hand.
+/// One moment in one chunk's passes for the current micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// In which section.
+    /// The section.
     pub(super) kind: SectionKind,
-    /// Which of the unit's points.
+    /// The index of the unit's point.
     pub(super) point: usize,
-    /// Bytes of layers recomputed as a whole.
+    /// Bytes of fully recomputed layers.
     pub(super) recomputed: Bytes,
-    /// Kept bytes of the chunk given back before the section begins.
+    /// Saved bytes of the chunk that were freed before the section begins.
     pub(super) returned: Bytes,
-    /// Bytes that the host has given back for the section, where saved tensors wait there.
+    /// Bytes fetched back from the host for the section, if saved tensors are kept there.
     pub(super) back: Option<Bytes>,
     /// Bytes of offloaded modules that are on the device.
     pub(super) modules: Bytes,
-    /// Bytes of gradients that backward has not made yet.
+    /// Bytes of gradients that backward has not created yet.
     pub(super) absent: Bytes,
-    /// Bytes of gradient shards that stay beside the gradients until backward is over.
+    /// Bytes of gradient shards that coexist with the gradients until backward ends.
     pub(super) added: Bytes,
-    /// Bytes alive beyond what all chunks keep and all states, gathered weights among them, less those given back and
-    /// those not made yet.
+    /// Bytes alive, including gathered weights, beyond all states and what all chunks save; minus those freed and
+    /// those not created yet.
     pub(super) net: i128,
 }
 
@@ -72,14 +72,14 @@ impl ChunkSum {
         let counts = section_counts(x, chunk);
         let layers = layers_kept(x, chunk);
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
-        // Of a recomputed block only the input of its first layer waits for backward.
+        // Of a recomputed block, only the input of its first layer is saved for backward.
         if layers.runs > 0 {
             kept += run_input(x).bytes * layers.inputs;
         }
         for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {
                 kept += unit.kept * layers.kept_of(kind, times);
-                // One layer of this kind keeps less: nothing asks for the gradient of its input.
+                // One layer of this kind saves less: the gradient of its input is not needed.
                 if layers.has_first(kind) {
                     kept = kept.less(unit.kept.less(unit.first));
                 }
@@ -96,7 +96,7 @@ impl ChunkSum {
             Bytes::ZERO
         };
         if x.recipe().offload.saved_tensors {
-            // Token numbers are the batch's own, which stays.
+            // Token numbers belong to the batch, which stays.
             let of_batch = |(kind, _): &(SectionKind, &Unit)| kind.is_before_layers();
             let ends = units.iter().zip(&counts).filter(|(unit, _)| of_batch(unit));
             kept = ends.map(|((_, unit), &times)| unit.kept * times).sum();
@@ -120,28 +120,29 @@ impl ChunkSum {
     }
 }
 
-/// Goes through the chunk's sections as backward does, keeping the moment at which most is alive.
+/// Walks through the chunk's sections as backward does and records the peak.
 struct Walk<'a> {
     x: &'a Symbols<'a>,
     units: &'a Units,
     gathered: &'a Gathered,
     best: Option<Moment>,
-    /// The same of the forward pass, where modules are offloaded.
+    /// The same for the forward pass, if modules are offloaded.
     best_forward: Option<Moment>,
-    /// Bytes of gradients that the sections still to come will make.
+    /// Bytes of gradients that the remaining sections will create.
     absent: Bytes,
-    /// Bytes of gradient shards that stay beside the gradients until backward is over, of the sections behind.
+    /// Bytes of gradient shards, of the sections already done, that coexist with the gradients until backward ends.
     added: Bytes,
-    /// Whether they come when more goes than they are: whole ones, of which they are the shards.
+    /// Whether gradients are deferred: shards only appear once the larger unsharded gradients that contain them are
+    /// freed.
     deferred: bool,
-    /// How far it has come where modules are offloaded.
+    /// Progress of the walk, if modules are offloaded.
     passed: Passed<'a>,
-    /// Bytes of offloaded modules of another chunk that wait on the device for its backward.
+    /// Bytes of another chunk's offloaded modules that wait on the device for its backward.
     ready: Bytes,
 }
 
 impl Walk<'_> {
-    /// Has the gradients of so many sections.
+    /// Records that the gradients of `times` sections now exist.
     fn make(&mut self, unit: &Unit, times: u64) {
         if !self.deferred {
             self.absent = self.absent.less(unit.gradients * times);
@@ -149,7 +150,7 @@ impl Walk<'_> {
         self.added += unit.added * times;
     }
 
-    /// Bytes that backward has made by now beside what it gives back, less those of gradients that are still to come.
+    /// Bytes that backward has added so far, not counting what it frees, minus gradients that are still to come.
     fn made(&self) -> i128 {
         i128::from(self.added.get()) - i128::from(self.absent.get())
     }
@@ -165,10 +166,10 @@ impl Walk<'_> {
         if let Some(point) = unit.most {
             let more = i128::from(recomputed.get()) - i128::from(returned.get()) + self.made();
             let whole = i128::from(self.gathered.bytes_at(kind).get());
-            // Signed: late in backward more has been freed than the point adds, and the peak may then lie elsewhere.
+            // Signed: late in backward more has been freed than the point adds, and the peak may then be elsewhere.
             let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
-                let (absent, added) = (self.absent, self.added);
+                let (absent, added) = (self.absent.less(unit.points[point].made), self.added);
                 let modules = Bytes::ZERO;
                 self.best = Some(Moment {
                     kind,
@@ -185,9 +186,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The same where modules are offloaded, every point of the section: which is the fullest depends on what has come back from
-    /// the host by then. In forward the groups that the next backward needs first wait on the device already, and what the
-    /// sections behind will keep is not there yet.
+    /// The same if modules are offloaded, for every point of the section: the peak depends on what has come back from
+    /// the host by then. In forward, the groups that the next backward needs first are already on the device, and
+    /// what later sections will save does not exist yet.
     fn offer_beside_host(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
         let unit = self.units.get(kind);
         let whole = i128::from(self.gathered.bytes_at(kind).get());
@@ -201,7 +202,7 @@ impl Walk<'_> {
             };
             let alive = i128::from((modules + recomputed).get());
             let net = point.net() + alive - i128::from(returned.get()) + self.made() + whole;
-            let (absent, added) = (self.absent, self.added);
+            let (absent, added) = (self.absent.less(point.made), self.added);
             let best = if point.forward { &mut self.best_forward } else { &mut self.best };
             if best.is_none_or(|best| net > best.net) {
                 *best = Some(Moment {
@@ -219,14 +220,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes past a section, whose groups backward has no more need of.
+    /// Moves past a section, whose groups backward no longer needs.
     fn pass(&mut self, kind: SectionKind) {
         let groups = &self.units.get(kind).groups;
         self.passed = self.passed.and(groups, OffloadModule::BEGUN.into_iter().collect());
     }
 
-    /// The same where saved tensors wait on the host: on the device are those of the operator at work, or the input of the
-    /// layer that is computed again.
+    /// The same if saved tensors are kept on the host: only those of the current operator are on the device, or the
+    /// input of the layer being recomputed.
     fn offer_from_host(&mut self, kind: SectionKind, recomputed: Bytes) {
         let whole = i128::from(self.gathered.bytes_at(kind).get());
         for (index, point) in self.units.get(kind).points.iter().enumerate() {
@@ -237,10 +238,10 @@ impl Walk<'_> {
             } else {
                 (kept_by(self.x, &[point.operator]), point.transient.returned)
             };
-            let alive = back + recomputed + point.recomputed + point.transient.bytes();
+            let alive = back + recomputed + point.recomputed + point.transient.bytes() + point.made;
             let net = i128::from(alive.get()) - i128::from(returned.get()) + self.made() + whole;
             if self.best.is_none_or(|best| net > best.net) {
-                // What the point counts as given back is of its own section alone.
+                // The point's freed bytes concern only its own section.
                 let moment = Moment {
                     kind,
                     point: index,
@@ -248,7 +249,7 @@ impl Walk<'_> {
                     returned: Bytes::ZERO,
                     back: Some(back),
                     modules: Bytes::ZERO,
-                    absent: self.absent,
+                    absent: self.absent.less(point.made),
                     added: self.added,
                     net,
                 };
@@ -279,7 +280,7 @@ fn fullest(
         ready,
     };
     let mut returned = Bytes::ZERO;
-    // At its very beginning, when forward has kept nothing yet.
+    // At the very beginning, when forward has saved nothing yet.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward(x)) {
         if sum.counts[kind.index()] > 0 {
             walk.offer(kind, sum.kept, Bytes::ZERO);
@@ -292,7 +293,7 @@ fn fullest(
             walk.offer(
                 kind,
                 returned,
-                // A multi-token-prediction depth holds a layer of its own, which may be recomputed as a whole.
+                // A multi-token-prediction depth contains a layer, which may be fully recomputed.
                 if kind.has_layer() { unit.full.less(unit.kept + unit.left) } else { Bytes::ZERO },
             );
             for _ in 0..times {
@@ -302,7 +303,7 @@ fn fullest(
             walk.make(unit, times);
         }
     }
-    // Backward goes from the output layer to the embedding, so what lies behind a section has been freed when it runs.
+    // Backward goes from the output layer to the embedding, so the sections after the current one have been freed.
     layers(x, &mut walk, chunk, sum, returned);
     let of_tower: Bytes = SectionKind::ALL
         .into_iter()
@@ -315,7 +316,7 @@ fn fullest(
             walk.make(units.get(kind), 1);
         }
     }
-    // Images went through their tower before anything else ran: of it all that it kept is still there.
+    // Images went through the vision tower before anything else ran, so everything it saved is still alive.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_of_tower() && !kind.has_no_backward(x)) {
         if sum.counts[kind.index()] > 0 {
             let unit = units.get(kind);
@@ -325,17 +326,18 @@ fn fullest(
     [walk.best, walk.best_forward]
 }
 
-/// Bytes of gradients that the chunk's backward makes, where there are none before.
+/// Bytes of gradients that the chunk's backward creates, if they do not exist before.
 fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, counts: &Counts) -> Bytes {
     let frozen = frozen_counts(x, chunk);
     let counts = counts.iter().zip(frozen);
     units.iter().zip(counts).map(|((_, unit), (times, frozen))| unit.gradients * (times - frozen)).sum()
 }
 
-/// The last layer of each kind, kept or recomputed, `returned` given back before.
+/// Walks the layers from last to first, offering the last of each kind, saved or recomputed; `returned` bytes were
+/// freed before.
 fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
     let kept = sum.layers.layers;
-    // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
+    // By kind: whether a saved layer and a recomputed layer have been seen (true if the chunk has none).
     let mut seen = LayerKind::ALL.map(|kind| {
         let (kept, all) = (kept[kind.index()], sum.counts[SectionKind::Layer(kind).index()]);
         [kept == 0, all == kept]
@@ -349,7 +351,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         let unit = walk.units.get(kind);
         let recomputed = x.recipe().recompute.recomputes_layer(index, &chunk.layers);
         let seen_before = &mut seen[layer.index()][usize::from(recomputed)];
-        // Where gradients come layer by layer, an earlier one may be the fullest.
+        // If gradients appear layer by layer, an earlier layer may be the peak.
         if !std::mem::replace(seen_before, true) || grows {
             let run = if recomputed { run_recomputed(x, unit, &sum.layers) } else { Bytes::ZERO };
             walk.offer(kind, returned, run);
@@ -357,27 +359,31 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         if !recomputed {
             returned += unit.kept;
         } else if sum.layers.run == 1 && sum.layers.inputs == sum.layers.runs {
-            // What a checkpoint saved is let go of when its backward is over.
+            // What a checkpoint saved is freed once its backward ends.
             returned += run_input(x).bytes;
         }
         walk.pass(kind);
         walk.make(unit, 1);
-        // Further layers find less alive than the ones seen: each before them has freed what it kept. A model of 126 layers
-        // then costs as much to walk as one of 4.
+        // Further layers find less alive than those already seen, since each layer in between freed what it saved. A
+        // model of 126 layers then costs as much to walk as one of 4.
         if seen.iter().flatten().all(|seen| *seen) && !grows {
             break;
         }
     }
 }
 
-/// Bytes of one recomputed run. Its first input is the kept one, unless the first norm makes a copy of it.
+/// Bytes of one recomputed run. Its first input is the saved one, unless the first norm copies it or it comes back
+/// from the host.
 fn run_recomputed(x: &Symbols<'_>, unit: &Unit, layers: &LayersKept) -> Bytes {
-    let kept = if copies_layer_input(x) { Bytes::ZERO } else { run_input(x).bytes };
-    (unit.full * layers.run).less(kept)
+    let comes_back = x.recipe().offload.every_input;
+    // The copy coexists with the tensor that came back.
+    let own = if comes_back && copies_layer_input(x) { run_input(x).bytes } else { Bytes::ZERO };
+    let kept = if copies_layer_input(x) || comes_back { Bytes::ZERO } else { run_input(x).bytes };
+    (unit.full * layers.run).less(kept) + own
 }
 
 impl Moment {
-    /// The point of it.
+    /// The point of this moment.
     pub(super) fn point<'a>(&self, units: &'a Units) -> Option<&'a Point> {
         units.get(self.kind).points.get(self.point)
     }

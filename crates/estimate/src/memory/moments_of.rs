@@ -1,19 +1,20 @@
-//! What each optimizer holds for a parameter beside the parameter itself.
+//! The states that each optimizer holds for a parameter.
 
 use super::state::Of;
 use shardscope_plan::{NumberFormat, Optimizer, OptimizerKind, StateFormat};
 
-/// Elements of a block of 8-bit states, which has an fp32 constant (`bitsandbytes/optim/optimizer.py`).
+/// Elements of a block of 8-bit states, which has one fp32 constant (`bitsandbytes/optim/optimizer.py`).
 const EIGHT_BIT_BLOCK: u64 = 256;
-/// The same of 4-bit states (`torchao/optim/subclass_4bit.py`).
+/// The same for 4-bit states (`torchao/optim/subclass_4bit.py`).
 const FOUR_BIT_BLOCK: u64 = 128;
 /// Bytes of a block's constant, and of an fp32 moment.
 const CONSTANT: u64 = 4;
 
-/// A state: its name, bytes of an element, and of which parameters.
+/// A state: its name, bytes per element, and which parameters it is for.
 pub(super) type OfOptimizer = (&'static str, u64, Of);
 
-/// The states of `optimizer` for the parameters `of`, with moments of `widths` bytes where they are plain numbers.
+/// The states of `optimizer` for the parameters `of`; `widths` are the bytes of each moment if stored as plain
+/// numbers.
 pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOptimizer> {
     let [first, second] = widths;
     let plain_of = of;
@@ -38,8 +39,17 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
 fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimizer> {
     match kind {
         OptimizerKind::Adam => vec![("first moment", first, of), ("second moment", second, of)],
+        // Always bf16, whatever the parameter's own format (`torch_functional.py:AnyPrecisionAdamW.__init__`).
+        OptimizerKind::AdamKahan => {
+            let width = NumberFormat::Bf16.width();
+            vec![
+                ("first moment", width, of),
+                ("second moment", width, of),
+                ("compensation of rounding", width, of),
+            ]
+        }
         OptimizerKind::SgdMomentum | OptimizerKind::Lion => vec![("momentum", first, of)],
-        OptimizerKind::SumOfSquares => vec![("sum of squares", second, of)],
+        OptimizerKind::SumOfSquares | OptimizerKind::Adagrad => vec![("sum of squares", second, of)],
         OptimizerKind::AdEmaMix => {
             vec![
                 ("fast first moment", first, of),
@@ -47,21 +57,22 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
                 ("second moment", second, of),
             ]
         }
-        // Adapters are matrices alone; of a model that trains in part, what is no matrix is not told apart.
+        // Adapters consist only of matrices; for a partially trained model, non-matrices are not distinguished.
         OptimizerKind::Muon if matches!(of, Of::Adapters | Of::Trains) => vec![("momentum", first, of)],
         OptimizerKind::Muon if of == Of::TrainedPart => {
             vec![("first moment", first, Of::Trained), ("second moment", second, Of::Trained)]
         }
-        // Muon orthogonalizes matrices of linear layers; embeddings, norms and biases are stepped by Adam.
+        // Muon orthogonalizes matrices of linear layers; Adam updates embeddings, norms and biases.
         OptimizerKind::Muon => vec![
             ("momentum", first, Of::Linear),
             ("first moment", first, Of::Rest),
             ("second moment", second, Of::Rest),
         ],
-        // A factored second moment: a row and a column sum per matrix in place of an element each (Shazeer and Stern 2018).
+        // A factored second moment: one sum per row and column of a matrix instead of one value per element (Shazeer
+        // and Stern 2018).
         OptimizerKind::Adafactor => vec![("sums of squares by row and column", CONSTANT, Of::Sides)],
-        // `adam_mini/adam_mini.py:Adam_mini.step`. A mean for each row at most: of queries and keys it is one for each head, of a norm
-        // one for the whole of it.
+        // `adam_mini/adam_mini.py:Adam_mini.step`. At most one mean per row: one per head for queries and keys, one
+        // in total for a norm.
         OptimizerKind::AdamMini => {
             vec![("first moment", first, of), ("mean squares of rows", second, Of::Rows)]
         }
@@ -89,13 +100,15 @@ fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptim
             ("second moment", width, of),
             constants(3),
         ],
-        OptimizerKind::SumOfSquares => vec![("sum of squares", width, of), constants(1)],
+        OptimizerKind::SumOfSquares | OptimizerKind::Adagrad => {
+            vec![("sum of squares", width, of), constants(1)]
+        }
         _ => vec![("momentum", width, of), constants(1)],
     }
 }
 
-/// 8-bit states beside those of the word embedding in fp32 (`transformers/trainer.py:create_optimizer`, which overrides
-/// `optim_bits` of every `nn.Embedding`).
+/// 8-bit states, except that those of the word embedding are fp32 (`transformers/trainer.py:create_optimizer`, which
+/// overrides `optim_bits` of every `nn.Embedding`).
 fn with_embedding(kind: OptimizerKind, of: Of) -> Vec<OfOptimizer> {
     let mut states = in_blocks(kind, 1, EIGHT_BIT_BLOCK, of);
     let moments = states.len() as u64 - 1;
@@ -104,12 +117,12 @@ fn with_embedding(kind: OptimizerKind, of: Of) -> Vec<OfOptimizer> {
             *of = Of::BlocksBeside(EIGHT_BIT_BLOCK);
         }
     }
-    // Beside the byte that is counted of every parameter.
+    // In addition to the one byte counted for every parameter.
     states.push(("fp32 moments of the embedding, beyond 8 bits", moments * (CONSTANT - 1), Of::Embedding));
     states
 }
 
-/// Bytes of both moments of an element, where they are held as numbers of it.
+/// Bytes per element of both moments, if they are stored as plain numbers.
 pub(super) fn moments(optimizer: &Optimizer) -> [u64; 2] {
     if optimizer.precision_aware {
         [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]

@@ -1,11 +1,11 @@
-//! Modules whose saved tensors go to the host (`--fine-grained-activation-offloading`): what leaves the device, and what is
-//! back on it while a chunk runs backward.
+//! Modules whose saved tensors go to the host (`--fine-grained-activation-offloading`): what leaves the device, and
+//! what is back on it while a chunk runs backward.
 //!
-//! Every run of a module is a group. A group goes to the host when forward is done with its module, and its storage is given
-//! back at once as PyTorch counts it. When backward has passed one group, the group that went last comes back; so backward
-//! of a chunk begins with as many groups on the device as there are different modules, and always has that many more than
-//! it has passed. Where nothing of its own is left, the groups of the chunk that runs backward next come back. The chunk
-//! that follows its own forward pass at once never sends its last ones
+//! Every run of a module is a group. A group goes to the host when forward is done with its module, and by PyTorch's
+//! count its storage is freed at once. When backward has passed a group, the group that left last comes back. So
+//! backward of a chunk begins with as many groups on the device as there are different modules, and always stays that
+//! far ahead. When none of its own are left, groups of the chunk that runs backward next come back. A chunk whose
+//! backward immediately follows its forward never sends its last groups
 //! (`megatron/core/pipeline_parallel/fine_grained_activation_offload.py`: `on_group_start_backward`, `bulk_reload`,
 //! `should_bulk_offload`, `post_warmup_callback`).
 
@@ -13,20 +13,20 @@ use shardscope_operators::{Operator, Saved, SectionKind, Symbols, layers_backwar
 use shardscope_plan::{Chunk, OffloadModule, OffloadModules};
 use shardscope_units::Bytes;
 
-/// One module of a section that sends what it saves to the host.
+/// One module of a section whose saved tensors go to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// The module.
     pub(super) module: OffloadModule,
-    /// Bytes of storages that it saves and that leave the device, each where it is saved first.
+    /// Bytes of saved storages that leave the device, each counted where it is first saved.
     pub(super) left: Bytes,
-    /// Bytes that it sends and gets back: every copy by itself, and what forward gives back besides.
+    /// Bytes sent and fetched back: every copy counts separately, plus what forward also frees.
     pub(super) sent: Bytes,
-    /// Bytes of what forward gives back besides.
+    /// Bytes of what forward also frees.
     pub(super) beside: Bytes,
 }
 
-/// The groups of one section of `kind`, in the order in which forward is done with them.
+/// The groups of one section of `kind`, in the order in which forward finishes them.
 pub(super) fn groups(x: &Symbols<'_>, kind: SectionKind, operators: &[Operator]) -> Vec<Group> {
     let modules = kind.offloaded(x);
     if modules.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn groups(x: &Symbols<'_>, kind: SectionKind, operators: &[Operator])
     OffloadModule::DONE.into_iter().filter(|module| modules.has(*module)).map(group).collect()
 }
 
-/// Bytes that `operator` saves in a section that offloads `modules` and that leave the device.
+/// Bytes saved by `operator`, in a section that offloads `modules`, that leave the device.
 pub(super) fn left_by(x: &Symbols<'_>, operator: Operator, modules: OffloadModules) -> Bytes {
     if modules.is_empty() {
         return Bytes::ZERO;
@@ -62,8 +62,8 @@ pub(super) fn left_by(x: &Symbols<'_>, operator: Operator, modules: OffloadModul
     saved.filter(|saved| saved.leaves(modules, least)).map(|saved| saved.bytes).sum()
 }
 
-/// Whether the input of `chunk` stays on the device although its first module sends it to the host: the pipeline refers to what
-/// it received until backward is over, and only a norm that stands alone frees the storage by force
+/// Whether the input of `chunk` stays on the device even though its first module sends it to the host: the pipeline
+/// refers to the received tensor until backward ends, and only a standalone norm forcibly frees the storage
 /// (`schedules.py: input_tensors`; `transformer_layer.py:_apply_self_attn_bda_step`).
 pub(super) fn keeps_input(x: &Symbols<'_>, chunk: &Chunk) -> bool {
     if chunk.embedding || chunk.layers.is_empty() {
@@ -74,23 +74,23 @@ pub(super) fn keeps_input(x: &Symbols<'_>, chunk: &Chunk) -> bool {
     reads && x.model().latent.is_none()
 }
 
-/// The groups of a chunk, in the order in which forward is done with them.
+/// The groups of a chunk, in the order in which forward finishes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups {
-    /// Bytes that come back of the last so many of them, the first entry of none.
+    /// Cumulative bytes of the last groups that come back: entry `n` is for the last `n`.
     back: Vec<Bytes>,
-    /// Bytes that go to the host, and come back.
+    /// Bytes that go to the host and come back.
     travels: Bytes,
-    /// Different modules among them: how many are back before they are needed.
+    /// Number of different modules among them, which is how many groups are back before they are needed.
     ahead: usize,
-    /// Whether backward of the chunk follows its forward pass at once: of the one that ends with the loss.
+    /// Whether backward of the chunk immediately follows its forward, as in the chunk that ends with the loss.
     at_once: bool,
-    /// Whether others come back when backward has passed the last of its own.
+    /// Whether another chunk's groups come back once backward has passed the last of its own.
     others: bool,
 }
 
 impl Groups {
-    /// The groups of `chunk`, of which `of_kind` says those of a section.
+    /// The groups of `chunk`; `of_kind` returns those of a section.
     pub(super) fn new<'u>(
         x: &Symbols<'_>,
         chunk: &Chunk,
@@ -105,7 +105,7 @@ impl Groups {
         Self::in_backward(groups, at_once, others)
     }
 
-    /// Groups that backward needs in this order.
+    /// The groups in the order in which backward needs them.
     fn in_backward<'u>(groups: impl Iterator<Item = &'u Group>, at_once: bool, others: bool) -> Self {
         let mut seen = OffloadModules::default();
         let travels = Bytes::ZERO;
@@ -113,7 +113,7 @@ impl Groups {
         let mut sum = Bytes::ZERO;
         for group in groups {
             let first = !seen.has(group.module);
-            // The last of each never went where backward follows at once.
+            // If backward follows immediately, the last group of each module never left.
             let stays = first && at_once;
             sum += if stays { group.left } else { group.sent };
             out.travels += if stays { Bytes::ZERO } else { group.sent };
@@ -126,13 +126,13 @@ impl Groups {
         out
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     fn count(&self) -> usize {
         self.back.len().saturating_sub(1)
     }
 
-    /// Bytes of the groups of the chunk that have come back when backward has passed `passed` of them, the passed ones among
-    /// them, and of those of the next chunk, which are taken to be like its own.
+    /// Bytes of groups that have come back when backward has passed `passed` of them: the chunk's own, including the
+    /// passed ones, and those of the next chunk, which are assumed to be the same size.
     fn come_back(&self, passed: usize) -> Bytes {
         let all = passed + self.ahead;
         let own = self.sum(all.min(self.count()));
@@ -140,51 +140,51 @@ impl Groups {
         own + self.sum(beyond.min(self.ahead))
     }
 
-    /// Bytes of the last `groups`.
+    /// Bytes of the last `groups` groups.
     fn sum(&self, groups: usize) -> Bytes {
         self.back.get(groups).copied().unwrap_or_default()
     }
 
-    /// Bytes that wait on the device for the next backward while another chunk runs.
+    /// Bytes waiting on the device for the next backward while another chunk runs.
     pub(super) fn ready(&self) -> Bytes {
         if self.at_once { Bytes::ZERO } else { self.sum(self.ahead.min(self.count())) }
     }
 
-    /// Of the `ready` bytes of the stage's other chunks those that can wait while this one runs forward: none before one that
-    /// runs backward next, and whose forward pass is not over when others are done.
+    /// The part of the other chunks' `ready` bytes that may be on the device while this chunk runs forward: none if
+    /// this chunk runs backward next, because its forward is not yet over when those would come back.
     pub(super) fn beside(&self, ready: Bytes) -> Bytes {
         if self.at_once && !self.is_empty() { Bytes::ZERO } else { ready }
     }
 
-    /// Bytes that one micro-batch sends to the host, and gets back.
+    /// Bytes that one micro-batch sends to the host and gets back.
     pub(super) const fn travels(&self) -> Bytes {
         self.travels
     }
 
-    /// Whether there is none.
+    /// Whether there are no groups.
     pub(super) fn is_empty(&self) -> bool {
         self.count() == 0
     }
 }
 
-/// How far backward of a chunk has come: which groups it has passed.
+/// Progress of a chunk's backward: the groups that it has passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed<'a> {
     all: &'a Groups,
-    /// How many.
+    /// How many groups.
     groups: usize,
-    /// Bytes of them that had come back, or never went.
+    /// Bytes of those groups that had come back or never left.
     bytes: Bytes,
     seen: OffloadModules,
 }
 
 impl<'a> Passed<'a> {
-    /// None of `all`.
+    /// With no group of `all` passed yet.
     pub(super) fn none(all: &'a Groups) -> Self {
         Self { all, groups: 0, bytes: Bytes::ZERO, seen: OffloadModules::default() }
     }
 
-    /// The same with those of `groups` that are of `modules`, the groups of the section at work.
+    /// Also passes the groups of `modules` among `groups`, the groups of the current section.
     pub(super) fn and(mut self, groups: &[Group], modules: OffloadModules) -> Self {
         for group in groups.iter().rev().filter(|group| modules.has(group.module)) {
             let stayed = self.all.at_once && !self.seen.has(group.module);
@@ -195,7 +195,7 @@ impl<'a> Passed<'a> {
         self
     }
 
-    /// Whether the chunk has none at all.
+    /// Whether the chunk has no groups at all.
     pub(super) fn is_of_none(&self) -> bool {
         self.all.is_empty()
     }
@@ -206,7 +206,7 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// Bytes of `modules` of a section that have not gone to the host yet while its forward pass is at work.
+/// Bytes of a section's `modules` that have not left for the host yet during its forward pass.
 pub(super) fn not_gone(groups: &[Group], modules: OffloadModules) -> Bytes {
     let own = groups.iter().filter(|group| modules.has(group.module));
     own.map(|group| group.left + group.beside).sum()
@@ -218,7 +218,7 @@ mod tests {
     use shardscope_plan::{OffloadModule, OffloadModules};
     use shardscope_units::Bytes;
 
-    /// What Megatron core's own manager was seen to hold on the device, pass after pass.
+    /// What Megatron core's own manager was observed to hold on the device, pass after pass.
     const RECORDED: &str = include_str!("../../../../tests/data/activations/offloaded_modules.tsv");
     const LAYERS: usize = 3;
 
@@ -235,7 +235,7 @@ mod tests {
             let [_, _, _, recomputed, _, order, sent, left, held] = cells.as_slice() else {
                 panic!("{line}")
             };
-            // What is computed again takes its input out of its group before backward has passed the group.
+            // A recomputed part takes its input out of its group before backward has passed the group.
             if !recomputed.is_empty() {
                 continue;
             }

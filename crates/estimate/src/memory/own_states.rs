@@ -1,11 +1,11 @@
-//! States where the optimizer steps the model's own parameters, each in its own type, and frozen ones have none: the
-//! Trainer with DDP or FSDP. DeepSpeed's engine holds fp32 copies of what trains.
+//! States if the optimizer steps the model's own parameters, each in its own type, and frozen ones have none: the
+//! Trainer with DDP or FSDP. DeepSpeed's engine holds fp32 copies of trainable parameters.
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
 use shardscope_plan::{
-    BaseTraining, DataEngine, DpSharding, NumberFormat, OptimizerKind, Plan, Quantization, Recipe, Reference,
-    StateFormat,
+    BaseTraining, DataEngine, DpSharding, Embeddings, NumberFormat, OptimizerKind, Plan, Quantization,
+    Recipe, Reference, StateFormat,
 };
 
 /// The kinds of states that `plan` has.
@@ -16,7 +16,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let deepspeed = is_deepspeed(recipe);
     let sharding = recipe.dp_sharding;
     let whole = sharding == DpSharding::Parameters;
-    // DeepSpeed's engine casts the whole model; FSDP shards it as it was loaded.
+    // DeepSpeed's engine casts the entire model; FSDP shards it as loaded.
     let held = if engine == DataEngine::DeepSpeed { recipe.module_dtype() } else { recipe.params_dtype };
     let width = held.width();
     let mut out = Vec::with_capacity(16);
@@ -27,7 +27,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let frozen = if tuning.upcast { NumberFormat::Fp32.width() } else { width };
     add("frozen weights", Part::Parameters, frozen, whole, Of::Plain);
     if let Some(tower) = plan.model().vision {
-        // DeepSpeed's engine casts it with the rest.
+        // DeepSpeed's engine casts it along with the rest.
         let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, NumberFormat::width);
         add("frozen vision tower", Part::Parameters, own, whole, Of::Vision);
     }
@@ -51,15 +51,20 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         add("reference model", Part::Parameters, width, whole, Of::Model);
     }
 
-    // Gradients, and copies of them.
+    // Gradients and copies of them.
     let spread = matches!(sharding, DpSharding::Gradients | DpSharding::Parameters);
-    // An optimizer that steps within backward leaves one gradient at a time, which stands with the tensors of that moment.
+    // An optimizer that steps within backward leaves one gradient at a time, counted with the tensors of that moment.
     let gone = recipe.transformers.steps_in_backward;
+    // Except a tied weight's gradient, which the output layer creates and the embedding completes.
+    if gone && plan.model().embeddings == Embeddings::Tied && tuning.embedding {
+        add("a tied weight's gradient", Part::Gradients, trained, spread, Of::Embedding);
+    }
     for (_, name, of, width) in groups.into_iter().filter(|_| !gone) {
-        // Beside states on the host DeepSpeed adds gradients up there (`stage_1_and_2.py:async_inplace_copy_grad_to_fp32_buffer_from_gpu`,
+        // With optimizer states on the host, DeepSpeed accumulates gradients there
+        // (`stage_1_and_2.py:async_inplace_copy_grad_to_fp32_buffer_from_gpu`,
         // `stage3.py:grad_partitions_flat_buffer`).
         let away = deepspeed && spread && recipe.offload.optimizer;
-        // ZeRO-3 holds a flat buffer in the format in which gradients are accumulated, ZeRO-2 what backward made
+        // ZeRO-3 holds a flat buffer in the accumulation format of gradients, ZeRO-2 what backward created
         // (`stage3.py:grad_partitions_flat_buffer`, `stage_1_and_2.py:get_all_grad_tensors`).
         let wide = deepspeed && whole && recipe.params_dtype.width() < recipe.grads_dtype.width();
         let held = if wide { recipe.grads_dtype.width() } else { width };
@@ -71,9 +76,9 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         }
         if deepspeed && width < NumberFormat::Fp32.width() && !recipe.offload.optimizer {
             add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), true, of);
-            // Gradients are joined before they are cast (`stage_1_and_2.py:step`, `stage3.py:_prepare_fp32_grad_for_sub_group`); what
-            // Adam's step makes comes behind that, in fp32.
-            if !takes_roots(recipe) {
+            // Gradients are concatenated before they are cast (`stage_1_and_2.py:step`,
+            // `stage3.py:_prepare_fp32_grad_for_sub_group`); the fp32 temporaries of Adam's step come after that.
+            if roots(recipe) == 0 {
                 add("joined gradients of the step", Part::Step, width, true, of);
             }
         }
@@ -87,18 +92,31 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
         }
-        if takes_roots(recipe) && !(deepspeed && recipe.offload.optimizer) {
-            add("roots of second moments", Part::Step, width, spread, of);
+        if roots(recipe) > 0 && !(deepspeed && recipe.offload.optimizer) {
+            add("roots of second moments", Part::Step, roots(recipe) * width, spread, of);
         }
-        // Transformer Engine's FusedAdam beside weights in bf16.
+        // Transformer Engine's FusedAdam with bf16 weights.
         let aware = !deepspeed && recipe.optimizer.precision_aware && width == NumberFormat::Bf16.width();
         if aware {
             add("main parameters", part, moments_of::REMAINDER, spread, of);
         }
         let moments = if aware { moments_of::moments(&recipe.optimizer) } else { [width; 2] };
+        if first && recipe.optimizer.low_rank.is_some() {
+            add("projections of gradients", part, width, spread, Of::Projections);
+        }
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
-        for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
-            // Counted for weights and adapters together.
+        let flat = recipe.optimizer.kind == OptimizerKind::Adafactor && is_flat(recipe);
+        if flat && deepspeed && !recipe.offload.optimizer {
+            // A square and its sum with a constant, both fp32 (`transformers/optimization.py:Adafactor.step`).
+            add("squares of gradients", Part::Step, 2 * NumberFormat::Fp32.width(), true, of);
+        }
+        let states = if flat {
+            vec![("sum of squares", NumberFormat::Fp32.width(), of)]
+        } else {
+            moments_of::states(recipe.optimizer, moments, whose)
+        };
+        for (name, width, of) in states {
+            // Counted once for weights and adapters together.
             let together = matches!(
                 of,
                 Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_) | Of::BlocksBeside(_) | Of::Embedding
@@ -111,28 +129,53 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     out
 }
 
-/// Whether the optimizer makes the roots of all second moments before it steps (`torch/optim/adam.py:_multi_tensor_adam`,
-/// tests/record/adam_step.py).
-fn takes_roots(recipe: &Recipe) -> bool {
+/// How many temporaries per parameter the optimizer allocates, for all parameters at once, before it steps: the roots
+/// of second moments, and for Adagrad also its updates (`torch/optim/adam.py:_multi_tensor_adam`, `rmsprop.py`,
+/// `adagrad.py`, `schedulefree/adamw_schedulefree.py`; tests/record/adam_step.py, trainer_optimizers.py).
+fn roots(recipe: &Recipe) -> u64 {
     let optimizer = &recipe.optimizer;
-    recipe.transformers.foreach_step
-        && optimizer.kind == OptimizerKind::Adam
-        && optimizer.states == StateFormat::Plain
-        && !optimizer.precision_aware
+    let plain = optimizer.states == StateFormat::Plain && !optimizer.precision_aware;
+    match optimizer.kind {
+        _ if !(recipe.transformers.foreach_step && plain) => 0,
+        OptimizerKind::Adam | OptimizerKind::SumOfSquares => 1,
+        OptimizerKind::Adagrad => 2,
+        _ => 0,
+    }
+}
+
+/// Whether Adafactor sees vectors instead of the model's matrices, and so stores a square per element: DeepSpeed's
+/// partitions (`stage_1_and_2.py`, `stage3.py`) and FSDP1's shards (`_flat_param.py:_use_sharded_views`) are flat.
+fn is_flat(recipe: &Recipe) -> bool {
+    is_deepspeed(recipe) || recipe.transformers.engine == DataEngine::Fsdp1
 }
 
 fn is_deepspeed(recipe: &Recipe) -> bool {
     recipe.transformers.engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated
 }
 
-/// Bytes that norm, clipping and update move for an element of what trains, where the optimizer steps the model's own parameters
-/// in their type: the gradient is read, read and written, and read; parameter and moments are read and written. Nothing is cast,
-/// and no buffer is zeroed (`torch/optim/adamw.py:_fused_adamw`, `torch/nn/utils/clip_grad.py`). Only of Adam: other optimizers'
-/// temporaries are not told here. DeepSpeed's engine and what offloads have copies of their own.
+/// Elements that gradient norm, clipping and a step of AnyPrecisionAdamW read and write per parameter: the norm reads
+/// one and clipping reads and writes it (3). Then come weight decay (2), decay and update of each moment (5 each),
+/// the second one's root (2), quotient (2) and sum (2), the compensation (4), a copy of the weight (2), the weight
+/// itself (3), its difference (3) and the remainder (3).
+const COMPENSATED: u64 = 3 + 33;
+
+/// Bytes that norm, clipping and update move per trainable element, if the optimizer steps the model's own parameters
+/// in their own type: the gradient is read for the norm, read and written for clipping, and read for the update;
+/// parameter and moments are read and written. Nothing is cast, and no buffer is zeroed
+/// (`torch/optim/adamw.py:_fused_adamw`, `torch/nn/utils/clip_grad.py`). Only for Adam: temporaries of other
+/// optimizers are not modelled here. DeepSpeed's engine and offloading have their own copies.
 pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
     let own =
         recipe.software.semantics().steps_parameters && !is_deepspeed(recipe) && !recipe.offload.optimizer;
-    if !own || recipe.optimizer.kind != OptimizerKind::Adam || recipe.optimizer.precision_aware {
+    let optimizer = &recipe.optimizer;
+    if own && optimizer.kind == OptimizerKind::AdamKahan {
+        return Some(COMPENSATED * recipe.params_dtype.width());
+    }
+    if !own
+        || optimizer.kind != OptimizerKind::Adam
+        || optimizer.precision_aware
+        || optimizer.low_rank.is_some()
+    {
         return None;
     }
     let [model, adapter] = widths(recipe);
@@ -140,17 +183,17 @@ pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
     let moment = match recipe.optimizer.states {
         StateFormat::Plain => width,
         StateFormat::Single => NumberFormat::Fp32.width(),
-        // Half a byte is counted as one: it is unpacked.
+        // Half a byte counts as one, because it is unpacked.
         StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit => 1,
     };
     Some(4 * width + 2 * width + 4 * moment)
 }
 
-/// Bytes of an element of what trains of the model, and of adapters.
+/// Bytes per element of trainable model parameters, and of adapters.
 fn widths(recipe: &Recipe) -> [u64; 2] {
     let width = recipe.params_dtype.width();
     let adapter = recipe.tuning.lora.map_or(width, |lora| lora.dtype.width());
-    // accelerate holds what trains under FSDP in fp32 where mixed precision is on.
+    // Under FSDP, accelerate holds trainable parameters in fp32 if mixed precision is on.
     let sharded = matches!(recipe.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     if is_deepspeed(recipe) {
         [recipe.module_dtype().width(); 2]
@@ -161,12 +204,12 @@ fn widths(recipe: &Recipe) -> [u64; 2] {
     }
 }
 
-/// Bytes of an element of gradients that backward makes anew in each step: with one micro-batch a step or in the last one, with
-/// which all are reduced, where no engine holds them in buffers of its own.
+/// Bytes per element of gradients that backward creates anew in each step, unless an engine holds them in its own
+/// buffers: with one micro-batch per step, or in the last micro-batch, when all are reduced.
 pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     let recipe = plan.recipe();
     let semantics = recipe.software.semantics();
-    if !semantics.makes_gradients_anew || is_deepspeed(recipe) || recipe.transformers.steps_in_backward {
+    if !semantics.makes_gradients_anew || is_deepspeed(recipe) {
         return None;
     }
     if recipe.num_micro_batches > 1 && !defers(plan) {
@@ -175,9 +218,9 @@ pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     Some(if semantics.steps_parameters { widths(recipe) } else { [super::state::gradient_width(recipe); 2] })
 }
 
-/// Bytes of an element of the shards that FSDP2 adds up across groups of replicas and holds until backward is over
-/// (`_fsdp_param_group.py:_all_reduce_state`, since PyTorch 2.6); 0 where they are the gradients themselves: in the same format,
-/// with none of an earlier micro-batch to be added to.
+/// Bytes per element of the shards that FSDP2 accumulates across replica groups and holds until backward ends
+/// (`_fsdp_param_group.py:_all_reduce_state`, since PyTorch 2.6); 0 if they are the gradients themselves, i.e. in the
+/// same format and without accumulation over micro-batches.
 pub(super) fn width_added_up(plan: &Plan) -> u64 {
     let (recipe, layout) = (plan.recipe(), plan.layout());
     let semantics = recipe.software.semantics();
@@ -187,11 +230,12 @@ pub(super) fn width_added_up(plan: &Plan) -> u64 {
         super::state::is_torch_fsdp(recipe)
     };
     let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
-    // Whole gradients, which reduction gives back, are more than the shards.
+    // Unsharded gradients, which reduction frees, are larger than the shards.
     if !(second && sharded) || layout.distributed_optimizer_instances <= 1 || defers(plan) {
         return 0;
     }
-    // Pipelines reduce with the last micro-batch alone (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
+    // Pipelines reduce only with the last micro-batch
+    // (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
     let accumulates = recipe.num_micro_batches > 1 && layout.pipeline == 1;
     let held =
         if semantics.steps_parameters { widths(recipe)[0] } else { super::state::gradient_width(recipe) };
@@ -199,7 +243,7 @@ pub(super) fn width_added_up(plan: &Plan) -> u64 {
     if accumulates || reduced != held { reduced } else { 0 }
 }
 
-/// Whether whole gradients wait for a step's last micro-batch. One shard is the whole gradient.
+/// Whether unsharded gradients wait for a step's last micro-batch. With a single shard there is no difference.
 pub(super) fn defers(plan: &Plan) -> bool {
     plan.recipe().defers_reduction() && plan.layout().dense_shards() > 1
 }

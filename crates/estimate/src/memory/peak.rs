@@ -1,19 +1,19 @@
-//! The fullest moment of a stage: how many micro-batches each chunk holds, and what runs then.
+//! The peak of a stage: how many micro-batches each chunk holds, and what runs then.
 
 use super::flight::{Flight, flights};
 use super::moments::{ChunkSum, Moment};
 use shardscope_operators::Symbols;
 use shardscope_units::Bytes;
 
-/// Bytes that `flight` keeps.
+/// Bytes that `flight` holds.
 pub(super) fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
     let kept: Bytes = chunks.iter().zip(&flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
     let left: Bytes = chunks.iter().zip(&flight.waiting).map(|(chunk, &count)| chunk.waiting * count).sum();
     kept + left
 }
 
-/// The fullest moment of the forward pass that ends with `flight`, and its chunk. Of other chunks' offloaded modules those wait on
-/// the device that the next backward needs first.
+/// The peak of the forward pass that ends with `flight`, and its chunk. Of other chunks' offloaded modules, only
+/// those that the next backward needs first are on the device.
 fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
     let of = flight.forward?;
     let chunk = chunks.get(of)?;
@@ -24,7 +24,7 @@ fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
     Some((of, Moment { modules: moment.modules.less(gone), net, ..moment }))
 }
 
-/// Of the flights that can be the fullest the one in which most is alive, and what runs then.
+/// The flight with the most bytes alive, out of the candidates, and what runs then.
 pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
     let stage = u32::try_from(rank).unwrap_or(u32::MAX);
     let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
@@ -56,7 +56,8 @@ mod tests {
     use shardscope_operators::SectionKind;
     use shardscope_units::Bytes;
 
-    /// Where the chunk that runs backward next has nothing offloaded, nothing of another waits in a forward pass.
+    /// If the chunk that runs backward next has nothing offloaded, no other chunk's modules wait during a forward
+    /// pass.
     #[test]
     fn what_waits_in_forward_is_of_the_chunk_that_runs_backward_next() {
         let moment = Moment {

@@ -1,13 +1,14 @@
-//! The phases of reinforcement learning on one accelerator: training, the handing over of weights, rollouts. They follow
-//! each other, so that the fullest one counts; on shared accelerators each holds what the others leave behind.
+//! The phases of reinforcement learning on one accelerator: training, weight transfer, rollouts. They follow one
+//! another, so the largest one counts; on shared accelerators each also holds what the others leave allocated.
 
 use super::critic::{critic, reward};
 use super::engine::{EngineMemory, engine};
+use super::log_probs;
 use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
-use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout, RolloutEngine};
+use shardscope_plan::{Bucket, DpSharding, Offloads, Plan, Residence, Rollout, RolloutEngine};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
@@ -78,7 +79,9 @@ pub enum PhaseKind {
     Critic,
     /// The reward model scores rollouts.
     Reward,
-    /// The engine gets the new weights.
+    /// The policy computes log-probabilities of rollouts, in larger micro-batches than it trains with.
+    LogProbs,
+    /// The engine receives the new weights.
     WeightUpdate,
     /// The engine generates.
     Rollout,
@@ -92,6 +95,7 @@ impl PhaseKind {
             Self::Training => "training",
             Self::Critic => "critic",
             Self::Reward => "reward",
+            Self::LogProbs => "log-probabilities",
             Self::WeightUpdate => "weight update",
             Self::Rollout => "rollout",
         }
@@ -103,20 +107,20 @@ impl PhaseKind {
 pub struct Phase {
     /// Which.
     pub kind: PhaseKind,
-    /// All that is on the device, explained.
+    /// Everything on the device, explained.
     pub breakdown: Breakdown<Bytes>,
     /// Whether it fits.
     pub verdict: Verdict,
-    /// Its peak as the verdict tells it.
+    /// Its peak as stated by the verdict.
     pub needs: Needs,
 }
 
 /// Memory of reinforcement learning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RlMemory {
-    /// Whether rollouts run on the accelerators of the training.
+    /// Whether rollouts run on the training accelerators.
     pub co_located: bool,
-    /// The phases in their order.
+    /// The phases in order.
     pub phases: Vec<Phase>,
     /// What the engine holds.
     pub engine: EngineMemory,
@@ -125,7 +129,7 @@ pub struct RlMemory {
 }
 
 impl RlMemory {
-    /// The gravest verdict on a phase.
+    /// The most severe verdict on any phase.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.phases.iter().map(|phase| phase.verdict).max().unwrap_or(Verdict::Fits)
@@ -137,16 +141,17 @@ impl RlMemory {
     }
 }
 
-/// The phases of `plan`, of which `totals` is the fullest rank; none without rollouts.
+/// The phases of `plan`, with `totals` of the fullest rank; none without rollouts.
 pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let rollout = plan.recipe().rollout.as_ref()?;
     let capacity = plan.cluster().accelerator.memory;
     let shared = rollout.is_co_located();
     let (critic, reward) = (critic(plan), reward(plan));
     let beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
-    let left = left(rollout, totals);
+    let left = left(rollout.offloads, totals);
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
-    // SGLang sizes its KV cache by what is free when it starts: what the trainer left counts only on shared GPUs.
+    // SGLang sizes its KV cache by the memory free at start-up; what the trainer left allocated only matters on
+    // shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
     let engine = engine(plan, rollout, taken, totals.parameters);
     let cache_rollouts = engine.cache_rollouts;
@@ -175,7 +180,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     if let Some(own) = critic {
         let given = [("M", own.peak_reserved.number())];
         let mut training = vec![leaf("training peak of the critic", own.peak_reserved, &CRITIC_PEAK, &given)];
-        // The critic's peak has the process's context in it.
+        // The critic's peak already includes the process's context.
         training.extend(left.first().cloned());
         training.extend(reference(rollout, totals));
         training.extend(scorer(plan, reward.as_ref()));
@@ -190,7 +195,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         let given = [("M", own.peak_reserved.number()), ("O", hosted.number())];
         let mut parts =
             vec![leaf("forward pass of the reward model", own.peak_reserved.less(hosted), &REWARD, &given)];
-        // The process's context is in its peak.
+        // The process's context is included in its peak.
         parts.extend(left.first().cloned());
         parts.extend(beside.iter().filter(|part| part.label() != SCORES).cloned());
         if shared {
@@ -199,9 +204,20 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(phase(PhaseKind::Reward, parts, own.peak_reserved.less(own.peak_required)));
     }
 
+    if let Some(own) = log_probs::parts(plan, totals) {
+        // The policy's weights are back from the host by then (`fsdp_workers.py:compute_log_prob`).
+        let mut parts = self::left(Offloads { weights: false, ..rollout.offloads }, totals);
+        parts.extend(beside.iter().cloned());
+        parts.extend(own);
+        if shared {
+            parts.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
+        }
+        phases.push(phase(PhaseKind::LogProbs, parts, Bytes::ZERO));
+    }
+
     let cuts = plan.recipe().software.semantics().cuts_models;
     if rollout.engine == RolloutEngine::Transformers || rollout.framework.semantics(cuts).shares_weights {
-        // The weights that generate are those that train.
+        // Generation uses the same weights as training.
     } else if shared {
         let mut update = left.clone();
         update.extend(beside.iter().cloned());
@@ -215,7 +231,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(phase(PhaseKind::WeightUpdate, update, Bytes::ZERO));
     }
 
-    // A server that the text does not describe is not estimated.
+    // A server that the launch text does not describe is not estimated.
     if rollout.own_gpus == Some(0) {
         return Some(RlMemory { co_located: false, phases, engine, cache_rollouts });
     }
@@ -226,7 +242,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     }
     generating.extend(engine.awake());
     let mut generating = phase(PhaseKind::Rollout, generating, Bytes::ZERO);
-    // An engine whose cache cannot hold one rollout of full length does not start.
+    // An engine whose cache cannot hold one full-length rollout does not start.
     if cache_rollouts == 0 {
         generating.verdict = Verdict::OutOfMemory;
     }
@@ -239,6 +255,7 @@ const fn kind_label(kind: PhaseKind) -> &'static str {
         PhaseKind::Training => "training phase",
         PhaseKind::Critic => "training phase of the critic",
         PhaseKind::Reward => "scoring phase of the reward model",
+        PhaseKind::LogProbs => "log-probabilities of rollouts",
         PhaseKind::WeightUpdate => "weight update",
         PhaseKind::Rollout => "rollout phase",
     }
@@ -262,21 +279,22 @@ fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
 
 const SCORES: &str = "reward model";
 
-/// What the reward model's own turn takes: all of it, or without the weights that are on the host.
+/// What the reward model's own phase holds: everything, or all but the weights if they are on the host.
 fn scoring(plan: &Plan, own: &Totals) -> Bytes {
     let hosted =
         plan.recipe().beside.reward.as_ref().is_some_and(|reward| reward.residence == Residence::Host);
     own.peak_reserved.less(if hosted { own.parameters } else { Bytes::ZERO })
 }
 
-/// A reward model that stays on the policy's accelerators, which takes `own` in its turn.
+/// A reward model that stays on the policy's accelerators and holds `own` in its own phase.
 fn scorer(plan: &Plan, own: Option<&Totals>) -> Option<Breakdown<Bytes>> {
     let reward = plan.recipe().beside.reward.as_ref()?;
     let bytes = own.filter(|_| reward.residence == Residence::Device)?.parameters;
     Some(leaf(SCORES, bytes, &SCORER, &[("W", bytes.number())]))
 }
 
-/// Models beside the policy that stay on its accelerators; `own` are what critic and reward model take in their turns.
+/// Models besides the policy that stay on its accelerators; `own` is what critic and reward model hold in their own
+/// phases.
 fn beside(
     plan: &Plan,
     rollout: &Rollout,
@@ -286,7 +304,7 @@ fn beside(
     let mut out = Vec::from_iter(reference(rollout, totals));
     out.extend(scorer(plan, own[1]));
     if rollout.critic == Residence::Device {
-        // Of the policy's shape it is taken to be as the policy, output layer and all.
+        // Without a critic model of its own, it is assumed to equal the policy, including the output layer.
         let shaped = own[0].filter(|_| plan.recipe().beside.critic.is_some());
         let totals = shaped.unwrap_or(totals);
         let bytes = totals.parameters + totals.gradients + totals.optimizer;
@@ -300,10 +318,9 @@ fn beside(
     out
 }
 
-/// What the trainer leaves on the accelerator when it has stepped.
-fn left(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
+/// What the trainer leaves on the accelerator after its step.
+fn left(offloads: Offloads, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     let moved = |moves: bool, bytes: Bytes| if moves { bytes } else { Bytes::ZERO };
-    let offloads = rollout.offloads;
     let moved = moved(offloads.weights, totals.parameters)
         + moved(offloads.gradients, totals.gradients)
         + moved(offloads.optimizer, totals.optimizer);
@@ -324,7 +341,7 @@ fn left(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     ]
 }
 
-/// All weights, gathered and copied at once by the rank that sends them.
+/// All weights, gathered and copied at once by the sending rank.
 fn copied(plan: &Plan) -> Breakdown<Bytes> {
     let count = parameters(plan).total;
     let width = plan.recipe().module_dtype().width();
@@ -333,7 +350,7 @@ fn copied(plan: &Plan) -> Breakdown<Bytes> {
     leaf("copy of all weights", count.bytes(width) * times, &COPIED, &given)
 }
 
-/// The largest rank's shards of weights that train on the host.
+/// The largest rank's shards of weights that are kept on the host during training.
 fn shards(plan: &Plan) -> Bytes {
     let most = parameters(plan).ranks.iter().map(|rank| rank.count).max().unwrap_or_default();
     Bytes::new(
@@ -341,7 +358,7 @@ fn shards(plan: &Plan) -> Bytes {
     )
 }
 
-/// What is on the accelerator only while weights are handed over.
+/// What is on the accelerator only during weight transfer.
 fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     let semantics = rollout.framework.semantics(plan.recipe().software.semantics().cuts_models);
     let mut out = Vec::new();

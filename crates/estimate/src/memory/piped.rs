@@ -1,5 +1,5 @@
-//! What PyTorch's pipelines (`torch.distributed.pipelining`) hold beside what backward needs: every micro-batch has buffers
-//! of its own to receive into, made once, and the last stage's outputs are gathered until the next step begins.
+//! What PyTorch's pipelines (`torch.distributed.pipelining`) hold besides what backward needs: every micro-batch has
+//! its own receive buffers, allocated once, and the last stage's outputs are collected until the next step begins.
 
 use super::moments::ChunkSum;
 use super::term::Term;
@@ -33,12 +33,12 @@ static OUTPUTS: Formula = Formula::new(
 )
 .letters(&[("i", "micro-batches")]);
 
-/// Whether `x`'s plan runs PyTorch's pipelines.
+/// Whether the plan runs on PyTorch's pipelines.
 pub(super) fn is_piped(x: &Symbols<'_>) -> bool {
     x.gathers_pipeline_outputs()
 }
 
-/// The terms of a rank with `chunks`, of which so many micro-batches are in flight.
+/// The terms of a rank with `chunks`, each with this many micro-batches in flight.
 pub(super) fn piped(x: &Symbols<'_>, chunks: &[ChunkSum], in_flight: &[u64]) -> Vec<Term> {
     if !is_piped(x) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! One rank worked out: states, flight, the moment of the peak.
+//! The memory of one rank: states, micro-batches in flight, the moment of the peak.
 
 use super::buffers::{buffers, previous_gradient};
 use super::evaluation::evaluation;
@@ -25,7 +25,7 @@ static RECEIVED: Formula = Formula::new(
     "megatron/core/transformer/transformer_block.py:set_input_tensor",
 ).letters(&[("chunks", "chunks of layers that receive an input")]);
 
-/// What all ranks with equal stages have in common.
+/// What all ranks with equal stages share.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     pub(super) chunks: Vec<ChunkSum>,
@@ -54,18 +54,25 @@ impl Common {
             }
         }
         for (((_, unit), &count), frozen) in units.iter().zip(&counts).zip(frozen) {
-            // Most kinds are in no stage, and this runs for each layout that a search looks at.
+            // Most kinds occur in no stage, and this runs for each layout that a search visits.
             if count > 0 {
                 parameters.add(unit, count, frozen);
             }
         }
-        // Where some are left whole, all layers are of one kind and on one stage.
+        // If some layers are left unquantized, all layers are of one kind and on one stage.
         let layers = units.iter().zip(&counts).find(|((kind, _), count)| kind.has_layer() && **count > 0);
         if let Some(((kind, _), _)) = layers {
             let tuning = &x.recipe().tuning;
             for (modules, layers) in tuning.whole.iter() {
                 for shape in kind.linear_layers(x, modules) {
                     parameters.dense.leave_whole(shape, layers, tuning.quantization);
+                }
+            }
+        }
+        if let Some(low_rank) = x.recipe().optimizer.low_rank {
+            for ((kind, _), &count) in units.iter().zip(&counts).filter(|(_, count)| **count > 0) {
+                for one in kind.projected(x, low_rank) {
+                    parameters.dense.project(&one, count);
                 }
             }
         }
@@ -81,7 +88,8 @@ impl Common {
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
-        // Experts may have fewer replicas than dense weights (expert DP), so that their states are sharded over other ranks.
+        // Experts may have fewer replicas than dense weights (expert DP), so their states are sharded over different
+        // ranks.
         states(x.plan, kinds, parameters.dense, layout.dense_shards(), &mut held);
         states(x.plan, kinds, parameters.expert, layout.expert_shards(), &mut held);
         let mut parts = [Bytes::ZERO; 4];
@@ -99,12 +107,12 @@ impl Common {
         Self { states: held, parts, buffers: buffers(x, units, &counts), gathered, load, chunks, evaluation }
     }
 
-    /// Bytes of weights that do not train.
+    /// Bytes of frozen weights.
     pub(super) fn frozen(&self) -> Bytes {
         self.states.iter().filter(|state| state.frozen).map(State::bytes).sum()
     }
 
-    /// Bytes of the gradients that a step's backward makes anew.
+    /// Bytes of gradients that a step's backward creates anew.
     fn gradients_to_come(&self) -> Bytes {
         self.chunks.iter().map(|chunk| chunk.to_come).sum()
     }
@@ -115,12 +123,12 @@ impl Common {
     }
 }
 
-/// The stages of a plan, equal ones worked out once.
+/// The stages of a plan, with equal ones computed once.
 pub(super) struct Stages<'a> {
     x: &'a Symbols<'a>,
     units: &'a Units,
     commons: Vec<Common>,
-    /// Of each stage, which of them is its own.
+    /// For each stage, its index in `commons`.
     own: Vec<usize>,
 }
 
@@ -133,7 +141,8 @@ impl<'a> Stages<'a> {
         let mut own: Vec<usize> = Vec::with_capacity(stages.len());
         for (index, stage) in stages.iter().enumerate() {
             let like = |other: &usize| *other < index && are_equal(x, stage, &stages[*other]);
-            // Equal stages come in runs, so that comparing with the neighbour and the first is enough; with all it would be quadratic.
+            // Equal stages come in runs, so comparing with the neighbour and the first suffices; comparing with all
+            // would be quadratic.
             let known = [index.wrapping_sub(1), 0].into_iter().find(like);
             own.push(known.map_or(commons.len(), |other| own[other]));
             if known.is_none() {
@@ -143,7 +152,7 @@ impl<'a> Stages<'a> {
         Self { x, units, commons, own }
     }
 
-    /// What `visit` makes of every rank, in order.
+    /// The results of `visit` for every rank, in order.
     pub(super) fn ranks<T>(&self, visit: &dyn Fn(u64, &Rank<'_>) -> T) -> Vec<T> {
         let mut all = Vec::with_capacity(self.own.len());
         for (index, &own) in (0..).zip(&self.own) {
@@ -163,25 +172,25 @@ fn are_equal(x: &Symbols<'_>, one: &Stage, other: &Stage) -> bool {
         && one.chunks.iter().zip(&other.chunks).all(|(one, other)| are_alike(x, one, other))
 }
 
-/// Everything about one pipeline rank, as numbers.
+/// The numbers of one pipeline rank.
 #[derive(Clone, Debug)]
 pub(super) struct Rank<'a> {
     pub(super) common: &'a Common,
-    /// The gradient sent to the rank before.
+    /// The gradient sent to the previous rank.
     pub(super) sent: Option<Term>,
-    /// What PyTorch's pipelines hold at the moment of the peak.
+    /// What PyTorch's pipelines hold at the peak.
     pub(super) piped: Vec<Term>,
-    /// What the device shows beside what is allocated.
+    /// What the device shows beyond what is allocated.
     pub(super) framework: Framework,
     /// Micro-batches held at the peak.
     pub(super) flight: Flight,
-    /// What runs at the peak; none in the optimizer step and where nothing runs.
+    /// What runs at the peak; none in the optimizer step and if nothing runs.
     pub(super) moment: Option<Moment>,
     /// Whether the peak is in the optimizer step.
     pub(super) in_step: bool,
     /// Whether the peak is in an evaluation between steps.
     pub(super) in_evaluation: bool,
-    /// Bytes of gradients that are not there at the moment of the peak: backward makes them anew.
+    /// Bytes of gradients that do not exist at the peak because backward creates them anew.
     pub(super) absent: Bytes,
     pub(super) totals: Totals,
 }
@@ -205,16 +214,16 @@ impl<'a> Rank<'a> {
         out
     }
 
-    /// All that is held beside states and activations, whatever runs.
+    /// Everything held besides states and activations, whatever runs.
     pub(super) fn buffers(&self) -> impl Iterator<Item = &Term> {
         self.common.buffers.iter().chain(&self.sent).chain(&self.piped).chain(self.gathered())
     }
 
-    /// Weights that are whole at the moment of the peak, with what is reduced then.
+    /// Weights that are unsharded at the peak, and gradients being reduced then.
     fn gathered(&self) -> &[Term] {
         match self.moment {
             Some(moment) => self.common.gathered.at(moment.kind),
-            // An evaluation's stand among its own tensors.
+            // An evaluation counts them among its own tensors.
             None if self.in_evaluation => &[],
             None if self.in_step => self.common.gathered.in_step(),
             None => self.common.gathered.elsewhere(),
@@ -233,21 +242,23 @@ impl<'a> Rank<'a> {
             running = point.transient.bytes() + recomputed + moment.added;
         }
         let step = common.part(Part::Step);
-        // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`), and Adam its roots.
+        // DeepSpeed frees the temporaries of its step (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`), and
+        // Adam its roots.
         let transformers = &x.recipe().transformers;
         let let_go = transformers.engine == DataEngine::DeepSpeed || transformers.foreach_step;
         let stays = if let_go { Bytes::ZERO } else { step };
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
         let mut absent = self.moment.map_or(common.gathered.absent, |moment| moment.absent);
-        // Between its passes no micro-batch is in flight, so that more of what a pipeline holds stands beside the rest.
+        // Between the passes no micro-batch is in flight, so more of a pipeline's buffers are held in addition to the
+        // rest.
         let piped_bytes = |in_flight: &[u64]| -> Bytes {
             piped(x, &common.chunks, in_flight).iter().map(|term| term.bytes).sum()
         };
         let mut more = piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts));
         let whole: Bytes = self.gathered().iter().map(|term| term.bytes).sum();
         let in_step: Bytes = common.gathered.in_step().iter().map(|term| term.bytes).sum();
-        // The optimizer step is a moment of its own: no activations are alive, but all gradients (those `absent` at the other moment
-        // among them) and the step's own temporaries are.
+        // The optimizer step is a separate candidate for the peak: no activations are alive, but all gradients are
+        // (including those `absent` at the other moment), as are the step's own temporaries.
         if step + received + more + absent + in_step > activations + running + whole {
             absent = Bytes::ZERO;
             (self.in_step, self.moment) = (true, None);
@@ -275,10 +286,18 @@ impl<'a> Rank<'a> {
         let states = parameters + gradients + optimizer;
         let peak_allocated = states + activations + temporaries;
         let reducing = if wraps_ends(x) && !self.in_evaluation { absent } else { Bytes::ZERO };
-        let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
+        let load = Load {
+            moving: activations + running,
+            allocated: peak_allocated,
+            in_step: self.in_step,
+            in_evaluation: self.in_evaluation,
+            reducing,
+            ..common.load
+        };
         self.framework = Framework::new(x, load);
         let framework = self.framework.bytes();
-        // Gradients that the trainer lets go of behind the step. Where another trainer's rollouts follow they are taken to stay.
+        // Gradients that the trainer frees after the step. If another trainer's rollouts follow, they are assumed to
+        // stay.
         let drops = recipe.software.semantics().modules.drops_gradients
             && recipe.transformers.engine != DataEngine::DeepSpeed
             && recipe.rollout.as_ref().is_none_or(|rollout| rollout.framework.runs_in_trainer());
@@ -294,26 +313,27 @@ impl<'a> Rank<'a> {
             framework,
             outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
-            // What has to fit: cached blocks that the allocator can return do not run a device out of memory.
+            // What has to fit: cached blocks that the allocator can release do not cause an out-of-memory error.
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
-            // Gradients that backward had yet to make at the peak are there once it is over.
+            // Gradients that backward had yet to create at the peak exist once it has finished.
+            whole: common.gathered.in_forward().iter().map(|term| term.bytes).sum(),
             between_steps: (states + absent).less(dropped) + self.lasting() + received + more + stays,
         }
     }
 
-    /// Whether an evaluation holds more than the fullest moment of a step, at which `moving` bytes are alive beside the states
-    /// and the gathered weights, and `absent` bytes of gradients are not there.
+    /// Whether an evaluation holds more than the peak of a step, with `moving` bytes alive besides the states and the
+    /// gathered weights, and `absent` bytes of gradients not created yet.
     fn is_in_evaluation(&self, moving: Bytes, absent: Bytes) -> bool {
         let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
         let held = sum(&self.common.evaluation);
         held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
     }
 
-    /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is
-    /// given back beyond the kept is of what was computed again.
+    /// At the peak: bytes freed of what the current chunk saved, and bytes recomputed. Anything freed beyond the
+    /// saved bytes belongs to what was recomputed.
     pub(super) fn returned_and_recomputed(&self, moment: &Moment, point: &Point) -> [Bytes; 2] {
         let (all, kept) = match moment.back {
-            // Of the operators behind, an end's saved tensors are not on the device any more.
+            // The saved tensors of an end's later operators are no longer on the device.
             Some(back) if moment.kind.layer().is_none() => (point.transient.returned, back),
             Some(back) => (point.returned, back),
             None => {
@@ -325,13 +345,13 @@ impl<'a> Rank<'a> {
         [returned, (moment.recomputed + point.recomputed).less(all.less(returned))]
     }
 
-    /// Buffers that stay when the step is over.
+    /// Buffers that stay after the step.
     fn lasting(&self) -> Bytes {
         self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum()
     }
 
-    /// The last input of every chunk but the first with its gradient, to which the model still refers when the step is
-    /// over (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
+    /// The last input of every chunk but the first, with its gradient; the model still refers to them after the step
+    /// (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
     pub(super) fn received(&self, x: &Symbols<'_>) -> Option<Term> {
         let chunks = &self.common.chunks;
         let received = chunks

@@ -1,4 +1,4 @@
-//! The memory of every rank, as the report has it.
+//! The memory of every rank, as shown in the report.
 
 use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
 use super::phases::{RlMemory, phases};
@@ -12,27 +12,27 @@ use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::Plan;
 use shardscope_units::Bytes;
 
-/// The memory that `plan` takes.
+/// The memory of `plan`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// One per pipeline rank. Tensor, expert and data ranks of a stage hold equally much; rank 0 of each stands
-    /// for them.
+    /// One per pipeline rank. Tensor, expert and data ranks of a stage hold the same amount; rank 0 of each
+    /// represents them.
     pub ranks: Vec<RankMemory>,
     /// The rank that holds most.
     pub worst: Worst,
-    /// What the device shows as total.
+    /// The total memory that the device reports.
     pub capacity: Bytes,
-    /// Share of it that is to stay free.
+    /// Share of it that should stay free.
     pub headroom: f64,
-    /// The gravest verdict on a rank.
+    /// The most severe verdict on any rank.
     pub verdict: Verdict,
     /// Whether every rank fits.
     pub fits: bool,
-    /// The model's layers, whole and on one rank.
+    /// The model's layers, in full and on one rank.
     pub layers: LayerNode,
-    /// Kept by one layer of each kind for one micro-batch on one rank.
+    /// Saved by one layer of each kind for one micro-batch on one rank.
     pub saved_activations: SavedActivations,
-    /// The phases of reinforcement learning; none where nothing is rolled out. Its verdict counts in `verdict`.
+    /// The phases of reinforcement learning; none without rollouts. Their verdict counts in `verdict`.
     pub rl: Option<RlMemory>,
 }
 
@@ -41,11 +41,11 @@ pub struct Memory {
 pub struct Worst {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// Its peak as torch counts.
+    /// Its peak as counted by torch.
     pub peak_allocated: Bytes,
-    /// Its peak as the device shows.
+    /// Its peak as shown by the device.
     pub peak_reserved: Bytes,
-    /// Its peak as the verdict tells it.
+    /// Its peak as stated by the verdict.
     pub needs: Needs,
     /// When, for example `loss`.
     pub at: &'static str,
@@ -56,15 +56,15 @@ pub struct Worst {
 pub struct RankMemory {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// Tensor rank that stands for all equal ones.
+    /// Tensor rank that represents all equal ones.
     pub tensor_rank: u64,
-    /// Expert rank that stands for all equal ones.
+    /// Expert rank that represents all equal ones.
     pub expert_rank: u64,
     /// Bytes by term.
     pub totals: Totals,
-    /// Of its weights those that train.
+    /// Bytes of its trainable weights.
     pub trained: Bytes,
-    /// Of its weights those that are frozen, quantized ones with their constants.
+    /// Bytes of its frozen weights, including the constants of quantized ones.
     pub frozen: Bytes,
     /// Whether it fits.
     pub fits: bool,
@@ -74,11 +74,11 @@ pub struct RankMemory {
     pub within: Option<&'static str>,
     /// Its chunks.
     pub chunks: Vec<ChunkMemory>,
-    /// `peak_reserved` and all that it is made of, each leaf explained.
+    /// `peak_reserved` and everything it consists of, each leaf explained.
     pub breakdown: Breakdown<Bytes>,
 }
 
-/// What one chunk keeps.
+/// What one chunk saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkMemory {
     /// For one micro-batch.
@@ -135,13 +135,14 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capa
     }
 }
 
-/// The rank that decides the verdict: the first of the highest peak, of those that run out of memory where any does.
+/// The rank that decides the verdict: the first with the highest peak, among those out of memory if there are any.
 fn worst(ranks: &[RankMemory], capacity: Bytes) -> Worst {
     let mut worst = Worst::default();
     let mut most = (false, Bytes::ZERO);
     for rank in ranks {
         let totals = &rank.totals;
-        // A rank that does not fit outweighs any peak: peaks are reserved bytes, while fitting is decided by required ones.
+        // A rank that does not fit outweighs any peak: peaks are in reserved bytes, whereas required bytes decide
+        // what fits.
         let weight = (!rank.fits, totals.peak_reserved);
         if weight > most {
             most = weight;

@@ -1,9 +1,9 @@
-//! Sizes of a weight's matrices, of which some optimizers hold states.
+//! Sizes of a weight's matrices for optimizers whose states depend on them.
 
 use shardscope_operators::Weight;
 use shardscope_units::Count;
 
-/// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
+/// Widest side for which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
 const WIDEST: u64 = 10_000;
 
 pub(super) fn product(sizes: &[u64]) -> u64 {
@@ -26,7 +26,7 @@ pub(super) fn rows(weight: &Weight) -> Count {
     }
 }
 
-/// Elements of the squares over the two sides of a weight's matrices.
+/// Elements of the square preconditioners for the two sides of a weight's matrices.
 pub(super) fn squares(weight: &Weight) -> Count {
     let square = |side: u64| if side > WIDEST { 0 } else { side * side };
     match weight.local.split_last_chunk::<2>() {
@@ -40,7 +40,7 @@ mod tests {
     use super::{rows, sides, squares};
     use shardscope_operators::{Account, Weight};
 
-    /// Of two matrices of 3 by 5, of a vector, and of matrices at and beyond the widest side.
+    /// Two matrices of 3 by 5, a vector, and matrices at and beyond the widest side.
     #[test]
     fn matrices_have_sides_rows_and_squares_and_vectors_their_elements() {
         let of = |sizes: &[u64]| {

@@ -1,8 +1,8 @@
-//! What a state is: bytes that a group of parameters has, and how parameters are held.
+//! States of a group of parameters, in bytes, and how parameters are stored.
 
 use super::sides::{product, rows, sides, squares};
 use shardscope_explain::{Explanation, Formula};
-use shardscope_operators::{Weight, WeightPart, WeightRole};
+use shardscope_operators::{Projected, Weight, WeightPart, WeightRole};
 use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat, Plan, Quantization, Recipe};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -17,14 +17,14 @@ static SHARED: Formula =
         .letters(&[
             ("P", "parameters of the rank"),
             ("w", "bytes per element"),
-            ("D", "ranks that share them"),
+            ("D", "ranks they are sharded over"),
         ]);
 static HOST: Formula =
     Formula::new("P·w/D·q", "Sharded over D ranks, of which the fraction q stays on the device.", OPTIMIZER)
         .letters(&[
             ("P", "parameters of the rank"),
             ("w", "bytes per element"),
-            ("D", "ranks that share them"),
+            ("D", "ranks they are sharded over"),
             ("q", "part that stays on the device"),
         ]);
 static COPIES: Formula = Formula::new(
@@ -43,45 +43,51 @@ pub(super) enum Part {
     Gradients,
     /// Optimizer states.
     Optimizer,
-    /// Alive in the optimizer step alone, and after it until the next step begins.
+    /// Alive in the optimizer step, and in some engines after it until the next step begins.
     Step,
 }
 
-/// Parameters of one rank by what their states depend on.
+/// Parameters of one rank by the properties that their states depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ParameterCounts {
     /// All.
     pub(super) all: Count,
-    /// Those of linear layers, which fp8 and Muon treat apart.
+    /// Those of linear layers, which fp8 and Muon treat differently.
     pub(super) linear: Count,
-    /// Those that train, each padded as the distributed optimizer's buffers have it.
+    /// Trainable ones, each padded as in the distributed optimizer's buffers.
     pub(super) padded: Count,
-    /// Those that train, of the model or copies of its weights.
+    /// Trainable ones, of the model or copies of its weights.
     pub(super) trained: Count,
-    /// Of these, the word embedding's, which may be the output layer's too.
+    /// Of these, the word embedding's, which may also be the output layer's.
     pub(super) embedding: Count,
     /// Those of adapters.
     pub(super) adapters: Count,
-    /// Those of a frozen vision tower, which may have a format of its own.
+    /// Those of a frozen vision tower, which may have its own format.
     pub(super) vision: Count,
-    /// Those of frozen weights that are held quantized.
+    /// Those of frozen weights that are stored quantized.
     pub(super) quantized: Count,
-    /// Bytes in which these are held.
+    /// Bytes in which these are stored.
     pub(super) packed: Count,
     /// Bytes of their constants.
     pub(super) constants: Count,
-    /// Rows and columns of matrices that train, and elements of vectors.
+    /// Rows and columns of trainable matrices, and elements of vectors.
     pub(super) sides: Count,
-    /// Rows of matrices that train, and elements of vectors.
+    /// Rows of trainable matrices, and elements of vectors.
     pub(super) rows: Count,
-    /// Elements of two square preconditioners of matrices that train.
+    /// Elements of the two square preconditioners of trainable matrices.
     pub(super) squares: Count,
+    /// Those whose gradients are projected before the step.
+    pub(super) projected: Count,
+    /// Elements of their projected gradients.
+    pub(super) low: Count,
+    /// Elements of the projections themselves.
+    pub(super) projections: Count,
 }
 
-/// Elements at a multiple of which each parameter begins under the distributed optimizer
+/// Under the distributed optimizer, each parameter begins at a multiple of this many elements
 /// (`megatron/core/distributed/param_and_grad_buffer.py`).
 const PARAMETER_ALIGNMENT: u64 = 64;
-/// A buffer ends at a multiple of this and of the number of shards, in elements.
+/// A buffer ends at a multiple of this many elements and of the number of shards.
 const BUFFER_ALIGNMENT: u64 = 128;
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -120,7 +126,7 @@ impl ParameterCounts {
         }
     }
 
-    /// Adds `times` of `other`.
+    /// Adds `other` `times` times.
     pub(super) fn add_all(&mut self, other: Self, times: u64) {
         self.all += other.all * times;
         self.linear += other.linear * times;
@@ -135,9 +141,25 @@ impl ParameterCounts {
         self.sides += other.sides * times;
         self.rows += other.rows * times;
         self.squares += other.squares * times;
+        self.projected += other.projected * times;
+        self.low += other.low * times;
+        self.projections += other.projections * times;
     }
 
-    /// Takes `times` of a quantized weight out of those that are, which is held in the format of the others.
+    /// Marks the gradients of `times` parameters as projected.
+    pub(super) fn project(&mut self, one: &Projected, times: u64) {
+        self.projected += Count::new(one.whole) * times;
+        self.low += Count::new(one.low) * times;
+        self.projections += Count::new(one.projection) * times;
+    }
+
+    /// The counts as seen by an optimizer that projects gradients.
+    pub(super) fn as_stepped(self) -> Self {
+        let trained = self.trained.get().saturating_sub(self.projected.get()) + self.low.get();
+        Self { trained: Count::new(trained), ..self }
+    }
+
+    /// Removes `times` weights from the quantized ones; they are stored in the format of the others.
     pub(super) fn leave_whole(&mut self, [inner, outer]: [u64; 2], times: u64, quantization: Quantization) {
         let count = inner * outer;
         let [packed, constants] = quantized(quantization, count, outer);
@@ -147,7 +169,7 @@ impl ParameterCounts {
         self.constants = less(self.constants, constants);
     }
 
-    /// The same, were nothing of it trained.
+    /// The counts if none of these parameters were trainable.
     pub(super) fn frozen(self) -> Self {
         Self {
             trained: Count::ZERO,
@@ -160,19 +182,19 @@ impl ParameterCounts {
         }
     }
 
-    /// Those of the decoder that are frozen and held in a number format.
+    /// Frozen decoder parameters that are stored in a plain number format.
     pub(super) fn plain(&self) -> Count {
         let others = self.trains() + self.quantized + self.vision;
         Count::new(self.all.get().saturating_sub(others.get()))
     }
 
-    /// Those that train, adapters too.
+    /// Trainable ones, including adapters.
     pub(super) fn trains(&self) -> Count {
         self.trained + self.adapters
     }
 
-    /// Those that train, with what the plan's buffers add to them: nothing but for the distributed optimizer of
-    /// Megatron core. Buckets beyond the first add a few hundred elements each and are left out.
+    /// Trainable ones plus the padding of the plan's buffers, which only Megatron core's distributed optimizer has.
+    /// Buckets beyond the first add a few hundred elements each and are ignored.
     pub(super) fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
         let recipe = plan.recipe();
         let core = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
@@ -183,7 +205,7 @@ impl ParameterCounts {
         Count::new(self.padded.get().next_multiple_of(least))
     }
 
-    /// All, those that train in their buffers.
+    /// All parameters, with the trainable ones as in their buffers.
     pub(super) fn with_buffers(self, plan: &Plan, shards: u64) -> Count {
         let frozen = self.all.get().saturating_sub(self.trains().get());
         self.in_buffers(plan, shards) + Count::new(frozen)
@@ -197,8 +219,9 @@ const CONSTANTS: u64 = 256;
 /// Bytes of a number of 16 bits.
 const HALF: u64 = 2;
 
-/// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out: torchao's
-/// (`torchao/dtypes/nf4tensor.py:NF4Tensor`) and the mean of its constants are 34 bytes for each tensor.
+/// Bytes of `count` weights in `rows` rows quantized in this way, and of their constants. Tables of 16 entries are
+/// ignored: torchao's (`torchao/dtypes/nf4tensor.py:NF4Tensor`) and the mean of its constants are 34 bytes per
+/// tensor.
 fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
     let blocks = count.div_ceil(BLOCK);
     match quantization {
@@ -230,19 +253,19 @@ fn common_multiple(one: u64, other: u64) -> u64 {
 pub(super) struct State {
     /// Short name.
     pub(super) name: &'static str,
-    /// Its term.
+    /// Its term in the report.
     pub(super) part: Part,
     /// How many parameters have it.
     pub(super) count: Count,
     /// Bytes per parameter.
     pub(super) width: u64,
-    /// Ranks over which it is spread.
+    /// Number of ranks over which it is sharded.
     pub(super) shards: u64,
-    /// Part of it that stays on the device.
+    /// Share of it that stays on the device.
     pub(super) stays: f64,
-    /// Whether it is of weights that do not train.
+    /// Whether it belongs to weights that do not train.
     pub(super) frozen: bool,
-    /// Whether it is another form of weights that are held as they are as well, which no rank shares.
+    /// Whether it is an additional form of weights that are also stored in their own format; it is not sharded.
     pub(super) is_copy: bool,
 }
 
@@ -250,12 +273,12 @@ impl State {
     /// Bytes on one rank.
     pub(super) fn bytes(&self) -> Bytes {
         let whole = self.count.bytes(self.width).get();
-        // Rounded up: the ranks at the front of an uneven split hold the larger shard, and the peak is theirs.
+        // Rounded up: the first ranks of an uneven split hold the larger shard, and the peak is theirs.
         let share = Bytes::new(whole.div_ceil(self.shards.max(1)));
         if self.stays >= 1.0 { share } else { Count::rounded_up(share.number() * self.stays).bytes(1) }
     }
 
-    /// Why it has so many bytes.
+    /// Explains the number of bytes.
     pub(super) fn why(&self) -> Explanation {
         let count = ("P", self.count.number());
         let width = ("w", Count::new(self.width).number());
@@ -272,66 +295,68 @@ impl State {
     }
 }
 
-/// A state before it is known whose.
+/// A state before the parameters that it belongs to are counted.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) part: Part,
     pub(super) width: u64,
-    /// Spread over the data-parallel ranks.
+    /// Sharded over the data-parallel ranks.
     pub(super) spread: bool,
-    /// Of which parameters.
+    /// The parameters that have it.
     pub(super) of: Of,
 }
 
-/// Of which parameters there is a state, or what else counts its elements.
+/// Which parameters a state is for, or what else its element count is based on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// All.
     All,
     /// Those of linear layers.
     Linear,
-    /// Those of linear layers, in another form beside the one that trains.
+    /// Those of linear layers, in an additional form beside the trained one.
     Copies,
-    /// One of so many of linear layers.
+    /// One element per block of this many, in linear layers.
     LinearBlocks(u64),
-    /// The same of their other form.
+    /// The same for their additional form.
     CopyBlocks(u64),
     /// All but those of linear layers.
     Rest,
-    /// The model's own that train.
+    /// The model's own trainable ones.
     Trained,
-    /// The same, where others of the model's own are frozen.
+    /// The same, if others of the model's own are frozen.
     TrainedPart,
     /// Adapters.
     Adapters,
-    /// All that train, of the model or adapters.
+    /// All trainable ones, of the model or adapters.
     Trains,
-    /// Frozen ones in a number format.
+    /// Frozen ones in a plain number format.
     Plain,
     /// A frozen vision tower.
     Vision,
-    /// Of the model, trained or not.
+    /// Those of the model, trainable or not.
     Model,
     /// Bytes of quantized ones.
     Packed,
-    /// Bytes of these ones' constants.
+    /// Bytes of the constants of quantized ones.
     Constants,
-    /// Rows and columns of matrices that train.
+    /// Rows and columns of trainable matrices.
     Sides,
-    /// Rows of matrices that train.
+    /// Rows of trainable matrices.
     Rows,
-    /// Squares over the sides of matrices that train.
+    /// Squares of the sides of trainable matrices.
     Squares,
-    /// One of so many that train, adapters too.
+    /// One element per block of this many trainable ones, including adapters.
     Blocks(u64),
-    /// The same of all but the word embedding.
+    /// The same without the word embedding.
     BlocksBeside(u64),
-    /// The word embedding's that train.
+    /// The trainable ones of the word embedding.
     Embedding,
+    /// Elements of the projections of gradients.
+    Projections,
 }
 
 impl Of {
-    /// How many of `counts`.
+    /// The number of elements in `counts`.
     pub(super) fn count(self, counts: &ParameterCounts) -> Count {
         match self {
             Self::All => counts.all,
@@ -355,16 +380,17 @@ impl Of {
                 blocks(Count::new(others), size)
             }
             Self::Embedding => counts.embedding,
+            Self::Projections => counts.projections,
         }
     }
 }
 
-/// Bytes of an element of gradients as they are counts.
+/// Bytes per element of the gradients that are accumulated.
 pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
     if is_torch_fsdp(recipe) { NumberFormat::Fp32.width() } else { recipe.grads_dtype.width() }
 }
 
-/// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.
+/// Whether PyTorch's FSDP holds the weights: as fp32 shards that are cast when gathered.
 pub(super) fn is_torch_fsdp(recipe: &Recipe) -> bool {
     recipe.software.semantics().fsdp_fp32_shards
         && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)

@@ -1,11 +1,11 @@
-//! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
+//! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are sharded.
 
 use super::moments_of;
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
 use shardscope_plan::{DataEngine, DpSharding, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
 use shardscope_units::Count;
 
-/// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
+/// Adds the states of the parameters in `counts`, sharded over `shards` ranks if the plan shards them.
 pub(super) fn states(
     plan: &Plan,
     kinds: &[Kind],
@@ -19,6 +19,7 @@ pub(super) fn states(
         let count = match kind.of {
             Of::All if kind.part == Part::Parameters => counts.with_buffers(plan, shards),
             Of::Trains if kind.part == Part::Gradients => counts.in_buffers(plan, shards),
+            of if kind.part == Part::Optimizer => of.count(&counts.as_stepped()),
             of => of.count(&counts),
         };
         let stays = match kind.part {
@@ -40,8 +41,9 @@ pub(super) fn states(
     }
 }
 
-/// Of `count` parameters those that a step has at once: ZeRO-3 steps one sub-group after the other, which ends with the parameter
-/// that fills it (`stage3.py:_create_fp16_sub_groups`; `sub_group_size`, which hardly any configuration changes).
+/// How many of `count` parameters a step handles at once: ZeRO-3 steps one sub-group after another, each of which
+/// ends with the parameter that fills it (`stage3.py:_create_fp16_sub_groups`; `sub_group_size`, which few
+/// configurations change).
 fn of_sub_group(recipe: &Recipe, count: Count, shards: u64) -> Count {
     /// Elements on a rank.
     const SUB_GROUP: u64 = 1_000_000_000;
@@ -65,7 +67,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     out.push(gradients("gradients", width));
     if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
         let part = Part::Gradients;
-        out.push(Kind { name: "gradients not yet shared", part, width, spread: false, of: Of::Trains });
+        out.push(Kind { name: "gradients not yet sharded", part, width, spread: false, of: Of::Trains });
     }
     if keeps_both_gradients(recipe) {
         out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
@@ -74,7 +76,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     out
 }
 
-/// Whether gradients are kept as backward makes them beside the fp32 sums
+/// Whether gradients stay in the format of backward in addition to the fp32 sums
 /// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
 fn keeps_both_gradients(recipe: &Recipe) -> bool {
     recipe.software.semantics().deepspeed_engine
@@ -87,8 +89,8 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     let spread = recipe.dp_sharding == DpSharding::Parameters;
     let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
     let width = recipe.params_dtype.width();
-    // PyTorch's mixed precision keeps the shards in fp32 and casts what it gathers: these shards are the master weights, and there
-    // is no further copy (`MixedPrecisionPolicy.param_dtype`).
+    // PyTorch's mixed precision keeps the shards in fp32 and casts what it gathers: these shards are the master
+    // weights, and there is no further copy (`MixedPrecisionPolicy.param_dtype`).
     if is_torch_fsdp(recipe) {
         add("fp32 weights", NumberFormat::Fp32.width(), true, Of::All);
         if !spread {
@@ -116,17 +118,18 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     }
 }
 
-/// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
+/// Bytes of a weight's fp8 copies: as is and transposed, or scaled along rows and along columns.
 fn fp8_copies(fp8: &Fp8) -> u64 {
     if fp8.recipe == Fp8Recipe::Nvfp4 { 1 } else { 2 * NumberFormat::Fp8.width() }
 }
 
-/// Bytes of the scales of a block along rows and of one along columns: E8M0 with mxfp8, E4M3 with nvfp4.
+/// Bytes of one scale along rows and one along columns per block: E8M0 with mxfp8, E4M3 with nvfp4.
 const SCALES: u64 = 2;
 
-/// Elements that share a scale of one byte (`transformer_engine/common/recipe/__init__.py:MXFP8BlockScaling, NVFP4BlockScaling`,
-/// `transformer_engine/pytorch/constants.py:MXFP8_BLOCK_SCALING_SIZE, NVFP4_BLOCK_SCALING_SIZE`). Scales of other recipes are
-/// one to a tensor or to 128 x 128 elements, and left out.
+/// Elements that share a one-byte scale
+/// (`transformer_engine/common/recipe/__init__.py:MXFP8BlockScaling, NVFP4BlockScaling`,
+/// `transformer_engine/pytorch/constants.py:MXFP8_BLOCK_SCALING_SIZE, NVFP4_BLOCK_SCALING_SIZE`). Other recipes have
+/// one scale per tensor or per 128 x 128 elements; those are ignored.
 fn scaled_block(fp8: &Fp8) -> Option<u64> {
     match fp8.recipe {
         Fp8Recipe::Mxfp8 => Some(32),
@@ -146,21 +149,21 @@ fn optimizer(plan: &Plan, out: &mut Vec<Kind>) {
         add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), Of::Trains);
     }
     let [first, second] = moments_of::moments(&recipe.optimizer);
-    // Of a model that trains as a whole Muon tells matrices from the rest.
+    // In a fully trained model, Muon distinguishes matrices from the rest.
     let of = if recipe.tuning.is_full() && plan.model().vision.is_none() { Of::All } else { Of::Trains };
     for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of) {
         add(name, Part::Optimizer, width, of);
     }
 }
 
-/// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
+/// Bytes of the optimizer's own copy of a parameter; none if the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {
     // fp32 weights are their own master copy.
     if recipe.params_dtype == NumberFormat::Fp32 || is_torch_fsdp(recipe) {
         return None;
     }
     let optimizer = &recipe.optimizer;
-    // MindSpeed makes the fp32 weight of both halves in the bf16 weights' own buffer, block by block of 16M elements
+    // MindSpeed assembles the fp32 weight from both halves in the bf16 weights' own buffer, in blocks of 16M elements
     // (`mindspeed/core/memory/reuse_param/reuse_distrib_optimizer.py`).
     if optimizer.shares_weights && !optimizer.precision_aware && recipe.params_dtype == NumberFormat::Bf16 {
         return Some(moments_of::REMAINDER);
@@ -174,7 +177,8 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
     Some(if splits { moments_of::REMAINDER } else { optimizer.main_params.width() })
 }
 
-/// Whether the step makes fp32 copies of 16-bit gradients. A program that a compiler lays out casts them as it adds them up.
+/// Whether the step makes fp32 copies of 16-bit gradients. A program laid out by a compiler casts them as it
+/// accumulates.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
     !recipe.software.semantics().compiled_step
         && recipe.grads_dtype.width() < NumberFormat::Fp32.width()

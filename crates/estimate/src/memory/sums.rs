@@ -1,4 +1,4 @@
-//! What a plan takes in sums alone, from the same formulas as the report.
+//! The memory of a plan as sums only, from the same formulas as the report.
 
 use super::gathered::Gathered;
 use super::moments::ChunkSum;
@@ -10,18 +10,18 @@ use shardscope_operators::Symbols;
 use shardscope_plan::{Chunk, Plan};
 use shardscope_units::Bytes;
 
-/// The totals of every pipeline rank of `plan`, from the same formulas without their reasons.
+/// The totals of every pipeline rank of `plan`, from the same formulas but without explanations.
 #[must_use]
 pub fn memory_totals(plan: &Plan) -> Vec<Totals> {
     memory_totals_knowing(plan, &mut KnownUnits::default())
 }
 
-/// One section of each kind worked out, which plans have in common that differ only in how many stages and chunks there are,
-/// in which layers they hold, and in which layers are recomputed whole.
+/// One computed section of each kind. Plans can share these if they differ only in the number of stages and chunks,
+/// in which layers these hold, and in which layers are fully recomputed.
 #[derive(Clone, Debug, Default)]
 pub struct KnownUnits(Units);
 
-/// [`memory_totals`]; `known` takes and gives what is held of one section of each kind.
+/// [`memory_totals`], reusing and extending the sections in `known`.
 #[must_use]
 pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals> {
     let x = Symbols::new(plan);
@@ -29,7 +29,7 @@ pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals>
     Stages::new(&x, &known.0).ranks(&|_, rank| rank.totals)
 }
 
-/// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.
+/// Bytes saved between forward and backward by `chunk` for one micro-batch on one rank.
 #[must_use]
 pub fn kept_by_chunk(plan: &Plan, chunk: &Chunk) -> Bytes {
     let x = Symbols::new(plan);

@@ -1,4 +1,4 @@
-//! A number of bytes with its formula, explained only when asked.
+//! A number of bytes with its formula; the explanation is only built on request.
 
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_operators::Symbols;
@@ -9,23 +9,23 @@ use shardscope_units::Bytes;
 pub(super) struct Term {
     /// Short name.
     pub(super) name: &'static str,
-    /// How many.
+    /// The number of bytes.
     pub(super) bytes: Bytes,
-    /// Why so many.
+    /// The formula behind it.
     pub(super) formula: &'static Formula,
-    /// Symbols of the formula that the plan's sizes do not have.
+    /// Symbols of the formula that are not among the plan's sizes.
     pub(super) given: [(&'static str, f64); 3],
-    /// Whether it is there between steps too.
+    /// Whether it also exists between steps.
     pub(super) lasting: bool,
 }
 
 impl Term {
-    /// A term in the plan's symbols alone.
+    /// A term that uses only the plan's symbols.
     pub(super) const fn new(name: &'static str, bytes: Bytes, formula: &'static Formula) -> Self {
         Self { name, bytes, formula, given: [("", 0.0); 3], lasting: true }
     }
 
-    /// The same with symbols of its own, three at most.
+    /// The same term with its own symbols, three at most.
     pub(super) fn given(mut self, given: &[(&'static str, f64)]) -> Self {
         for (own, symbol) in self.given.iter_mut().zip(given) {
             *own = *symbol;
@@ -33,17 +33,17 @@ impl Term {
         self
     }
 
-    /// The same, gone when the step is over.
+    /// The same term, freed when the step ends.
     pub(super) const fn passing(self) -> Self {
         Self { lasting: false, ..self }
     }
 
-    /// As an explained leaf.
+    /// Converts it to an explained leaf.
     pub(super) fn leaf(&self, x: &Symbols<'_>) -> Breakdown<Bytes> {
         let mut why = x.explain(self.formula);
         let names = self.formula.names();
         for (name, value) in self.given {
-            // Several formulas of one call site are given the same symbols, and not each of them needs all.
+            // Several formulas at one call site are given the same symbols, and not every formula needs all of them.
             if names.contains(&name) {
                 if let Some(known) = why.symbols.iter().position(|symbol| symbol.name == name) {
                     why.symbols.remove(known);

@@ -1,4 +1,4 @@
-//! A rank's bytes as a tree that explains itself.
+//! A rank's bytes as an explained tree.
 
 use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
@@ -16,8 +16,8 @@ type Tree = Breakdown<Bytes>;
 
 static FROM_HOST: Formula = Formula::new(
     "S·h·Br",
-    "Of saved tensors, which wait on the host, those of the operator at work: a recomputed layer's input, or what an end of the \
-     model saved.",
+    "Saved tensors are offloaded to the host; those of the running operator are back: a recomputed layer's input, or what the \
+     embedding or the output layer saved.",
     "torch/autograd/graph.py:save_on_cpu",
 );
 
@@ -28,7 +28,7 @@ static ADDED_UP: Formula = Formula::new(
     "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_all_reduce_state",
 ).letters(&[("P", "parameters of the rank that train"), ("w", "bytes per element")]);
 
-/// The whole rank: what is allocated, and what the device shows beside it.
+/// The entire rank: what is allocated, and what the device shows beyond that.
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let activations = activations(x, units, rank);
     let temporaries = temporaries(x, units, rank);
@@ -60,7 +60,7 @@ fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
     Breakdown::sum(label, states)
 }
 
-/// Gradients: all of them, or those that backward has made by the moment of the peak.
+/// Gradients: all of them, or those that backward has created by the time of the peak.
 fn gradients(rank: &Rank<'_>) -> Tree {
     let whole = part(rank, "gradients", Part::Gradients);
     if rank.absent == Bytes::ZERO {
@@ -70,14 +70,14 @@ fn gradients(rank: &Rank<'_>) -> Tree {
     Breakdown::sum("gradients", vec![made])
 }
 
-/// Kept tensors: whole for micro-batches that wait, and what is left of the one that runs backward.
+/// Saved tensors: in full for waiting micro-batches, and what remains of the one that runs backward.
 fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::new();
     let running = rank.running(units);
     let from_host = running.and_then(|(moment, point)| Some((moment, point, moment.back?)));
     if let Some((moment, point, back)) = from_host {
         let [returned, _] = rank.returned_and_recomputed(&moment, point);
-        let name = "saved tensors that the host has given back for the section at work";
+        let name = "saved tensors copied back from the host for the running section";
         children.push(Breakdown::leaf(name, back.less(returned)).because(x.explain(&FROM_HOST)));
     }
     if let Some((moment, _)) = running
@@ -94,7 +94,8 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
             }
             _ => Bytes::ZERO,
         };
-        // The micro-batch in its backward pass has freed a part of what it saved: it is shown apart, the others are equal.
+        // The micro-batch in its backward pass has freed part of what it saved, so it is shown separately; the others
+        // are equal.
         let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
         if waiting > 0 && x.recipe().offload.saved_tensors {
             let before = units.iter().zip(&chunk.counts).filter(|((kind, _), _)| kind.is_before_layers());
@@ -110,7 +111,8 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         if let Some(&waiting) = rank.flight.waiting.get(index)
             && waiting > 0
         {
-            children.push(Breakdown::leaf("left for weight gradients put off", chunk.waiting).times(waiting));
+            children
+                .push(Breakdown::leaf("held for deferred weight gradients", chunk.waiting).times(waiting));
         }
         if chunk.once > Bytes::ZERO && !rank.in_step && !rank.in_evaluation {
             children.extend(rotary_table(x).iter().map(|table| leaf(x, table)));
@@ -119,7 +121,7 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     Breakdown::sum("activations", children)
 }
 
-/// What a chunk keeps for one micro-batch.
+/// What a chunk saves for one micro-batch.
 fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
     let mut children = Vec::with_capacity(6);
     for ((kind, unit), &times) in units.iter().zip(&chunk.counts) {
@@ -131,19 +133,19 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
         if times > 0 && unit.kept > Bytes::ZERO {
             children.push(section(x, kind).times(times));
         }
-        // Where every layer's own ends.
+        // After the last kind of layer.
         if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.keeps_input {
             children.push(leaf(x, &run_input(x)));
         }
-        // Behind the last kind of layer.
-        if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.runs > 0 {
+        // Also after the last kind of layer.
+        if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.inputs > 0 {
             children.push(leaf(x, &run_input(x)).times(chunk.layers.inputs));
         }
     }
     Breakdown::sum("micro-batch in flight", children)
 }
 
-/// What one section keeps, by operator and tensor.
+/// What one section saves, by operator and tensor.
 pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
     let mut by_operator = Vec::new();
     let (modules, least) = (kind.offloaded(x), x.recipe().offload.least);
@@ -166,7 +168,7 @@ fn leaf(x: &Symbols<'_>, saved: &Saved) -> Tree {
     Breakdown::leaf(saved.name, saved.bytes).because(x.explain(saved.formula))
 }
 
-/// What is alive at the moment of the peak beside kept tensors.
+/// What is alive at the peak besides saved tensors.
 fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let mut children = Vec::with_capacity(4);
     if let Some((moment, point)) = rank.running(units) {

@@ -1,87 +1,105 @@
-//! Each kind of section worked out once: its parameters, what it keeps, and where its backward holds most.
+//! The computed sections, one of each kind: parameters, what it saves, and where its backward holds most.
 
 use std::ops::RangeInclusive;
 
 use super::kept::kept_by;
 use super::offloaded::{Group, groups, left_by};
 use super::state::ParameterCounts;
+use super::waiting::waiting;
 use shardscope_operators::{
-    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, WeightPart, Work, section_counts,
-    work_of, worked_out_again,
+    Operator, Parts, SectionKind, Symbols, Transient, Weight, WeightGroup, WeightPart, of_modules,
+    section_counts, worked_out_again,
 };
-use shardscope_plan::{DpSharding, OffloadModules, Plan, Quantization, Recompute};
-use shardscope_schedule::Shape;
+use shardscope_plan::{DpSharding, OffloadModules, OptimizerKind, Plan, Quantization, Recompute};
 use shardscope_units::{Bytes, Count};
 
-/// How often each kind of section comes on a stage.
+/// The number of sections of each kind on a stage.
 pub(super) type Counts = [u64; SectionKind::ALL.len()];
 
-/// The point of a section's passes at which most is alive.
+/// A point in a section's passes: the most that is alive while an operator runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Operator that runs.
+    /// The operator that runs.
     pub(super) operator: Operator,
-    /// What its pass allocates there beyond the saved activations.
+    /// What its pass allocates there beyond saved activations.
     pub(super) transient: Transient,
     /// Bytes recomputed for the operator's backward.
     pub(super) recomputed: Bytes,
-    /// Bytes given back by operators behind it, and by its own earlier steps, of those that stay on the device.
+    /// Bytes on the device freed by then: by later operators, where backward begins, and by this one's earlier steps.
     pub(super) returned: Bytes,
-    /// Modules whose backward is over by then; in forward those whose tensors have not gone to the host yet.
+    /// Modules whose backward has finished by then; in forward, those whose tensors have not left for the host yet.
     pub(super) modules: OffloadModules,
-    /// Whether it is in forward.
+    /// Whether it is in the forward pass.
     pub(super) forward: bool,
+    /// Bytes of the section's gradients that backward has created by then, if it creates them anew.
+    pub(super) made: Bytes,
 }
 
 impl Point {
-    /// Bytes alive beyond, less bytes given back.
+    /// Bytes alive in addition, minus bytes freed.
     pub(super) fn net(&self) -> i128 {
-        i128::from((self.transient.bytes() + self.recomputed).get()) - i128::from(self.returned.get())
+        i128::from((self.transient.bytes() + self.recomputed + self.made).get())
+            - i128::from(self.returned.get())
     }
 }
 
 /// One section of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Unit {
-    /// Parameters outside of routed experts on one rank.
+    /// Parameters outside routed experts on one rank.
     pub(super) dense: ParameterCounts,
     /// Parameters of routed experts on one rank.
     pub(super) expert: ParameterCounts,
-    /// Bytes kept for one micro-batch on the device.
+    /// Bytes saved on the device for one micro-batch.
     pub(super) kept: Bytes,
-    /// Bytes kept beside these that leave the device with their modules.
+    /// Further saved bytes that leave the device with their modules.
     pub(super) left: Bytes,
-    /// Modules whose saved tensors go to the host, in the order in which forward is done with them.
+    /// Modules whose saved tensors go to the host, in the order in which forward finishes them.
     pub(super) groups: Vec<Group>,
-    /// The same in the first layer that trains, whose input requires no gradient.
+    /// Bytes saved in the first trainable layer, whose input requires no gradient.
     pub(super) first: Bytes,
-    /// Bytes of its gradients on one rank, where backward makes them anew; else 0.
+    /// Bytes of its gradients on one rank, if backward creates them anew; else 0.
     pub(super) gradients: Bytes,
-    /// Bytes of its gradient shards that stay beside the gradients until backward is over.
+    /// Bytes of its gradient shards that coexist with the gradients until backward ends.
     pub(super) added: Bytes,
-    /// Bytes left of it between its input gradient and its weight gradient.
+    /// Bytes that remain of it between its input gradient and its weight gradient.
     pub(super) waiting: Bytes,
-    /// Bytes kept were nothing recomputed.
+    /// Bytes saved if nothing were recomputed.
     pub(super) full: Bytes,
-    /// Shapes of its linear weights on one rank, of one expert where there are several.
+    /// Shapes of its linear weights on one rank; for several experts, of a single one.
     pub(super) shapes: Vec<[u64; 2]>,
-    /// Each operator's fullest point, the last operator first.
+    /// Each operator's peak, the last operator first; every point if modules are offloaded.
     pub(super) points: Vec<Point>,
-    /// Which of them is the fullest.
+    /// The index of the largest of them.
     pub(super) most: Option<usize>,
 }
 
 impl Unit {
-    /// Its parameters and the shapes of its weights alone.
+    /// A unit with only its parameters and the shapes of its weights.
     fn weights(x: &Symbols<'_>, kind: SectionKind) -> Self {
+        Self::of_weights(x, kind.weights(x))
+    }
+
+    fn of_weights(x: &Symbols<'_>, weights: impl IntoIterator<Item = Weight>) -> Self {
         let mut unit = Self::default();
-        for weight in kind.weights(x) {
+        // Optimizers that depend on shapes see those of the modules' own weights.
+        let shapes = [OptimizerKind::Adafactor, OptimizerKind::Soap, OptimizerKind::Shampoo];
+        let recipe = x.recipe();
+        let splits = recipe.software.semantics().eager_modules && shapes.contains(&recipe.optimizer.kind);
+        for weight in weights {
             let counts = match weight.group {
                 WeightGroup::Dense => &mut unit.dense,
                 WeightGroup::Expert => &mut unit.expert,
             };
-            counts.add(&weight, quantization(x, &weight));
-            // Only a weight with a gradient gets a dummy of its shape from Transformer Engine.
+            let quantization = quantization(x, &weight);
+            if splits && weight.role.trains() {
+                for local in of_modules(x, &weight) {
+                    counts.add(&Weight { local, ..weight.clone() }, quantization);
+                }
+            } else {
+                counts.add(&weight, quantization);
+            }
+            // Transformer Engine only creates a dummy for the shape of a weight with a gradient.
             if weight.linear && weight.role.trains() {
                 unit.add_shape(&weight);
             }
@@ -96,14 +114,15 @@ impl Unit {
         if is_reduced_alone(x, kind) {
             unit.added = added(x, &unit);
         }
-        // Of a step that a compiler lays out, what stands beside the inputs of layers is known as a whole.
+        // For a step laid out by a compiler, the memory besides layer inputs is known in total.
         if kind.runs() && !x.recipe().software.semantics().compiled_step {
             let modules = kind.offloaded(x);
             unit.groups = groups(x, kind, &operators);
             unit.left = unit.groups.iter().map(|group| group.left).sum();
             let kept = Kept::new(x, &operators, modules);
             let stay = kind.kept_operators(x);
-            // Usually they are all of them, which have been asked already: this runs for each layout that a search looks at.
+            // Usually these are all operators, with results known already: this runs for each layout that a search
+            // visits.
             let all = if stay == operators { total(&kept.kept) } else { kept_by(x, &stay) };
             unit.kept = all.less(unit.left);
             unit.full = total(&kept.full);
@@ -113,11 +132,11 @@ impl Unit {
                 kept_by(&x.in_first_trained_layer(), &operators)
             };
             unit.waiting = waiting(x, &operators);
-            unit.points = points(x, &operators, &kept);
+            unit.points = points(x, kind, &operators, &kept);
             if let Some(transient) = worked_out_again(x).filter(|_| kind.layer().is_some())
                 && let Some(&operator) = operators.last()
             {
-                // One graph holds the whole layer's backward, of which nothing is recomputed before it begins.
+                // One graph holds the entire layer's backward, and nothing of it is recomputed before it begins.
                 let point = Point {
                     operator,
                     transient,
@@ -125,6 +144,7 @@ impl Unit {
                     returned: Bytes::ZERO,
                     modules: OffloadModules::default(),
                     forward: false,
+                    made: Bytes::ZERO,
                 };
                 (unit.full, unit.points) = (Bytes::ZERO, vec![point]);
             }
@@ -139,7 +159,7 @@ impl Unit {
     }
 
     fn add_shape(&mut self, weight: &Weight) {
-        // Routed weights are stored expert by expert: the first dimension counts experts and is no part of a GEMM's shape.
+        // Routed weights are stored per expert: the first dimension counts experts and is not part of a GEMM's shape.
         let sizes = if weight.is_routed() { weight.local.get(1..) } else { weight.local.get(..) };
         if let Some(&[out, inner]) = sizes
             && !self.shapes.contains(&[out, inner])
@@ -149,24 +169,36 @@ impl Unit {
     }
 }
 
-/// How `weight` would be held where it is frozen: of linear weights outside of layers some software leaves the output layer's as it is.
-fn quantization(x: &Symbols<'_>, weight: &Weight) -> Quantization {
+/// How `weight` would be stored if it were frozen. Outside layers, some software leaves the output layer unquantized.
+pub(super) fn quantization(x: &Symbols<'_>, weight: &Weight) -> Quantization {
     let output = weight.part == WeightPart::OutputProjection;
     let packs = if output { x.recipe().software.semantics().modules.quantizes_output } else { weight.linear };
     if packs { x.recipe().tuning.quantization } else { Quantization::None }
 }
 
-/// Bytes of the gradients that `kind`'s backward, whose weights `unit` has, makes where the first micro-batch of a step finds
-/// none and each parameter gets its own when backward reaches it (`zero_grad(set_to_none=True)`).
+/// Bytes of the gradients that `kind`'s backward creates for the weights of `unit`, if a step's first micro-batch
+/// finds none and each parameter gets its own when backward reaches it (`zero_grad(set_to_none=True)`).
 fn gradients_made(x: &Symbols<'_>, kind: SectionKind, unit: &Unit) -> Bytes {
     let Some(widths) = super::own_states::widths_made_anew(x.plan) else { return Bytes::ZERO };
     let of = |made| {
         if made == kind { made_anew(x, unit, widths) } else { made_anew(x, &Unit::weights(x, made), widths) }
     };
-    kind.gradients_made(x).into_iter().map(of).sum()
+    // If each weight is stepped immediately, only a tied weight's gradient has to wait.
+    let waits = |made: &SectionKind| !x.recipe().transformers.steps_in_backward || *made != kind;
+    kind.gradients_made(x).into_iter().filter(waits).map(of).sum()
 }
 
-/// Bytes of the gradients of `unit`, an element of the model's own weights and one of adapters so wide.
+/// Bytes per element of gradients that a layer's backward creates anew and that are not sharded, so they stay alive
+/// while the rest of backward runs.
+fn gradients_stay(x: &Symbols<'_>, kind: SectionKind) -> Option<[u64; 2]> {
+    let whole = matches!(x.recipe().dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
+    // For experts, the points themselves count the gradient of the first weights.
+    let layer = kind.layer().is_some() && !kind.routes(x);
+    let stays = whole && layer && !x.recipe().transformers.steps_in_backward;
+    super::own_states::widths_made_anew(x.plan).filter(|_| stays && !super::own_states::defers(x.plan))
+}
+
+/// Bytes of the gradients of `unit`, given the bytes per element for the model's own weights and for adapters.
 fn made_anew(x: &Symbols<'_>, unit: &Unit, [trained, adapters]: [u64; 2]) -> Bytes {
     let layout = x.plan.layout();
     let bytes = |counts: &ParameterCounts, shards: u64| {
@@ -178,13 +210,13 @@ fn made_anew(x: &Symbols<'_>, unit: &Unit, [trained, adapters]: [u64; 2]) -> Byt
     bytes(&unit.dense, shards(layout.dense_shards())) + bytes(&unit.expert, shards(layout.expert_shards()))
 }
 
-/// Whether its gradients are reduced while backward still runs: the unit outside of layers is reduced last of all.
+/// Whether its gradients are reduced while backward still runs: the unit outside the layers is reduced last of all.
 fn is_reduced_alone(x: &Symbols<'_>, kind: SectionKind) -> bool {
     let has_head = x.recipe().transformers.ends_apart || !x.recipe().shards_by_fsdp();
     kind.is_gathered_alone() || (has_head && kind.projects_vocabulary())
 }
 
-/// Bytes of a unit's gradient shards that are held while they are added up across groups of replicas.
+/// Bytes of a unit's gradient shards held while they are accumulated across replica groups.
 fn added(x: &Symbols<'_>, unit: &Unit) -> Bytes {
     let (layout, width) = (x.plan.layout(), super::own_states::width_added_up(x.plan));
     let bytes = |counts: &ParameterCounts, shards: u64| {
@@ -197,30 +229,11 @@ fn total(bytes: &[Bytes]) -> Bytes {
     bytes.iter().copied().sum()
 }
 
-/// Input and output gradient of every linear layer: what its weight gradient is made from.
-fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
-    if !Shape::from_plan(x.plan).splits_backward() {
-        return Bytes::ZERO;
-    }
-    let mut bytes = Bytes::ZERO;
-    for work in work_of(x, operators) {
-        if let Work::Matmul(matmul) = work
-            && matmul.kind.has_weight()
-        {
-            // dW = dYᵀ·X: the output's gradient and the input have to stay until the weight gradient runs, and nothing else
-            // does.
-            let [rows, outer, inner] = matmul.local;
-            bytes += Count::of_shape(&[rows, outer.saturating_add(inner), matmul.batch]).bytes(x.width);
-        }
-    }
-    bytes
-}
-
-/// Bytes that each operator of a section keeps, and would keep were nothing recomputed.
+/// Bytes that each operator of a section saves, and would save if nothing were recomputed.
 struct Kept {
     kept: Vec<Bytes>,
     full: Vec<Bytes>,
-    /// Of what it keeps, what leaves the device.
+    /// Saved bytes that leave the device.
     left: Vec<Bytes>,
     modules: OffloadModules,
 }
@@ -228,14 +241,15 @@ struct Kept {
 impl Kept {
     fn new(x: &Symbols<'_>, operators: &[Operator], modules: OffloadModules) -> Self {
         let kept = kept_by_each(x, operators);
-        // Under whole-layer recomputation a layer keeps its input alone, which the chunk counts: within the layer nothing differs.
+        // Under full recomputation a layer saves only its input, which the chunk counts: within the layer nothing
+        // differs.
         let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
         let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
         let left = operators.iter().map(|&operator| left_by(x, operator, modules)).collect();
         Self { kept, full, left, modules }
     }
 
-    /// Bytes recomputed of the operators in `range`.
+    /// Bytes recomputed by the operators in `range`.
     fn recomputed(&self, range: RangeInclusive<usize>) -> Bytes {
         range.map(|index| self.full[index].less(self.kept[index])).sum()
     }
@@ -245,32 +259,37 @@ fn kept_by_each(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Bytes> {
     operators.iter().map(|&operator| kept_by(x, &[operator])).collect()
 }
 
-/// Each operator's fullest point, with what the operators behind it have given back by then. While a
-/// module that is recomputed runs backward, all of its tensors are alive; where a whole layer is computed
-/// again at once, so are those of the operators before it.
-fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
+/// Each operator's peak, including what later operators have freed by then. While a recomputed module runs backward,
+/// all of its tensors are alive; if an entire layer is recomputed at once, so are those of the operators before it.
+fn points(x: &Symbols<'_>, kind: SectionKind, operators: &[Operator], kept: &Kept) -> Vec<Point> {
     let all = x.recomputed();
     let mut behind = Bytes::ZERO;
+    let widths = gradients_stay(x, kind);
+    let mut behind_made = Bytes::ZERO;
     let mut passed = OffloadModules::default();
     let mut out = Vec::with_capacity(operators.len());
     for (index, &operator) in operators.iter().enumerate().rev() {
-        // Selective recomputation runs a module again just before its own backward; torchtitan's runs the whole layer again
+        // Selective recomputation reruns a module just before its own backward; torchtitan's reruns the entire layer
         // at once.
         let first = if x.samples_layers() { 0 } else { index };
         let recomputed = kept.recomputed(first..=index);
         let mut fullest: Option<Point> = None;
         let stays = kept.kept[index].less(kept.left[index]);
+        let mut made = behind_made;
         for transient in operator.transients(&all) {
             let modules = transient.modules.iter().fold(passed, |passed, module| passed.with(*module));
-            // What a point counts as given back of what is not on the device is not given back there.
+            // A point's freed bytes do not include tensors that are not on the device.
             let own = if kept.modules.is_empty() {
                 transient.returned
             } else {
                 transient.returned.less(kept.left[index]).min(stays)
             };
             let returned = behind + own;
-            let point = Point { operator, recomputed, returned, transient, modules, forward: false };
-            // Which is the fullest depends on what has come back from the host by then.
+            let of_point = transient.tensors.iter().filter(|tensor| tensor.parts == Parts::Gradient);
+            let own_made = of_point.map(|tensor| tensor.bytes).sum();
+            let point = Point { operator, recomputed, returned, transient, modules, forward: false, made };
+            made += if widths.is_some() { own_made } else { Bytes::ZERO };
+            // Which one is the peak depends on what has come back from the host by then.
             if !kept.modules.is_empty() {
                 out.push(point);
             } else if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
@@ -286,20 +305,23 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
                 modules: transient.modules.iter().copied().collect(),
                 transient,
                 forward: true,
+                made: Bytes::ZERO,
             }));
         }
         behind += stays;
+        behind_made += widths
+            .map_or(Bytes::ZERO, |widths| made_anew(x, &Unit::of_weights(x, operator.weights(x)), widths));
         passed = operator.modules().iter().fold(passed, |passed, module| passed.with(*module));
     }
     out
 }
 
-/// Every kind that the plan's stages hold, worked out once.
+/// One unit for every kind of section that the plan's stages hold.
 #[derive(Clone, Debug)]
 pub(super) struct Units {
-    /// Those worked out; at the first place one that holds nothing, for the others.
+    /// The computed units, preceded by an empty one for kinds that no stage holds.
     units: Vec<Unit>,
-    /// The place of each kind among them.
+    /// The index of each kind's unit.
     places: [u8; SectionKind::ALL.len()],
 }
 
@@ -317,7 +339,7 @@ impl Units {
         units
     }
 
-    /// Works out what `plan`'s stages hold and is not known yet.
+    /// Computes the units that `plan`'s stages hold and that are not known yet.
     pub(super) fn learn(&mut self, x: &Symbols<'_>) {
         let mut present = [false; SectionKind::ALL.len()];
         for chunk in chunks(x.plan) {
@@ -327,7 +349,7 @@ impl Units {
         }
         for ((&kind, present), place) in SectionKind::ALL.iter().zip(present).zip(&mut self.places) {
             if present && *place == 0 {
-                // There are fewer kinds than a byte counts.
+                // The number of kinds fits into a byte.
                 *place = u8::try_from(self.units.len()).unwrap_or(0);
                 self.units.push(Unit::new(x, kind));
             }
@@ -338,7 +360,7 @@ impl Units {
         &self.units[usize::from(place)]
     }
 
-    /// The unit of `kind`; empty where no stage holds one.
+    /// The unit of `kind`; empty if no stage holds one.
     pub(super) fn get(&self, kind: SectionKind) -> &Unit {
         self.at(self.places[kind.index()])
     }
@@ -363,7 +385,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds `times` of `unit`, of which `frozen` do not train.
+    /// Adds `unit` `times` times, `frozen` of them without training.
     pub(super) fn add(&mut self, unit: &Unit, times: u64, frozen: u64) {
         let trained = times.saturating_sub(frozen);
         self.dense.add_all(unit.dense, trained);

@@ -1,25 +1,26 @@
-//! Whether what is needed is there.
+//! Whether the memory suffices.
 
 use shardscope_units::{Bytes, Quantity, gib};
 
-/// Whether a plan's fullest device holds what it needs.
+/// Whether the fullest device of a plan has the memory that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// With the headroom free.
+    /// Fits with the headroom free.
     Fits,
-    /// Not with the headroom free, or only after the allocator has given back what it caches: fragmentation, which differs
-    /// from run to run, may break it.
+    /// Fits, but not with the headroom free, or only after the allocator has released its cache: fragmentation, which
+    /// varies from run to run, may break it.
     Tight,
-    /// Not at all.
+    /// Does not fit.
     OutOfMemory,
 }
 
 impl Verdict {
-    /// The verdict on `reserved` bytes, `required` of them where the allocator gives back all that it can, of a device that
-    /// holds `capacity`, of which the share `headroom` is to stay free.
+    /// The verdict on `reserved` bytes, `required` of them after the allocator has released all it can, on a device
+    /// with `capacity` bytes, of which the share `headroom` should stay free.
     #[must_use]
     pub fn judge(reserved: Bytes, required: Bytes, capacity: Bytes, headroom: f64) -> Self {
-        // Two figures on purpose: out of memory is what cannot be freed, tight is what the device would show, cached blocks included.
+        // Two figures on purpose: out of memory means that bytes cannot be freed, tight refers to what the device
+        // would show, including cached blocks.
         if required > capacity {
             Self::OutOfMemory
         } else if reserved.number() > capacity.number() * (1.0 - headroom) {
@@ -40,21 +41,21 @@ impl Verdict {
     }
 }
 
-/// A peak as a verdict tells it beside the device's capacity.
+/// A peak as shown with a verdict next to the device's capacity.
 ///
-/// A run that is tight because PyTorch's allocator must release what it caches never shows more than the capacity: beside its
-/// verdict stands what is left then, not what the allocator would hold on a larger device.
+/// A run that is tight because PyTorch's allocator must release its cache never shows more than the capacity. So the
+/// verdict is shown with what remains then, not with what the allocator would hold on a larger device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// What is on the device at the peak.
+    /// Bytes on the device at the peak.
     pub bytes: Bytes,
-    /// Cached blocks that the allocator releases for that; none where they fit, or where releasing them does not help.
+    /// Cached blocks that the allocator releases for that; zero if they fit, or if releasing them does not help.
     pub released: Bytes,
 }
 
 impl Needs {
-    /// Of a peak of `reserved` bytes, `required` of them where the allocator gives back all that it can, on a device that
-    /// holds `capacity`.
+    /// For a peak of `reserved` bytes, `required` of them after the allocator has released all it can, on a device
+    /// with `capacity` bytes.
     #[must_use]
     pub fn new(reserved: Bytes, required: Bytes, capacity: Bytes) -> Self {
         if reserved > capacity && required <= capacity {
@@ -64,7 +65,7 @@ impl Needs {
         }
     }
 
-    /// What is said behind the figure of what the allocator releases; nothing where it need not.
+    /// The text that follows the figure and names what the allocator releases; empty if it need not.
     #[must_use]
     pub fn condition(&self) -> String {
         if self.released == Bytes::ZERO {

@@ -1,29 +1,29 @@
-//! What a whole training takes: days, GPU-hours, energy, cost.
+//! What a complete training takes: days, GPU-hours, energy, cost.
 
 use shardscope_plan::Plan;
 use shardscope_units::{Seconds, decimal, grouped, rounded};
 
-/// A training over its budget.
+/// A training over its full budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Training {
-    /// Tokens trained on, the last step whole.
+    /// Tokens trained on, with the last step counted in full.
     pub tokens: u64,
     /// Steps.
     pub steps: u64,
-    /// Time at the estimated pace, without failures and checkpoints.
+    /// Time at the estimated pace, excluding failures and checkpoints.
     pub time: Seconds,
     /// The same in days.
     pub days: f64,
     /// Accelerators times hours.
     pub gpu_hours: f64,
-    /// Megawatt-hours, where the power of an accelerator is stated.
+    /// Megawatt-hours, if the power of an accelerator is stated.
     pub energy: Option<f64>,
-    /// In the currency of the price, where one is stated.
+    /// In the currency of the price, if one is stated.
     pub cost: Option<f64>,
 }
 
 impl Training {
-    /// In days, or what is less than one in hours or minutes.
+    /// The duration in days, or in hours or minutes if it is less than one.
     fn length(&self) -> String {
         let (hours, minutes) = (self.days * 24.0, self.days * 1440.0);
         if self.days >= 1.0 {
@@ -35,7 +35,7 @@ impl Training {
         }
     }
 
-    /// GPU-hours with two decimals below 10: of a fine-tuning of minutes none would be left.
+    /// GPU-hours with two decimals below 10, so that a fine-tuning of minutes does not round to zero.
     fn hours_of_gpus(&self) -> String {
         if self.gpu_hours < 10.0 { decimal(self.gpu_hours, 2) } else { rounded(self.gpu_hours) }
     }
@@ -66,7 +66,7 @@ impl Training {
     }
 }
 
-/// Training of `plan` over its budget at the pace of `step`; none where the plan states no end.
+/// The training of `plan` over its budget at the pace of `step`; none if the plan states no length.
 pub(super) fn training(plan: &Plan, step: Seconds) -> Option<Training> {
     let recipe = plan.recipe();
     let budget = &recipe.budget;

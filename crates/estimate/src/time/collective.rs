@@ -10,7 +10,7 @@ use shardscope_plan::Cluster;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, Seconds};
 
-/// A group as a collective sees it.
+/// The size and placement of a group that a collective's time depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ring {
     /// Members.
@@ -24,9 +24,9 @@ impl Ring {
     pub(super) fn new(groups: &Groups, kind: GroupKind, cluster: &Cluster) -> Self {
         let size = groups.size(kind).max(1);
         let Some(group) = groups.slowest(kind, cluster) else { return Self { size: 1, together: 1 } };
-        // Members lie at equal strides: those of the first one's domain come first.
+        // Members are at equal strides, so those of the first one's domain come first.
         let domain = |rank: Rank| rank.get() / cluster.fast_domain.max(1);
-        // The slowest group counts: a collective that everybody waits for is as late as its worst placed members.
+        // The slowest group counts: a collective that everybody waits for is as slow as its worst-placed members.
         let first = group.ranks().next().map_or(0, domain);
         let together = group.ranks().take_while(|rank| domain(*rank) == first).count();
         Self { size, together: (together as u64).clamp(1, size) }
@@ -36,7 +36,7 @@ impl Ring {
         self.size.div_ceil(self.together.max(1))
     }
 
-    /// Bandwidth through every member of a ring, and the time before the first byte.
+    /// Bandwidth through every member of a ring, and its start-up time.
     pub(super) fn link(self, device: &Device) -> (f64, Seconds) {
         let fast = device.fast.get();
         if self.domains() <= 1 {
@@ -47,10 +47,10 @@ impl Ring {
         (fast.min(device.network.get() * real(self.together)), start)
     }
 
-    /// The time of one `collective` with a message of `bytes` (the gathered or to-be-scattered whole;
-    /// for an all-to-all what one rank holds).
+    /// The time of one `collective` with a message of `bytes` (the full tensor that is gathered or scattered; for an
+    /// all-to-all, what one rank holds).
     pub(super) fn time(self, device: &Device, collective: Collective, bytes: Bytes) -> Seconds {
-        // Nobody calls for nothing: a dense model has no experts' gradients to reduce, however many replicas it has.
+        // Empty messages are not sent: a dense model has no expert gradients to reduce, however many replicas it has.
         if self.size <= 1 || bytes == Bytes::ZERO {
             return Seconds::ZERO;
         }
@@ -58,7 +58,8 @@ impl Ring {
         let part = bytes.number() * (real(self.size) - 1.0) / real(self.size);
         let start = start + self.hops(device, collective);
         let moving = match collective {
-            // NCCL's convention: bus bandwidth is what a ring sends per rank over the time, so that one figure fits every collective.
+            // NCCL's convention: bus bandwidth is what a ring sends per rank divided by the time, so one figure fits
+            // every collective.
             Collective::AllReduce => 2.0 * part / bandwidth,
             Collective::AllGather | Collective::ReduceScatter => part / bandwidth,
             Collective::AllToAll => self.exchange(device, bytes.number()),
@@ -67,8 +68,8 @@ impl Ring {
         start + Seconds::new(moving)
     }
 
-    /// The first piece goes through every rank of a ring (twice when it comes back as a sum) before the
-    /// last one ends; NCCL turns to trees, of logarithmic depth, where that would be long.
+    /// The first piece goes through every rank of a ring (twice if it comes back as a sum) before the last one ends;
+    /// NCCL switches to trees, of logarithmic depth, if that would take long.
     fn hops(self, device: &Device, collective: Collective) -> Seconds {
         if self.domains() <= 1 {
             return Seconds::ZERO;
@@ -81,7 +82,7 @@ impl Ring {
         }
     }
 
-    /// Every member sends an equal part to every other, those of other domains through the network.
+    /// Every member sends an equal part to every other; parts for other domains go through the network.
     fn exchange(self, device: &Device, bytes: f64) -> f64 {
         let each = bytes / real(self.size);
         let inside = each * (real(self.together) - 1.0) / exchange(device);
@@ -92,8 +93,8 @@ impl Ring {
 }
 
 impl Ring {
-    /// A rank's tokens of `copy` bytes go once to `remote` other domains and are handed on there, `copies`
-    /// in all.
+    /// The time if a rank's tokens of `copy` bytes go once to each of `remote` other domains and are forwarded there,
+    /// `copies` in total.
     pub(super) fn spread(self, device: &Device, copy: f64, remote: f64, copies: f64) -> Seconds {
         let (_, start) = self.link(device);
         let outside = copy * remote / device.network_exchange.get();
@@ -107,7 +108,7 @@ fn exchange(device: &Device) -> f64 {
     device.fast.get() * device.calibration.exchange
 }
 
-/// The rings of a plan, each found once.
+/// The rings of a plan, each computed once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rings {
     pub(super) tensor: Ring,
@@ -115,12 +116,12 @@ pub(super) struct Rings {
     pub(super) expert: Ring,
     pub(super) expert_tensor: Ring,
     pub(super) tensor_expert: Ring,
-    /// Ranks among which gradients are scattered and weights gathered: replicas, or those of one group of them.
+    /// Ranks among which gradients are scattered and weights gathered: all replicas, or those of one replica group.
     pub(super) data: Ring,
     pub(super) expert_data: Ring,
-    /// Ranks over which such groups add up their shards.
+    /// Ranks across which such groups sum their shards.
     pub(super) across: Ring,
-    /// Ranks that gather weights from second shards; those of `data` without.
+    /// Ranks that gather weights from secondary shards; the same as `data` if there are none.
     pub(super) second: Ring,
     pub(super) pipeline: Ring,
 }

@@ -1,4 +1,4 @@
-//! A plan's step before its schedule is run: what a search looks at first.
+//! A plan's step before its schedule is simulated: what a search evaluates first.
 
 use super::overlap::{Bounds, Overlaps};
 use super::parts::Setting;
@@ -10,14 +10,14 @@ use shardscope_plan::Plan;
 use shardscope_schedule::Rehearsal;
 use shardscope_units::Seconds;
 
-/// Share by which sums in another order may differ.
+/// Relative tolerance for sums taken in a different order.
 const ROUNDING: f64 = 1e-9;
 
-/// A step whose schedule has not been run.
+/// A step whose schedule has not been simulated.
 pub struct Draft(Run);
 
 impl Draft {
-    /// Of `plan`; `known` takes and gives the passes over its sections.
+    /// The draft of `plan`, reusing and extending the sections in `known`.
     #[must_use]
     pub fn new(plan: &Plan, known: &mut Sections) -> Self {
         let bounds = Bounds::Estimate;
@@ -28,30 +28,30 @@ impl Draft {
         Self(Run::knowing(&Setting { x, device, rings, overlaps }, known))
     }
 
-    /// The step at least, run under whichever order ([`shardscope_schedule::Shape::least`]).
+    /// A lower bound on the step under any order ([`shardscope_schedule::Shape::least`]).
     #[must_use]
     pub fn least(&self) -> Seconds {
         self.0.step(self.0.shape.least(&self.0.durations))
     }
 
-    /// The same without what comes once a step for data-parallel replicas: it holds for every sharding of the plan that
-    /// gathers no weights, and for those that do, which take longer.
+    /// The same bound without the once-per-step work of data-parallel replicas: it holds for every sharding of the
+    /// plan that gathers no weights, and also for those that do, since they take longer.
     #[must_use]
     pub fn least_before_reduction(&self) -> Seconds {
         let tail = self.0.epilogue.data + self.0.epilogue.optimizer;
         self.0.step(self.0.shape.least(&self.0.durations) - tail)
     }
 
-    /// The least step of any plan that runs the same sections, of `micro_batches` over `pipeline` stages: their work for all
-    /// micro-batches spread evenly, without a bubble, without what comes once a step, and with nothing gathered or added
-    /// around a micro-batch. Some stage has at least its even share to do.
+    /// A lower bound for any plan that runs the same sections, with `micro_batches` over `pipeline` stages: the work
+    /// of all micro-batches spread evenly, without a bubble, once-per-step work, or anything gathered or added around
+    /// a micro-batch. Some stage has at least its even share of the work.
     #[must_use]
     pub fn least_over(&self, micro_batches: u64, pipeline: u64) -> Seconds {
         let share = real(micro_batches) / real(pipeline.max(1)) * (1.0 - ROUNDING);
         (self.0.passes * share + self.0.iteration) * (1.0 + self.0.straggler_factor)
     }
 
-    /// The step, its schedule run: [`super::exact_step_seconds`].
+    /// The step with its schedule simulated: [`super::exact_step_seconds`].
     #[must_use]
     pub fn exact(&self) -> Seconds {
         self.0.step_by(Rehearsal::new(self.0.shape))

@@ -1,4 +1,4 @@
-//! What a step takes once per step: gradient reduction, gathering of weights, optimizer, tied embeddings.
+//! The once-per-step part of a step: gradient reduction, gathering of weights, optimizer, tied embeddings.
 
 use super::collective::Ring;
 use super::overlap::{Bounds, beyond};
@@ -8,23 +8,23 @@ use crate::constant::Constant;
 use crate::memory::{sent_by_modules, sent_to_host};
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
-use shardscope_plan::{BaseTraining, Chunk, DpSharding, Embeddings, OptimizerKind};
+use shardscope_plan::{BaseTraining, Chunk, DpSharding, Embeddings, NumberFormat, OptimizerKind};
 use shardscope_units::{Bytes, BytesPerSecond, Count, Seconds};
 
-/// Parameters of one gradient bucket, at least (`distributed_data_parallel_config.py:bucket_size`).
+/// Minimum number of parameters in a gradient bucket (`distributed_data_parallel_config.py:bucket_size`).
 const BUCKET: u64 = 40_000_000;
-/// And per data-parallel rank.
+/// The same minimum per data-parallel rank.
 const BUCKET_PER_RANK: u64 = 1_000_000;
 
-/// Rate at which a host updates offloaded optimizer states, per accelerator: its share of the host's
-/// memory (DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s, ml-engineering 2026).
+/// Rate at which a host updates offloaded optimizer states, per accelerator: its share of the host's memory bandwidth
+/// (DeepSpeed's CPU Adam: 8e9 parameters over eight accelerators in 1.9 s, ml-engineering 2026).
 const HOST_STATES: BytesPerSecond = BytesPerSecond::giga(25.0);
 
-/// Rate of copies between an accelerator and its host, each way: PCIe 4 with 16 lanes. Where the link is faster (PCIe 5,
-/// NVLink-C2C) copies take less.
+/// Rate of copies between an accelerator and its host, in each direction: PCIe 4 with 16 lanes. On faster links (PCIe
+/// 5, NVLink-C2C) copies take less.
 const HOST_COPY: BytesPerSecond = BytesPerSecond::giga(31.0);
 
-/// The constants above, told.
+/// The constants above, for the list of constants.
 pub(crate) fn constants() -> Vec<Constant> {
     let bucket = "megatron/core/distributed/distributed_data_parallel_config.py:bucket_size";
     let mut all = vec![
@@ -56,15 +56,15 @@ pub(crate) fn constants() -> Vec<Constant> {
 /// Times of the epilogue on one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Epilogue {
-    /// Exposed gradient reduction and gathering of weights.
+    /// Exposed time of gradient reduction and of gathering weights.
     pub(super) data: Seconds,
     /// The optimizer step.
     pub(super) optimizer: Seconds,
 }
 
 impl Setting<'_> {
-    /// The epilogue of the stage that holds `rank`'s parameters. `slack` is the time between the stage's
-    /// last backward and that of the first stage.
+    /// The epilogue of the stage that holds `rank`'s parameters. `slack` is the time between the stage's last
+    /// backward and that of the first stage.
     pub(super) fn epilogue(
         &self,
         rank: &RankParameters,
@@ -80,14 +80,14 @@ impl Setting<'_> {
         Epilogue { data: reduced + gathered, optimizer: self.optimizer(rank) }
     }
 
-    /// What of replicas' messages that take `time` nothing hides, where they run beside `window`, if they do.
+    /// The exposed part of data-parallel messages that take `time`, if they overlap (`on`) with `window`.
     fn hidden(&self, rank: &RankParameters, time: Seconds, on: bool, window: Seconds) -> Seconds {
         match self.overlaps.bounds {
             Bounds::Upper => time,
             Bounds::Lower => Seconds::ZERO,
             Bounds::Estimate if on => {
-                // The last bucket is full only when backward is over, so that this part of the reduction has nothing to hide
-                // behind.
+                // The last bucket is only full when backward is over, so this part of the reduction has nothing to
+                // hide behind.
                 let last = self.last_bucket(rank);
                 beyond(time * (1.0 - last), window, self.contention(self.rings.data)) + time * last
             }
@@ -95,8 +95,8 @@ impl Setting<'_> {
         }
     }
 
-    /// What a micro-batch waits for the reduction of its gradients where ranks that share gradients alone (ZeRO-2) reduce them
-    /// behind each.
+    /// How long a micro-batch waits for the reduction of its gradients, if ranks that only shard gradients (ZeRO-2)
+    /// reduce them after each micro-batch.
     pub(super) fn reduced_at_once(&self, rank: &RankParameters, chunk: &ChunkParts) -> Seconds {
         if !self.reduces_at_once() {
             return Seconds::ZERO;
@@ -107,18 +107,19 @@ impl Setting<'_> {
 
     fn reduces_at_once(&self) -> bool {
         let (plan, recipe) = (self.x.plan, self.x.recipe());
-        // A single micro-batch is once a step.
+        // A single micro-batch is the same as once per step.
         let often = recipe.num_micro_batches > 1 && plan.reduces_each_backward();
         recipe.dp_sharding == DpSharding::Gradients && often
     }
 
-    /// `collective` on all that is trained, `width` bytes an element, among replicas and among those of experts.
+    /// The time of `collective` on all trainable parameters, `width` bytes each, among data-parallel ranks and those
+    /// of experts.
     fn summed(&self, rank: &RankParameters, collective: Collective, width: u64) -> Seconds {
         let groups = [(self.rings.data, rank.dense_trained()), (self.rings.expert_data, rank.expert_trained)];
         groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
     }
 
-    /// Gradient reduction and gathering of weights once a step, as if alone.
+    /// Times of gradient reduction and of gathering weights once per step, without any overlap.
     fn reduction(&self, rank: &RankParameters) -> (Seconds, Seconds) {
         let recipe = self.x.recipe();
         let gradient = recipe.reduce_dtype().width();
@@ -128,7 +129,7 @@ impl Setting<'_> {
         };
         let sum = |collective: Collective, width: u64| self.summed(rank, collective, width);
         match recipe.dp_sharding {
-            // Every replica steps all weights itself: no gather follows.
+            // Every replica steps all weights itself, so no gather follows.
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
             DpSharding::OptimizerStates | DpSharding::Gradients => {
                 let scattered = if self.reduces_at_once() {
@@ -143,7 +144,7 @@ impl Setting<'_> {
         }
     }
 
-    /// What several groups of replicas take to add up the shards of their gradients, once a step.
+    /// The time to sum gradient shards across replica groups, once per step.
     fn across_groups(&self, rank: &RankParameters) -> Seconds {
         let layout = self.x.plan.layout();
         let shards =
@@ -154,18 +155,20 @@ impl Setting<'_> {
         shards.into_iter().map(sent).map(time).sum()
     }
 
-    /// Copying one micro-batch's saved tensors to the host, and as long again back: on the stream that computes, so that
-    /// nothing hides it (`torch/autograd/graph.py:save_on_cpu`). The lower bound has it hidden.
+    /// The time to copy one micro-batch's saved tensors to the host; copying them back takes as long again. Both run
+    /// on the compute stream, so nothing hides them (`torch/autograd/graph.py:save_on_cpu`; `Tensor.to` of
+    /// LLaMA-Factory's checkpoints). The lower bound assumes them hidden.
     pub(super) fn copied_to_host(&self) -> Seconds {
-        let sends = self.x.recipe().offload.saved_tensors && self.overlaps.bounds != Bounds::Lower;
+        let offload = &self.x.recipe().offload;
+        let sends = (offload.saved_tensors || offload.every_input) && self.overlaps.bounds != Bounds::Lower;
         let bytes = if sends { sent_to_host(self.x.plan) } else { Bytes::ZERO };
         Seconds::new(real(bytes.get()) / HOST_COPY.get())
     }
 
-    /// What of a micro-batch's copies to the host, and back, of a chunk's offloaded modules nothing hides: `[forward, backward]`.
-    /// Both go on streams of their own (`fine_grained_activation_offload.py`: `d2h_stream`, `h2d_stream`). Nothing waits for
-    /// tensors on their way to the host but their own way back, so that they have both passes to go in; those on their way
-    /// back are asked for one module ahead and have backward.
+    /// The exposed part of copying a chunk's offloaded modules to the host and back for a micro-batch:
+    /// `[forward, backward]`. Each direction has its own stream (`fine_grained_activation_offload.py`: `d2h_stream`,
+    /// `h2d_stream`). Nothing waits for tensors on their way to the host except their own return, so both passes can
+    /// hide them; returning tensors are requested one module ahead, and only backward can hide them.
     pub(super) fn offloaded(&self, chunk: &Chunk, parts: &ChunkParts) -> [Seconds; 2] {
         if self.x.recipe().offload.modules.is_empty() {
             return [Seconds::ZERO; 2];
@@ -183,7 +186,7 @@ impl Setting<'_> {
         }
     }
 
-    /// The part of the gradients that is only ready when the backward pass is over.
+    /// The share of the gradients that is only ready when the backward pass is over.
     fn last_bucket(&self, rank: &RankParameters) -> f64 {
         let ranks = self.rings.data.size;
         let bucket = BUCKET.max(BUCKET_PER_RANK.saturating_mul(ranks));
@@ -206,11 +209,13 @@ impl Setting<'_> {
             + real(rank.expert_trained.get()) / real(shards(false));
         let moments = match recipe.optimizer.kind {
             OptimizerKind::Adam => recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width(),
+            OptimizerKind::AdamKahan => 3 * NumberFormat::Bf16.width(),
             OptimizerKind::Sgd => 0,
             OptimizerKind::SgdMomentum
             | OptimizerKind::Muon
             | OptimizerKind::Lion
             | OptimizerKind::SumOfSquares
+            | OptimizerKind::Adagrad
             | OptimizerKind::AdamMini
             | OptimizerKind::Adafactor => recipe.optimizer.exp_avg.width(),
             OptimizerKind::AdEmaMix | OptimizerKind::Soap | OptimizerKind::Shampoo => {
@@ -226,20 +231,20 @@ impl Setting<'_> {
             return update;
         }
         let gradient = recipe.grads_dtype.width();
-        // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master
-        // weights and moments, and the cast reads the masters and writes the weights.
+        // The norm reads the gradient, clipping reads and writes it; the update reads the gradient, reads and writes
+        // master weights and moments, and the cast reads the masters and writes the weights.
         let states = recipe.optimizer.main_params.width() + moments;
-        // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping twice,
-        // update.
+        // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping
+        // twice, update.
         let main_gradient = if gradient < 4 { gradient + 4 + 4 * 4 } else { 4 * 4 };
         let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
-        // The host's memory is the bottleneck then, and the accelerators of a node share it.
+        // In that case the host's memory is the bottleneck, and the accelerators of a node share it.
         if recipe.offload.optimizer {
             return Seconds::new(own * real(touched) / HOST_STATES.get());
         }
-        // The whole gradient buffer is zeroed.
+        // The entire gradient buffer is zeroed.
         let zeroed = real(rank.trained.get()) * real(gradient);
-        // Megatron's hybrid optimizer updates its part on the host after the one on the device
+        // Megatron's hybrid optimizer updates its host part after the device part
         // (`core/optimizer/cpu_offloading/hybrid_optimizer.py:step`).
         let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
         let whole = own * real(touched);
@@ -255,14 +260,14 @@ impl Setting<'_> {
         }
         let bytes = Bytes::new(self.x.v * self.x.h * plan.recipe().grads_dtype.width());
         let mut ring = self.rings.pipeline;
-        // The embedding group has two members, whatever the pipeline's length: its first and its last stage.
+        // The embedding group always has two members: the first and the last stage.
         ring.size = 2;
         ring.together = ring.together.min(2);
         ring.time(&self.device, Collective::AllReduce, bytes)
     }
 
-    /// Gathering and scattering of fully sharded weights around one micro-batch of a chunk: what exceeds
-    /// the arithmetic it runs beside. `[forward, backward]`.
+    /// Gathering and scattering of fully sharded weights around one micro-batch of a chunk: the part that exceeds the
+    /// arithmetic it overlaps with. `[forward, backward]`.
     pub(super) fn sharded_weights(&self, rank: &RankParameters, chunk: &ChunkParts) -> [Seconds; 2] {
         let recipe = self.x.recipe();
         if recipe.dp_sharding != DpSharding::Parameters {
@@ -277,16 +282,16 @@ impl Setting<'_> {
         let gather = sum(&groups, Collective::AllGather, self.x.width);
         let again = [(self.rings.second, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
         let again = sum(&again, Collective::AllGather, self.x.width);
-        // Second shards are made by a step's first forward.
+        // A step's first forward creates the secondary shards.
         let second = self.x.plan.layout().second_groups() > 1;
         let far = if second { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
-        // Of the micro-batches with which gradients are reduced.
+        // The share of micro-batches with which gradients are reduced.
         let each = self.x.plan.reduces_each_backward();
         let part = if each { 1.0 } else { 1.0 / real(recipe.num_micro_batches.max(1)) };
         let ahead = chunk.forward.total();
         let back = chunk.behind();
-        // The ring that moves most decides.
+        // The ring that moves the most data decides.
         let [dense, experts] = groups.map(|(ring, count)| real(count.get()) * real(u64::from(ring.size > 1)));
         let contention =
             self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
@@ -302,9 +307,10 @@ impl Setting<'_> {
         }
     }
 
-    /// What a hidden collective on `ring` takes from the arithmetic beside it, as a share of its own time. NCCL runs a ring on
-    /// as many channels, of a multiprocessor each, as its slowest link has bandwidth for (`src/graph/search.cc`), so one that
-    /// goes through a single network card takes that part of what one on the fast link takes.
+    /// How much a hidden collective on `ring` slows down concurrent arithmetic, as a share of the collective's own
+    /// time. NCCL runs a ring on as many channels, one multiprocessor each, as its slowest link has bandwidth for
+    /// (`src/graph/search.cc`), so the share is proportionally smaller for a ring that goes through a single network
+    /// card than for one on the fast link.
     fn contention(&self, ring: Ring) -> f64 {
         let (bandwidth, _) = ring.link(&self.device);
         self.device.calibration.contention * (bandwidth / self.device.fast.get()).min(1.0)

@@ -1,8 +1,8 @@
-//! The interval that nine of ten measured steps lie in, by family of software and hardware.
+//! The interval that contains nine of ten measured steps, by family of software and hardware.
 //!
-//! Its widths are those of the residuals of published runs, each against constants that its own source had no part in
-//! (`tests/data/measured/left_out.tsv`); `tests/suite/interval.rs` works them out again and checks on whole sources, one at a
-//! time, that between 85 and 95 % of what was measured lies inside.
+//! Its widths come from the residuals of published runs, each against constants fitted without its own source
+//! (`tests/data/measured/left_out.tsv`); `tests/suite/interval.rs` recomputes them and checks on entire sources, one
+//! at a time, that between 85 and 95 % of the measurements lie inside.
 
 use crate::compute::{Known, Standing, known};
 use shardscope_plan::{DpSharding, Plan};
@@ -11,33 +11,33 @@ use shardscope_units::{Quantity, Seconds};
 /// Plans whose steps are known equally well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Family {
-    /// In a few words.
+    /// A short name.
     pub name: &'static str,
-    /// What is added to the logarithm of the estimate for the lower end.
+    /// Offset of the lower end from the logarithm of the estimate.
     pub below: f64,
-    /// And for the upper end.
+    /// Offset of the upper end.
     pub above: f64,
-    /// Published runs that tell it.
+    /// Number of published runs behind it.
     pub rows: u64,
-    /// Of how many sources.
+    /// Number of their sources.
     pub sources: u64,
     /// The fact that would narrow it most.
     pub narrows: &'static str,
-    /// The part of one layout's residual, as logarithms, that the other layouts of the run have too: what makes the errors of
-    /// published layouts least when one of them is the measured one. None where it does not help on sources that it was not found
-    /// on.
+    /// The share of one layout's residual, in logarithms, that other layouts of the run have too: the value that
+    /// minimizes the errors of published layouts if one of them is the measured one. Zero if it does not help on
+    /// sources that it was not fitted to.
     pub common: f64,
 }
 
 const STEP: &str = "one measured step of this run";
 
-/// Dense models on A100 and newer parts of NVIDIA, weights not sharded.
+/// Dense models on A100 and newer NVIDIA parts, weights not sharded.
 const DENSE: Family =
     Family { name: "dense", below: -0.09, above: 0.15, rows: 397, sources: 18, narrows: STEP, common: 0.0 };
 /// Routed experts.
 const EXPERTS: Family = Family {
     name: "mixture of experts",
-    below: -0.19,
+    below: -0.14,
     above: 0.6,
     rows: 126,
     sources: 6,
@@ -54,7 +54,7 @@ const SHARDED: Family = Family {
     narrows: "the measured bus bandwidth of the network",
     common: 0.6,
 };
-/// Parts known from a source or two: V100, Ascend 910B, AMD's Instinct.
+/// Parts known from one or two sources: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
     name: "accelerators known from few sources",
     below: -0.19,
@@ -65,8 +65,8 @@ const FEW_SOURCES: Family = Family {
     common: 0.0,
 };
 
-/// Parts that no published run was read of: TPUs, consumer cards, parts for inference. Nothing was ever compared, so the ends
-/// are assumed: the widest of the families above, beside the factor of [`Standing::Stranger`].
+/// Parts without any published run: TPUs, consumer cards, inference parts. Nothing was ever compared, so the ends are
+/// assumed: the widest of the families above, in addition to the factor of [`Standing::Stranger`].
 const NEVER_MEASURED: Family = Family {
     name: "accelerators never measured",
     below: FEW_SOURCES.below,
@@ -77,23 +77,23 @@ const NEVER_MEASURED: Family = Family {
     common: 0.0,
 };
 
-/// Every family whose ends published runs tell.
+/// Every family whose ends come from published runs.
 pub const FAMILIES: [Family; 4] = [DENSE, EXPERTS, SHARDED, FEW_SOURCES];
 
 impl Family {
-    /// Whether its accelerators are each known from a source or two.
+    /// Whether its accelerators are each known from one or two sources.
     #[must_use]
     pub fn is_of_few_sources(&self) -> bool {
-        self.name == FEW_SOURCES.name
+        *self == FEW_SOURCES
     }
 
-    /// Whether its ends are those of published runs, not assumed.
+    /// Whether its ends come from published runs rather than assumptions.
     #[must_use]
     pub const fn is_earned(&self) -> bool {
         self.rows > 0
     }
 
-    /// That of `plan`.
+    /// The family of `plan`.
     #[must_use]
     pub fn from_plan(plan: &Plan) -> Self {
         let accelerator = &plan.cluster().accelerator;
@@ -111,30 +111,31 @@ impl Family {
     }
 }
 
-/// What nine of ten measured steps of such plans lie in.
+/// The interval that contains nine of ten measured steps of such plans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
     /// Lower end.
     pub low: Seconds,
     /// Upper end.
     pub high: Seconds,
-    /// Whose residuals it is from.
+    /// The family whose residuals it is based on.
     pub family: Family,
     /// Facts that would narrow it.
     pub narrows: Vec<&'static str>,
 }
 
-/// Part of the time said to be waiting for the host that may be missing, or come on top.
+/// Uncertainty of the time spent waiting for the host, as a share of it, in both directions.
 const HOST_FACTOR: f64 = 0.5;
-/// Share of a step from which on waiting for the host is told of.
+/// Share of a step from which waiting for the host is mentioned.
 pub(super) const WAITING: f64 = 0.05;
 
 impl Interval {
-    /// Around `step` of `plan`, which waits for the host for a share `waits` of it.
+    /// The interval around `step` of `plan`, where the share `waits` of the step is spent waiting for the host.
     pub(super) fn new(plan: &Plan, step: Seconds, waits: f64) -> Self {
         let family = Family::from_plan(plan);
         let factor = Standing::from_accelerator(&plan.cluster().accelerator).factor().ln();
-        // The host's time is assumed for most software: where the device waits for it, half of that may be missing or more.
+        // Host times are assumed for most software, so the time that the device waits for it may be half too long or
+        // too short.
         let host = HOST_FACTOR * waits;
         let low = step * (family.below - factor).exp() - step * host;
         let high = step * (family.above + factor).exp() + step * host;
@@ -145,7 +146,7 @@ impl Interval {
         if waits >= WAITING {
             narrows.push("a measured step, which shows what the host spends per kernel");
         }
-        // Once it is known, it narrows nothing more.
+        // Once the measured step is known, it narrows nothing more.
         let known = plan.cluster().measured.step.is_some();
         if family.narrows != STEP {
             narrows.push(family.narrows);

@@ -1,13 +1,13 @@
-//! The time of one step: arithmetic and communication of every stage for one micro-batch, the schedule
-//! they run in, and the epilogue once per step.
+//! The time of one step: arithmetic and communication of every stage for one micro-batch, the schedule that they run
+//! in, and the epilogue once per step.
 //!
 //! ```text
 //! step = pipeline(forward, backward of every stage, m micro-batches)
 //!        + exposed gradient reduction + optimizer + tied embeddings + fixed cost of an iteration
 //! ```
-//! What a stage takes for one micro-batch is arithmetic (`estimate::compute`) plus the communication
-//! that nothing hides; it is never shorter than the host needs to issue its kernels. Beside the estimate stand two physical
-//! bounds, fully overlapped and nothing overlapped, and the interval that nine of ten published steps lie in.
+//! A stage's time for one micro-batch is its arithmetic (`estimate::compute`) plus exposed communication; it is never
+//! shorter than the host needs to issue its kernels. Besides the estimate there are two physical bounds, fully
+//! overlapped and nothing overlapped, and the interval that contains nine of ten published steps.
 
 mod anchor;
 mod budget;

@@ -1,4 +1,4 @@
-//! What communication hides behind arithmetic, and what that costs.
+//! How much communication hides behind arithmetic, and what that costs.
 
 use super::spent::Parts;
 use crate::compute::{Cost, Device, GRAPHED, Issue};
@@ -25,7 +25,7 @@ pub(super) struct Overlaps {
     pub(super) tensor: bool,
     /// `--overlap-moe-expert-parallel-comm`.
     pub(super) expert: bool,
-    /// What the host spends on a kernel.
+    /// What the host spends per kernel.
     pub(super) issue: Issue,
 }
 
@@ -34,7 +34,8 @@ impl Overlaps {
         let recipe = plan.recipe();
         Self {
             bounds,
-            // Userbuffers pipeline the gathers and scatters of sequence parallelism; Megatron refuses the flag without it.
+            // Userbuffers pipeline the gathers and scatters of sequence parallelism; Megatron rejects the flag
+            // without it.
             tensor: recipe.overlap.tensor && plan.layout().sequence_parallel,
             expert: recipe.overlap.expert,
             issue: issue(plan, bounds),
@@ -42,12 +43,12 @@ impl Overlaps {
     }
 }
 
-/// What is left when everything overlaps waits for no host.
+/// Host costs; zero for the lower bound, which assumes that everything overlaps.
 fn issue(plan: &Plan, bounds: Bounds) -> Issue {
     if bounds == Bounds::Lower { GRAPHED } else { Issue::new(plan.recipe(), &plan.cluster().accelerator) }
 }
 
-/// Communication of one pass over one section, by dimension: what stands alone and what may hide.
+/// Communication of one pass over one section, by dimension: the exposed part and the part that may hide.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Traffic {
     tensor: [Seconds; 2],
@@ -60,7 +61,8 @@ impl Traffic {
         let list = match dimension {
             Dimension::Tensor => &mut self.tensor,
             Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => &mut self.context,
-            // Within a section only experts are left: messages of replicas and between stages are counted around it.
+            // Within a section only expert messages remain: data-parallel and pipeline messages are counted around
+            // it.
             _ => &mut self.expert,
         };
         if let Some(slot) = list.get_mut(usize::from(hidden)) {
@@ -69,7 +71,7 @@ impl Traffic {
     }
 }
 
-/// The exposed part of `traffic` beside `compute`, of which `products` are products with weights.
+/// The exposed part of `traffic` that runs alongside `compute`, of which `products` are products with weights.
 pub(super) fn exposed(
     overlaps: &Overlaps,
     device: &Device,
@@ -89,22 +91,23 @@ pub(super) fn exposed(
         }
         Bounds::Estimate => {}
     }
-    // Userbuffers cut a product and its message into pieces that overlap each other; the embedding and the output layer have
-    // none.
+    // Userbuffers cut a product and its message into pieces that overlap; the embedding and the output layer do not
+    // use them.
     parts.tensor = if overlaps.tensor && layer {
         all(traffic.tensor) * (1.0 - calibration.user_buffer_overlap)
     } else {
         traffic.tensor[0] + beyond(traffic.tensor[1], products, calibration.contention)
     };
-    // The ring's next keys and values travel while attention works on those that have arrived.
+    // The ring's next keys and values travel while attention works on those already received.
     parts.context =
         traffic.context[0] + beyond(traffic.context[1], compute.attention, calibration.contention);
     parts
 }
 
-/// The exposed exchanges of experts, forward and backward, beside the arithmetic of both passes: where they overlap at all, the
-/// forward pass of one micro-batch runs beside the backward pass of another, layer by layer, so that either one's exchanges
-/// hide behind both (`megatron/core/pipeline_parallel/combined_1f1b.py`; DeepSeek-V3 report, section 3.2.1).
+/// The exposed expert exchanges of forward and backward, given the arithmetic of both passes. If they overlap at all,
+/// the forward pass of one micro-batch runs alongside the backward pass of another, layer by layer, so the exchanges
+/// of either hide behind both (`megatron/core/pipeline_parallel/combined_1f1b.py`; DeepSeek-V3 report, section
+/// 3.2.1).
 pub(super) fn across(
     overlaps: &Overlaps,
     device: &Device,
@@ -124,8 +127,8 @@ pub(super) fn across(
     }
 }
 
-/// What of `communication` is longer than the `window` it hides in, and what it takes from the
-/// arithmetic it hides behind: multiprocessors and memory bandwidth.
+/// The part of `communication` that exceeds the `window` it hides in, plus the slowdown of the arithmetic it hides
+/// behind: it takes multiprocessors and memory bandwidth.
 pub(super) fn beyond(communication: Seconds, window: Seconds, contention: f64) -> Seconds {
     let hidden = communication.get().min(window.get());
     Seconds::new(communication.get() - hidden + contention * hidden)

@@ -1,4 +1,4 @@
-//! The time of one micro-batch on one chunk, pass by pass and by what it is spent on.
+//! The time of one micro-batch on one chunk, by pass and by what it is spent on.
 
 use super::collective::{Ring, Rings};
 use super::overlap::{Overlaps, Traffic, across, exposed};
@@ -31,7 +31,7 @@ pub(super) struct ChunkParts {
     pub(super) backward: Parts,
     /// Weight gradients.
     pub(super) weight: Parts,
-    /// The forward parts done once more.
+    /// Recomputation of forward.
     pub(super) again: Parts,
 }
 
@@ -41,7 +41,7 @@ impl ChunkParts {
     }
 }
 
-/// An all-reduce is a reduce-scatter and an all-gather.
+/// The share of an all-reduce: a reduce-scatter and an all-gather are each half of one.
 const fn whole(collective: Collective) -> f64 {
     match collective {
         Collective::AllGather | Collective::ReduceScatter => 0.5,
@@ -49,13 +49,14 @@ const fn whole(collective: Collective) -> f64 {
     }
 }
 
-/// Domains of the fast link, of `domains` that hold equal shares of the experts, in which a token has one of its experts, on
-/// average under an even router. Group-limited routing leaves it those of the groups it chose.
+/// The average number of fast-link domains, out of `domains` that hold equal shares of the experts, in which a token
+/// has at least one of its experts, under an even router. Group-limited routing restricts it to the domains of the
+/// chosen groups.
 fn visited(experts: &Experts, domains: u64) -> f64 {
     let all = real(domains);
     let reach = match experts.groups {
         None => all,
-        // A group lies over several domains, or several groups in one.
+        // A group may span several domains, or a domain may hold several groups.
         Some(groups) if groups.count <= domains => all * real(groups.chosen) / real(groups.count),
         Some(groups) => {
             let inside = groups.count / domains.max(1);
@@ -77,8 +78,8 @@ pub(super) struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// The passes over `chunk`; `known` keeps those over one section of each kind, which are the same
-    /// wherever it stands.
+    /// The passes over `chunk`; `known` caches those over one section of each kind, which are the same wherever the
+    /// section is.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let counts = section_counts(&self.x, chunk).into_iter().zip(frozen_counts(&self.x, chunk));
         let mut out = ChunkParts::default();
@@ -96,10 +97,10 @@ impl Setting<'_> {
                 }
             };
             let times = real(count);
-            // A reference runs forward alone.
+            // A reference model only runs forward.
             let beside = self.x.recipe().tuning.objective.passes_beside();
             out.forward += one.forward.scaled(times * (1.0 + real(beside)));
-            // Layers in front of the first that trains have no backward pass.
+            // Layers before the first trainable one have no backward pass.
             let skipped = real(frozen).min(times);
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));
             out.backward += one.backward.scaled(trained);
@@ -107,7 +108,7 @@ impl Setting<'_> {
             let mut whole = one.forward;
             whole.compute.launches += self.overlaps.issue.hooks(&one.forward.compute);
             out.again += whole.scaled(recomputed);
-            // Parts are repeated of every layer, or of none where whole ones are.
+            // Selective recomputation repeats parts of every layer; it is zero under full recomputation.
             out.again += one.again.scaled(trained);
         }
         let pipelined = self.x.plan.layout().pipeline > 1;
@@ -128,7 +129,7 @@ impl Setting<'_> {
             } else {
                 (&mut backward, &mut passes.input_gradient)
             };
-            // A group of one issues no call that the host would spend time on.
+            // For a group of one, no call is issued, so the host spends no time on it.
             if ring.size > 1 {
                 pass.messages += real(message.calls) * whole(message.collective);
             }
@@ -137,8 +138,8 @@ impl Setting<'_> {
         self.assemble(section, &passes, forward, backward)
     }
 
-    /// One call. A dispatcher that sends a token once to each rank that wants it sends it once to each
-    /// domain and lets it spread there on the fast link (DeepEP, HybridEP).
+    /// The time of one call. A dispatcher that sends a token once to each rank that needs it sends it once to each
+    /// domain and distributes it there over the fast link (DeepEP, HybridEP).
     fn message(&self, ring: Ring, message: &Message) -> Seconds {
         let once_per_domain = message.collective == Collective::AllToAll
             && self.x.recipe().moe.dispatcher == Dispatcher::Flex
@@ -148,7 +149,8 @@ impl Setting<'_> {
         }
         let domains = ring.size.div_ceil(ring.together.max(1));
         let visited = self.x.model().experts.as_ref().map_or(1.0, |experts| visited(experts, domains));
-        // The message counts a token once for each rank that holds one of its experts; divided by that fan-out it is one copy of all tokens.
+        // The message counts a token once for each rank with one of its experts; divided by that fan-out it is one
+        // copy of all tokens.
         let copy = message.bytes().number() / real(self.x.moe.fan.max(1));
         let remote = visited * (1.0 - 1.0 / real(domains));
         ring.spread(&self.device, copy, remote, real(self.x.moe.fan))
@@ -186,15 +188,15 @@ impl Setting<'_> {
             again: parts(passes.selective, Parts::default()),
         };
         if section.operators.iter().any(|operator| operator.reads_back(&self.x)) {
-            // Rows of each expert are read back before its products are launched: the host cannot run ahead over them.
+            // The rows of each expert are read back before its products are launched, so the host cannot run ahead.
             self.wait_for_host(&mut out, true, Seconds::ZERO);
         }
         out
     }
 
-    /// The device cannot run ahead of the host that issues its kernels; what the host is ahead by in one layer serves the
-    /// next. It stops between forward and backward where it waits for something: `stops`, for messages between stages that
-    /// take it `sends`. What of it a section has waited for already, its chunk does not wait for again.
+    /// The device cannot run ahead of the host that issues its kernels; a lead that the host gains in one layer
+    /// carries over to the next. If `stops`, the host pauses between forward and backward, for messages between
+    /// stages that take it `sends`. Waits already counted in a section are not counted again for its chunk.
     fn wait_for_host(&self, out: &mut ChunkParts, stops: bool, sends: Seconds) {
         let issue = &self.overlaps.issue;
         let ahead = issue.ahead(&out.forward.compute);
@@ -233,7 +235,7 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
         near(visited(&experts(None), 8), 8.0 * (1.0 - 0.875_f64.powi(8)));
         near(limited(8, 4), 4.0 * (1.0 - 0.75_f64.powi(8)));
-        // Each of four groups lies over two nodes; of sixteen, two lie on each.
+        // With four groups, each spans two nodes; with sixteen, each node holds two.
         near(limited(4, 2), 4.0 * (1.0 - 0.75_f64.powi(8)));
         let reach: f64 = 8.0 * (1.0 - 14.0 / 16.0 * 13.0 / 15.0);
         near(limited(16, 2), reach * (1.0 - (1.0 - 1.0 / reach).powi(8)));

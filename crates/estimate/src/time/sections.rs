@@ -1,4 +1,4 @@
-//! What plans have in common whose sections are the same.
+//! Results shared by plans whose sections are the same.
 
 use super::collective::Rings;
 use super::parts::ChunkParts;
@@ -7,19 +7,19 @@ use shardscope_operators::SectionKind;
 use shardscope_plan::Plan;
 use shardscope_topology::Groups;
 
-/// The passes over one section of each kind and its parameters, which plans have in common that differ in nothing that a
-/// section's kernels and messages depend on: only in how many stages and chunks there are, in their order, in which layers
-/// they hold, and in what data-parallel ranks share.
+/// The passes over one section of each kind and its parameters. Plans can share them if they differ in nothing that a
+/// section's kernels and messages depend on: only in the number of stages and chunks, their order, which layers they
+/// hold, and what data-parallel ranks shard.
 #[derive(Clone, Debug, Default)]
 pub struct Sections {
     pub(super) passes: Vec<(SectionKind, ChunkParts)>,
     pub(super) parameters: Vec<(SectionKind, SectionParameters)>,
-    /// The rings of a plan with so many stages.
+    /// The rings of a plan with this many stages.
     rings: Option<(u64, Rings)>,
 }
 
 impl Sections {
-    /// The rings of `plan`, which has the sections.
+    /// The rings of `plan`, which must have these sections.
     pub(super) fn rings(&mut self, plan: &Plan) -> Rings {
         let stages = plan.layout().pipeline;
         match self.rings {

@@ -18,7 +18,7 @@ pub(super) struct Parts {
     pub(super) data: Seconds,
     /// Waiting for the host to issue kernels.
     pub(super) host: Seconds,
-    /// Memory traffic that stands between others.
+    /// Memory traffic between the other parts.
     pub(super) other: Seconds,
 }
 

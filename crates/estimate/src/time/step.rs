@@ -1,4 +1,4 @@
-//! Putting the step together: the stages under their schedule, then the epilogue.
+//! Assembles the step: the stages under their schedule, then the epilogue.
 
 use super::anchor::measured_factor;
 use super::collective::Rings;
@@ -17,20 +17,20 @@ use shardscope_topology::Groups;
 use shardscope_units::{Bytes, FlopsPerSecond, Quantity, Seconds};
 use std::rc::Rc;
 
-/// A step in pieces.
+/// The pieces of a step.
 pub(super) struct Run {
-    /// By stage; equal neighbours are one.
+    /// By stage; equal neighbours share one entry.
     stages: Vec<Rc<StageParts>>,
     pub(super) durations: StageDurations,
     pub(super) shape: Shape,
     pub(super) epilogue: Epilogue,
-    /// All passes of one micro-batch over all chunks, without what stands around a micro-batch.
+    /// All passes of one micro-batch over all chunks, without the work around a micro-batch.
     pub(super) passes: Seconds,
     pub(super) tied: Seconds,
     pub(super) iteration: Seconds,
     /// Waiting for the slowest rank, as a share of the rest.
     pub(super) straggler_factor: f64,
-    /// The dense peak of the format the linear layers run in.
+    /// The dense peak of the format that the linear layers run in.
     pub(super) peak: FlopsPerSecond,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Run {
 struct StageParts {
     /// By chunk of the schedule.
     chunks: Vec<ChunkParts>,
-    /// All of them.
+    /// The sum over its chunks.
     whole: ChunkParts,
-    /// What they take.
+    /// Their total time.
     total: Seconds,
 }
 
@@ -59,7 +59,7 @@ impl Run {
         Self::under(plan, calibration, Overlaps::new(plan, bounds))
     }
 
-    /// The same where the host spends what `issue` says.
+    /// The same with host costs from `issue`.
     pub(super) fn issued(plan: &Plan, calibration: Calibration, bounds: Bounds, issue: Issue) -> Self {
         Self::under(plan, calibration, Overlaps { issue, ..Overlaps::new(plan, bounds) })
     }
@@ -71,7 +71,7 @@ impl Run {
         Self::knowing(&Setting { x, device, rings, overlaps }, &mut Sections::default())
     }
 
-    /// The same where the passes over some sections are known.
+    /// The same, reusing and extending the sections in `known`.
     pub(super) fn knowing(setting: &Setting<'_>, known: &mut Sections) -> Self {
         let plan = setting.x.plan;
         let of_plan = &plan.layout().stages.stages;
@@ -80,12 +80,12 @@ impl Run {
         let mut epilogues = Epilogues::default();
         let mut before: Option<&Stage> = None;
         for (index, stage) in (0..).zip(of_plan) {
-            // Most stages are as the one before.
+            // Most stages are equal to the previous one.
             if before.is_some_and(|before| are_equal(&setting.x, before, stage))
                 && let Some(parts) = stages.last().cloned()
             {
                 passes += of_stage;
-                // With more time to hide in than the one before it has no longer an epilogue.
+                // With more time to hide in than the previous stage, its epilogue cannot be longer.
                 epilogues.pass(&parts, setting.chunk_share());
                 stages.push(parts);
                 continue;
@@ -94,7 +94,7 @@ impl Run {
             let rank = rank_parameters(&setting.x, index, stage, &mut known.parameters);
             let mut chunks: Vec<ChunkParts> =
                 stage.chunks.iter().map(|chunk| setting.chunk(chunk, &mut known.passes)).collect();
-            // Without waiting for the host, which depends on how a plan is cut.
+            // Without waiting for the host, which depends on how a plan is partitioned.
             of_stage = chunks.iter().map(ChunkParts::busy).sum::<Seconds>();
             passes += of_stage;
             setting.around_micro_batches(&rank, &mut chunks);
@@ -126,7 +126,7 @@ impl Run {
         .calibrated(measured_factor(plan))
     }
 
-    /// The same run, `factor` times as long: all parts alike, so that what hides behind what stays as it is.
+    /// The same run, `factor` times as long, with all parts scaled equally so that the overlap does not change.
     fn calibrated(mut self, factor: f64) -> Self {
         if factor == 1.0 {
             return self;
@@ -140,7 +140,7 @@ impl Run {
             before = Some((std::mem::replace(stage, Rc::clone(&scaled)), scaled));
         }
         for chunk in self.durations.chunks.iter_mut().flatten() {
-            // Straggling is left as it is: it is a share of the rest, not a time.
+            // Straggling is not scaled: it is a share of the rest, not a time.
             (chunk.forward, chunk.backward, chunk.weight) =
                 (chunk.forward * factor, chunk.backward * factor, chunk.weight * factor);
         }
@@ -171,7 +171,7 @@ impl Run {
         if self.shape.placement() == Placement::TwoWay { all / 2.0 } else { all }
     }
 
-    /// The chunks of the stage with the most to do.
+    /// The chunks of the stage with the longest total.
     pub(super) fn slowest(&self) -> &[ChunkParts] {
         let slowest = self.stages.iter().max_by(|one, two| one.total.get().total_cmp(&two.total.get()));
         slowest.map_or(&[], |stage| &stage.chunks)
@@ -182,23 +182,23 @@ impl Run {
         pipe + self.epilogue.data + self.epilogue.optimizer + self.tied + self.iteration
     }
 
-    /// The whole step.
+    /// The full step.
     pub(super) fn step(&self, pipe: Seconds) -> Seconds {
         self.unscaled(pipe) * (1.0 + self.straggler_factor)
     }
 
-    /// The whole step alone, run through as `rehearsal` says.
+    /// Only the time of the full step, simulated as `rehearsal` says.
     pub(super) fn step_by(&self, rehearsal: Rehearsal) -> Seconds {
         let [line] = rehearsal.totals([&self.durations]);
         self.step(line.total)
     }
 }
 
-/// The epilogue of the step in the making: the longest of each piece over the stages.
+/// The epilogue while stages are added: the longest of each piece over all stages.
 #[derive(Default)]
 struct Epilogues {
     longest: Epilogue,
-    /// What later stages have to hide in: the passes of the stages before them.
+    /// The time that later stages can hide in: the passes of the stages before them.
     slack: [Seconds; 2],
 }
 
@@ -215,7 +215,7 @@ impl Epilogues {
 }
 
 impl ChunkParts {
-    /// The passes over all of `chunks`.
+    /// The sum of the passes over all of `chunks`.
     pub(super) fn of_all(chunks: &[Self]) -> Self {
         let mut all = Self::default();
         for chunk in chunks {
@@ -227,7 +227,7 @@ impl ChunkParts {
         all
     }
 
-    /// The same `factor` over.
+    /// The same scaled by `factor`.
     fn scaled(&self, factor: f64) -> Self {
         Self {
             forward: self.forward.scaled(factor),
@@ -237,19 +237,19 @@ impl ChunkParts {
         }
     }
 
-    /// All of it but waiting for the host.
+    /// Total time without waiting for the host.
     pub(super) fn busy(&self) -> Seconds {
-        // What the gradients of weights wait for stands with the backward pass.
+        // Waits in the weight gradients are counted with the backward pass.
         let waits = self.forward.host + self.backward.host + self.again.host;
         self.total() - waits
     }
 
-    /// Everything of the backward pass.
+    /// Total time of the backward pass.
     pub(super) fn behind(&self) -> Seconds {
         self.backward.total() + self.weight.total() + self.again.total()
     }
 
-    /// All that is not done again.
+    /// Everything except recomputation.
     pub(super) fn once(&self) -> Parts {
         let mut once = self.forward;
         once += self.backward;
@@ -262,8 +262,8 @@ impl Setting<'_> {
     fn durations(&self, stages: &[Rc<StageParts>]) -> StageDurations {
         let time = |chunk: &ChunkParts| ChunkTime {
             forward: chunk.forward.total(),
-            // A layer is recomputed right before its own backward and on the same stage, so that the schedule sees one longer
-            // backward.
+            // A layer is recomputed right before its own backward and on the same stage, so the schedule sees one
+            // longer backward.
             backward: chunk.backward.total() + chunk.again.total(),
             weight: chunk.weight.total(),
         };
@@ -276,7 +276,7 @@ impl Setting<'_> {
             sends: vec![self.send(); stages.len()],
             blocking: match self.overlaps.bounds {
                 Bounds::Lower => false,
-                // Without --overlap-p2p-communication Megatron waits for each send and receive before it goes on
+                // Without --overlap-p2p-communication Megatron waits for each send and receive before it continues
                 // (p2p_communication.py: req.wait()).
                 Bounds::Estimate => !self.x.recipe().overlap.pipeline,
                 Bounds::Upper => true,
@@ -284,7 +284,7 @@ impl Setting<'_> {
         }
     }
 
-    /// One activation to the next stage. Megatron-LM of 2021 and 2022 sent each tensor rank's part and
+    /// Sending one activation to the next stage. Megatron-LM of 2021 and 2022 sent each tensor rank's part and
     /// gathered on arrival (`--no-scatter-gather-tensors-in-pipeline` turned it off).
     fn send(&self) -> Seconds {
         let plan = self.x.plan;
@@ -295,7 +295,8 @@ impl Setting<'_> {
         let whole = Bytes::new(self.x.n * self.x.h * self.x.residual_width);
         let cut = plan.layout().sequence_parallel;
         let scattered = plan.recipe().software.semantics().scatters_between_stages && !cut;
-        // Under sequence parallelism a stage's output is sharded over tensor ranks, each of which sends its own shard.
+        // Under sequence parallelism a stage's output is sharded over tensor ranks, each of which sends its own
+        // shard.
         let part = if cut || scattered { Bytes::new(whole.get() / self.x.t) } else { whole };
         let mut send = self.rings.pipeline.time(&self.device, Collective::SendRecv, part);
         if scattered {
@@ -305,7 +306,8 @@ impl Setting<'_> {
     }
 
     fn iteration(&self) -> Seconds {
-        // A rank alone waits for nobody, and what it reads next is there (`torch.utils.data.DataLoader`'s workers).
+        // A single rank waits for nobody, and its next input is already loaded (`torch.utils.data.DataLoader`'s
+        // workers).
         let alone =
             self.x.recipe().software.semantics().eager_modules && self.x.plan.layout().world_size == 1;
         let free = alone || self.overlaps.bounds == Bounds::Lower;
@@ -319,20 +321,20 @@ impl Setting<'_> {
         if self.overlaps.bounds == Bounds::Lower {
             0.0
         } else {
-            // Everybody waits for the slowest domain, and the maximum of independent delays grows with the logarithm of their
-            // number.
+            // Everybody waits for the slowest domain, and the maximum of independent delays grows with the logarithm
+            // of their number.
             self.device.calibration.straggling * domains.log2()
         }
     }
 
-    /// Part of a stage that one chunk of it is.
+    /// The share of a stage that one of its chunks makes up.
     fn chunk_share(&self) -> f64 {
         1.0 / real(self.x.plan.layout().virtual_pipeline.max(1))
     }
 
-    /// Bytes that a micro-batch moves to add its gradients to those of the ones before it (`main_grad.add_(grad)`): of what trains,
-    /// and where gradients are gone between steps not of the first (`torch/csrc/autograd/functions/accumulate_grad.h` takes a
-    /// gradient that nothing else holds).
+    /// Bytes that a micro-batch moves to add its gradients to the accumulated ones (`main_grad.add_(grad)`), for
+    /// trainable parameters. If gradients are freed between steps, the first micro-batch adds nothing
+    /// (`torch/csrc/autograd/functions/accumulate_grad.h` takes over a gradient that nothing else holds).
     fn added_gradients(&self, rank: &RankParameters) -> f64 {
         let recipe = self.x.recipe();
         let (own, main) = (self.x.width, recipe.grads_dtype.width());
@@ -343,15 +345,15 @@ impl Setting<'_> {
         let batches = real(recipe.num_micro_batches.max(1));
         let trained = real(rank.trained.get());
         if main > recipe.params_dtype.width() {
-            // Into buckets of a wider format, which once a step are divided by the number of replicas, copied back and zeroed
-            // (`scaletorch/parallel/data_parallel`).
+            // Accumulation into buckets of a wider format, which once per step are divided by the number of replicas,
+            // copied back and zeroed (`scaletorch/parallel/data_parallel`).
             return trained * (each + real(4 * main + own) / batches);
         }
         trained * each * (batches - 1.0) / batches
     }
 
-    /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to
-    /// the main ones outside of the products. Chunks share it by their own time.
+    /// The work around every micro-batch of a stage: sharded weights, and gradients added to the main ones outside
+    /// the products. It is split over the chunks by their own time.
     fn around_micro_batches(&self, rank: &RankParameters, chunks: &mut [ChunkParts]) {
         let recipe = self.x.recipe();
         let whole = ChunkParts::of_all(chunks);
@@ -365,8 +367,8 @@ impl Setting<'_> {
         let copied = self.copied_to_host();
         let all = whole.total().get().max(f64::MIN_POSITIVE);
         for chunk in chunks {
-            // The data-parallel messages are per stage while the schedule wants times per chunk; a chunk with more layers has
-            // more of them.
+            // The data-parallel messages are per stage while the schedule needs times per chunk; a chunk with more
+            // layers has more of them.
             let share = chunk.total().get() / all;
             chunk.forward.other += copied * share;
             chunk.backward.other += copied * share;

@@ -1,4 +1,4 @@
-//! What the estimate cannot know, by name.
+//! Named uncertainties of the estimate.
 
 use super::interval::WAITING;
 use super::whole::Time;
@@ -9,11 +9,11 @@ use shardscope_schedule::{Rehearsal, Shape};
 /// A reason why the true step may differ from the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No published run tells how fast the accelerator is.
+    /// No published run shows how fast the accelerator is.
     Accelerator,
-    /// Only runs on relatives of it do.
+    /// Only runs on related accelerators do.
     Relative,
-    /// No published run on the accelerator, or on one of its silicon, tells this constant.
+    /// No published run on the accelerator, or on another with its silicon, determines this constant.
     Assumed(Share),
     /// Products in nvfp4 are known from few runs.
     Fp4,
@@ -21,19 +21,23 @@ pub enum Unknown {
     ExpertBalance,
     /// Other traffic on the network, its routing and stragglers, over many nodes.
     Network,
-    /// Host speed, where the device waits for it.
+    /// Host speed, if the device waits for the host.
     Host,
-    /// How well gathering of sharded weights is prefetched.
+    /// How well the gathering of sharded weights is prefetched.
     Prefetch,
-    /// How fast the host takes saved tensors and gives them back.
+    /// How fast saved tensors are copied to the host and back.
     HostCopies,
-    /// How fast offloaded modules' tensors go to the host, and whether copies hide behind arithmetic.
+    /// How fast layer inputs are copied to host memory that is not pinned, and back.
+    PageableCopies,
+    /// How fast offloaded modules' tensors are copied to the host, and whether the copies hide behind arithmetic.
     ModuleCopies,
-    /// Which kernels are recomputed by named modules.
+    /// How long it takes to project gradients to a lower rank.
+    Projections,
+    /// Which kernels named modules recompute.
     Modules,
-    /// Which replicas add up the gradients of `DualPipe`'s two copies.
+    /// Which replicas sum the gradients of `DualPipe`'s two copies.
     Copies,
-    /// How micro-batches beyond those run one by one go on.
+    /// How micro-batches beyond the simulated ones proceed.
     Continued,
     /// Data loading, logging and checkpoints between steps.
     Between,
@@ -65,8 +69,14 @@ impl Unknown {
             Self::HostCopies => {
                 "Saved tensors are copied to the host and back at PCIe 4's 31 GB/s each way; where the link is faster the step is shorter."
             }
+            Self::PageableCopies => {
+                "Inputs of layers are copied to the host and back at PCIe 4's 31 GB/s each way; into memory that is not pinned, as here, copies may take several times as long."
+            }
             Self::ModuleCopies => {
                 "Offloaded modules' copies are assumed to overlap with compute as far as it lasts, at the rate of one accelerator's link with no contention for host memory."
+            }
+            Self::Projections => {
+                "What projecting gradients takes is left out: two products with each gradient, and new singular vectors every update_proj_gap steps, which take far longer than the step."
             }
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
@@ -80,7 +90,7 @@ impl Unknown {
     }
 }
 
-/// What is assumed, and whose value stands for it.
+/// What is assumed, and which value is used instead.
 const fn assumed_sentence(share: Share) -> &'static str {
     match share {
         Share::Half | Share::Fp8 | Share::Fp4 => {
@@ -131,7 +141,7 @@ const fn assumed_sentence(share: Share) -> &'static str {
     }
 }
 
-/// Nodes from which on the network's behaviour matters beyond its bandwidth.
+/// Number of nodes from which the network's behaviour matters beyond its bandwidth.
 const MANY_NODES: u64 = 128;
 
 /// What cannot be known about `plan`'s time.
@@ -147,7 +157,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     let standing = Standing::from_accelerator(&plan.cluster().accelerator);
     when(standing == Standing::Stranger, Unknown::Accelerator);
     when(standing == Standing::Related, Unknown::Relative);
-    // Of a part without runs of its own the sentences above say it of all.
+    // For a part without runs of its own, the sentences above already cover every constant.
     let told = standing == Standing::Measured;
     for share in assumed(plan.cluster().accelerator.generation).iter().filter(|_| told) {
         when(share.counts_in(plan), Unknown::Assumed(*share));
@@ -160,7 +170,9 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(time.waits("host").1 >= WAITING, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
     when(recipe.offload.saved_tensors, Unknown::HostCopies);
+    when(recipe.offload.every_input, Unknown::PageableCopies);
     when(!recipe.offload.modules.is_empty(), Unknown::ModuleCopies);
+    when(recipe.optimizer.low_rank.is_some(), Unknown::Projections);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
     if !Rehearsal::new(Shape::from_plan(plan)).is_exact() {
         out.push(Unknown::Continued);

@@ -1,5 +1,5 @@
-//! Optimizers that go through their parameters one by one, in software whose kernels are counted: bitsandbytes' and transformers'
-//! Adafactor.
+//! Optimizers that update their parameters one by one, in software whose kernels are counted: bitsandbytes' and
+//! transformers' Adafactor.
 
 use super::parts::Setting;
 use crate::compute::real;
@@ -8,14 +8,15 @@ use shardscope_operators::{Work, sections, work_of};
 use shardscope_plan::{DpSharding, OptimizerKind, StateFormat};
 use shardscope_units::{Quantity, Seconds};
 
-/// Bytes that Adafactor moves for an element of a 16-bit matrix, and of one in fp32, which is not cast (`tests/record/kernels_of_a_layer.py`).
+/// Bytes that Adafactor moves per element of a 16-bit matrix, and of an fp32 matrix, which is not cast
+/// (`tests/record/kernels_of_a_layer.py`).
 const ADAFACTOR: [u64; 2] = [104, 84];
-/// Kernels of a matrix and of a vector, in 16 bits and in fp32.
+/// Kernels per matrix and per vector, in 16 bits and in fp32.
 const ADAFACTOR_KERNELS: [[u64; 2]; 2] = [[27, 19], [24, 16]];
-/// Bytes of an element that clipping moves: the gradient is read, read and written.
+/// Elements that clipping moves per element: the gradient is read, read and written.
 const CLIPPED: u64 = 3;
 
-/// The constants above, told.
+/// The constants above, for the list of constants.
 pub(crate) fn constants() -> Vec<Constant> {
     let [half, single] = ADAFACTOR.map(real);
     let recorded = "transformers/optimization.py:Adafactor.step, as PyTorch dispatches it";
@@ -29,7 +30,7 @@ pub(crate) fn constants() -> Vec<Constant> {
     ]
 }
 
-/// Matrices and vectors that train.
+/// Number of trainable matrices and vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tensors {
     matrices: u64,
@@ -37,7 +38,8 @@ pub(super) struct Tensors {
 }
 
 impl Setting<'_> {
-    /// What of the update of `own` parameters a rank of its own waits for, where its optimizer takes one tensor after the other.
+    /// Time of updating `own` parameters on a rank that shards nothing, if its optimizer processes one tensor after
+    /// another.
     pub(super) fn one_by_one(&self, own: f64) -> Option<Seconds> {
         let recipe = self.x.recipe();
         let semantics = recipe.software.semantics();
@@ -48,8 +50,8 @@ impl Setting<'_> {
         let issue = &self.overlaps.issue;
         let single = usize::from(recipe.params_dtype.width() > 2);
         match (recipe.optimizer.kind, recipe.optimizer.states) {
-            // Each is waited for before the next is begun (`bitsandbytes/optim/optimizer.py:Optimizer8bit.step`, `sync_gpu`): the
-            // host's time for one call stands beside its kernel's.
+            // Each is synchronized before the next begins (`bitsandbytes/optim/optimizer.py:Optimizer8bit.step`,
+            // `sync_gpu`), so the host's time for a call adds to its kernel's.
             (OptimizerKind::Adam, StateFormat::EightBit | StateFormat::Single) => {
                 let touched = crate::memory::stepped_bytes(recipe)?;
                 let tensors = self.trained_tensors();
@@ -69,8 +71,8 @@ impl Setting<'_> {
         }
     }
 
-    /// The tensors that a rank's optimizer steps, those of its first stage: a projection that software runs as several layers has
-    /// as many weights.
+    /// The tensors that a rank's optimizer steps, on the first stage: a projection that software runs as several
+    /// layers has as many weights.
     fn trained_tensors(&self) -> Tensors {
         let mut out = Tensors::default();
         for chunk in self.x.plan.layout().stages.stages.iter().take(1).flat_map(|stage| &stage.chunks) {
@@ -101,7 +103,7 @@ mod tests {
 
     const RECORDED: &str = include_str!("../../../../tests/data/measured/kernels_of_a_layer.tsv");
 
-    /// Kernels and bytes of an update of a matrix of 128 times 256, and of a vector.
+    /// Kernels and bytes of an update of a 128 by 256 matrix, and of a vector.
     #[test]
     fn adafactor_is_as_pytorch_dispatched_it() {
         let recorded = |case: &str| {

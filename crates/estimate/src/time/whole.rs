@@ -1,4 +1,4 @@
-//! The time of a step as it is reported.
+//! The time of a step as reported.
 
 use super::budget::{Training, training};
 use super::interval::Interval;
@@ -17,13 +17,13 @@ use shardscope_units::{FlopsPerSecond, Quantity, Seconds};
 pub struct Time {
     /// The estimate.
     pub step: Seconds,
-    /// What nine of ten measured steps of such plans lie in.
+    /// The interval that contains nine of ten measured steps of such plans.
     pub interval: Interval,
-    /// If everything overlapped that could: no forecast, but what the hardware leaves.
+    /// If everything overlapped that could: not a forecast, but a limit of the hardware.
     pub lower_bound: Seconds,
-    /// If nothing overlapped: neither.
+    /// If nothing overlapped: not a forecast either.
     pub upper_bound: Seconds,
-    /// Where the estimate goes; its children add up to it.
+    /// How the estimate is spent; its children sum to it.
     pub breakdown: Breakdown<Seconds>,
     /// Tokens per second over all accelerators.
     pub tokens_per_second: f64,
@@ -37,22 +37,22 @@ pub struct Time {
     pub model_rate: FlopsPerSecond,
     /// Hardware FLOPs per second of one accelerator.
     pub hardware_rate: FlopsPerSecond,
-    /// The dense peak that the shares below are of: that of the format the linear layers run in.
+    /// The dense peak that the shares below refer to: that of the format that the linear layers run in.
     pub peak: FlopsPerSecond,
     /// Model FLOPs as a share of the peak.
     pub mfu: f64,
     /// Hardware FLOPs as a share of the peak.
     pub hfu: f64,
-    /// Part of the pipeline's time in which its slowest stage waits, 0 to 1.
+    /// Share of the pipeline's time that its slowest stage spends waiting, 0 to 1.
     pub bubble_fraction: f64,
-    /// The schedule with its durations, from which the picture is drawn.
+    /// The schedule with its durations, from which the timeline is drawn.
     pub schedule: ScheduleTimes,
-    /// The whole training, where the plan says how long it is.
+    /// The complete training, if the plan says how long it is.
     pub training: Option<Training>,
 }
 
 impl Time {
-    /// How long a step waits for one part of its breakdown (`tensor`, `expert`, `data`), and what share of it that is.
+    /// The time of one part of the breakdown (`tensor`, `expert`, `data`), and its share of the step.
     #[must_use]
     pub fn waits(&self, part: &str) -> (Seconds, f64) {
         let waits = self.breakdown.child(part).map_or(Seconds::ZERO, Breakdown::value);
@@ -67,13 +67,13 @@ pub struct ScheduleTimes {
     pub name: &'static str,
     /// Its size.
     pub shape: Shape,
-    /// Micro-batches run one by one; where they are fewer than the step has, the rest goes on at their pace.
+    /// Micro-batches that were simulated; if the step has more, the rest is extrapolated at their pace.
     pub simulated: u32,
-    /// By pipeline rank, the most micro-batches (chunk steps when there are several chunks) it holds.
+    /// By pipeline rank, the most micro-batches (chunk steps if there are several chunks) that it holds.
     pub in_flight: Vec<u64>,
-    /// How long every pass of every chunk takes.
+    /// The time of every pass of every chunk.
     pub durations: StageDurations,
-    /// All micro-batches through the pipeline.
+    /// Time of all micro-batches through the pipeline.
     pub pipeline: Seconds,
 }
 
@@ -83,7 +83,7 @@ pub fn time(plan: &Plan) -> Time {
     time_with(plan, calibration(&plan.cluster().accelerator))
 }
 
-/// The same with constants of the caller's choice.
+/// The same with the caller's constants.
 #[must_use]
 pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     let rehearsal = Rehearsal::new(Shape::from_plan(plan));
@@ -108,7 +108,8 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     Time {
         interval: Interval::new(plan, step, host.get() / seconds),
         lower_bound: lowest.step(pipe_lowest),
-        // Contention is charged for what overlaps, which the upper bound has nothing of: the estimate may come out above it.
+        // The estimate charges contention for what overlaps, and the upper bound has no overlap, so the estimate
+        // could exceed it.
         upper_bound: highest.step(pipe_highest).greater(step),
         step,
         tokens_per_second: tokens,
@@ -127,8 +128,8 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     }
 }
 
-/// What a step of `plan` is held against: its lower bound ([`Time::lower_bound`]), the peak that it runs at, and whether its
-/// schedule is continued from a part of it.
+/// What a step of `plan` is checked against: its lower bound ([`Time::lower_bound`]), the peak that it runs at, and
+/// whether its schedule is extrapolated.
 pub(crate) fn held_against(plan: &Plan) -> (Seconds, FlopsPerSecond, bool) {
     let shape = Shape::from_plan(plan);
     let rehearsal = Rehearsal::new(shape);
@@ -136,31 +137,31 @@ pub(crate) fn held_against(plan: &Plan) -> (Seconds, FlopsPerSecond, bool) {
     (lowest.step_by(rehearsal), lowest.peak, rehearsal.micro_batches() < shape.micro_batches)
 }
 
-/// How often the micro-batches that a search looks at fill the pipeline.
+/// How many times the micro-batches that a search simulates fill the pipeline.
 const QUICK_FILLS: u64 = 5;
 
-/// The estimate of the step alone: that of [`time`].
+/// Only the step estimate, equal to that of [`time`].
 #[must_use]
 pub fn exact_step_seconds(plan: &Plan) -> Seconds {
     let calibration = calibration(&plan.cluster().accelerator);
     Run::new(plan, calibration, Bounds::Estimate).step_by(Rehearsal::new(Shape::from_plan(plan)))
 }
 
-/// The same for a search over many plans: long schedules go on at the pace of their first rounds, within 2 % of
-/// [`exact_step_seconds`] (`tests/suite/bounds.rs`).
+/// The same for a search over many plans: long schedules are extrapolated at the pace of their first rounds, within 2
+/// % of [`exact_step_seconds`] (`tests/suite/bounds.rs`).
 #[must_use]
 pub fn step_seconds(plan: &Plan) -> Seconds {
     step_seconds_with(plan, calibration(&plan.cluster().accelerator))
 }
 
-/// The same with constants of the caller's choice.
+/// The same with the caller's constants.
 #[must_use]
 pub fn step_seconds_with(plan: &Plan, calibration: Calibration) -> Seconds {
     Run::new(plan, calibration, Bounds::Estimate)
         .step_by(Rehearsal::quick(Shape::from_plan(plan), QUICK_FILLS))
 }
 
-/// The same with what the host spends of the caller's choice.
+/// The same with the caller's host costs.
 #[must_use]
 pub fn step_seconds_issued(plan: &Plan, issue: Issue) -> Seconds {
     Run::issued(plan, calibration(&plan.cluster().accelerator), Bounds::Estimate, issue)
@@ -253,7 +254,7 @@ static OTHER: Formula = Formula::new(
     MODEL,
 ).letters(&[("i", "s of an iteration whatever it computes"), ("m", "micro-batches of a step"), ("t", "s per micro-batch to accumulate gradients outside of GEMMs"), ("w", "s of waiting for the slowest of many ranks")]);
 
-/// Share of a sum within which two orders of summing it differ: no bubble.
+/// Relative difference below which two sums are considered equal up to their order: no bubble.
 const ROUNDING: f64 = 1e-12;
 
 fn breakdown(run: &Run, pipe: Seconds, pipe_free: Seconds) -> Breakdown<Seconds> {

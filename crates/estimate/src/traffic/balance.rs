@@ -1,5 +1,5 @@
-//! What keeps experts balanced: how many tokens each got, added up over ranks
-//! (`megatron/core/transformer/moe/router.py`, `moe_utils.py`; `distributed/finalize_model_grads.py`).
+//! Balancing of experts: token counts per expert, summed over ranks (`megatron/core/transformer/moe/router.py`,
+//! `moe_utils.py`; `distributed/finalize_model_grads.py`).
 
 use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
@@ -20,7 +20,7 @@ static BIAS: Formula = Formula::new(
 )
 .letters(&[("elements", "experts of all layers")]);
 
-/// Adds what the balancing loss and the experts' biases send.
+/// Adds the messages of the balancing loss and of the experts' biases.
 pub(super) fn add(builder: &mut Builder<'_>) {
     if builder.plan().model().experts.is_none() {
         return;
@@ -35,7 +35,7 @@ fn loss(builder: &mut Builder<'_>) {
         LoadBalancing::AuxiliaryLoss => (x.moe.experts, GroupKind::TensorContext),
         LoadBalancing::SequenceAuxiliaryLoss => (x.moe.experts.saturating_mul(x.b), GroupKind::TensorContext),
         LoadBalancing::GlobalAuxiliaryLoss => (x.moe.experts, GroupKind::TensorDataContext),
-        // Sinkhorn balances by its assignment, without a loss that would need counts of other ranks.
+        // Sinkhorn balances by its assignment, without a loss that would need counts from other ranks.
         LoadBalancing::Sinkhorn | LoadBalancing::None => return,
     };
     let stages = &x.plan.layout().stages.stages;
@@ -78,7 +78,7 @@ fn sent(place: Place) -> Sent {
     }
 }
 
-/// Routers in a chunk.
+/// Number of routers in a chunk.
 fn routers(builder: &Builder<'_>, chunk: &Chunk) -> u64 {
     let x = &builder.symbols;
     SectionKind::count(&section_counts(x, chunk), |kind| kind.routes(x))

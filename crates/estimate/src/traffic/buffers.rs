@@ -6,16 +6,16 @@ use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
 use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Stage};
 use shardscope_units::{Count, Quantity};
 
-/// Elements at a multiple of which each parameter begins under the distributed optimizer.
+/// Under the distributed optimizer, each parameter begins at a multiple of this many elements.
 const PARAMETER_ALIGNMENT: u64 = 64;
-/// Each bucket ends at a multiple of this and of the number of shards, in elements.
+/// Each bucket ends at a multiple of this many elements and of the number of shards.
 const BUCKET_ALIGNMENT: u64 = 128;
-/// Elements of a bucket with overlapped gradient reduction, at least.
+/// Minimum number of elements in a bucket with overlapped gradient reduction.
 const LEAST_BUCKET: u64 = 40_000_000;
-/// And at least so many per data-parallel rank.
+/// The same minimum per data-parallel rank.
 const BUCKET_PER_RANK: u64 = 1_000_000;
 
-/// The constants above, told.
+/// The constants above, for the list of constants.
 pub(crate) fn constants() -> Vec<Constant> {
     let buffer = "megatron/core/distributed/param_and_grad_buffer.py";
     let bucket = "megatron/core/distributed/distributed_data_parallel.py";
@@ -51,18 +51,18 @@ pub struct Buffer {
     pub group: WeightGroup,
     /// Number format of the weights.
     pub format: NumberFormat,
-    /// Ranks among which it is sharded, or over which it is reduced when nothing is sharded.
+    /// Ranks among which it is sharded, or over which it is reduced if nothing is sharded.
     pub shards: u64,
-    /// Elements from which a bucket is closed; none: everything in one.
+    /// Number of elements at which a bucket is closed; none if everything is in one bucket.
     pub bucket_size: Option<u64>,
-    /// Elements of the parameters, no padding.
+    /// Elements of the parameters, without padding.
     pub parameters: u64,
-    /// Elements of each bucket, padding included, in order.
+    /// Elements of each bucket, including padding, in order.
     pub buckets: Vec<u64>,
 }
 
 impl Buffer {
-    /// Elements, padding included.
+    /// Elements, including padding.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.buckets.iter().sum()
@@ -72,11 +72,11 @@ impl Buffer {
 /// How parameters are laid out.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// Elements at a multiple of which a parameter begins.
+    /// A parameter begins at a multiple of this many elements.
     start: u64,
-    /// Elements at a multiple of which a bucket ends.
+    /// A bucket ends at a multiple of this many elements.
     end: u64,
-    /// Whether a tied embedding gets a bucket of its own.
+    /// Whether a tied embedding gets its own bucket.
     own_bucket: bool,
     bucket_size: Option<u64>,
 }
@@ -101,8 +101,8 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         for &format in &formats {
             let rules = Rules::new(plan, group, first);
             let mut filling = Filling::new(rules);
-            // Megatron fills buckets in the order in which backward finishes gradients: the last parameter created comes
-            // first.
+            // Megatron fills buckets in the order in which backward finishes gradients: the last parameter created
+            // comes first.
             for weight in creation.backwards() {
                 if weight.group == group
                     && weight.role.trains()
@@ -128,15 +128,15 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     out
 }
 
-/// The buffers of every stage and chunk; equal chunks are laid out once.
+/// The buffers of every stage and chunk; equal chunks are laid out only once.
 #[must_use]
 pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
     let x = Symbols::new(plan);
     let mut known: Vec<(&Chunk, Vec<Buffer>)> = Vec::new();
     let stages = plan.layout().stages.stages.iter().enumerate();
     let mut of = |stage: usize, index: usize, chunk| {
-        // Megatron cuts the first chunk of the first stage alone into buckets: the reduction of the others is not on the critical
-        // path (distributed_data_parallel.py).
+        // Megatron only splits the first chunk of the first stage into buckets: the reduction of the others is not on
+        // the critical path (distributed_data_parallel.py).
         if stage == 0 && index == 0 {
             return buffers(plan, stage, index);
         }
@@ -174,7 +174,7 @@ impl Rules {
         let bucket_size = (recipe.overlap.grad_reduce && first)
             .then(|| LEAST_BUCKET.max(BUCKET_PER_RANK.saturating_mul(replicas)));
         let plain = Self { start: 1, end: 1, own_bucket: false, bucket_size };
-        // Padding serves to cut a buffer into equal shards; an all-reduce needs none.
+        // Padding allows a buffer to be cut into equal shards; an all-reduce needs none.
         if recipe.dp_sharding == DpSharding::Replicated {
             plain
         } else if recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronLegacy {
@@ -211,14 +211,14 @@ impl Filling {
         Self { rules, begin: 0, end: 0, open: false, parameters: 0, buckets: Vec::new() }
     }
 
-    /// Takes a weight, expert by expert when it is of routed experts.
+    /// Adds a weight, expert by expert if it belongs to routed experts.
     fn add(&mut self, plan: &Plan, weight: &Weight) {
         let pieces = if weight.is_routed() { weight.local.first().copied().unwrap_or(1).max(1) } else { 1 };
         let elements = weight.count().get() / pieces;
-        // In a bucket of its own both stages shard the tied embedding alike, so that the reduce-scatter over replicas can come before
-        // the all-reduce between stages (`_does_param_require_new_bucket` of Megatron core).
+        // With its own bucket, both stages shard the tied embedding identically, so the reduce-scatter over replicas
+        // can come before the all-reduce between stages (`_does_param_require_new_bucket` of Megatron core).
         let own = self.rules.own_bucket && is_tied(plan, weight);
-        // Each local expert's weight is a parameter of its own, which may close a bucket.
+        // Each local expert's weight is a separate parameter, which may close a bucket.
         for _ in 0..pieces {
             self.place(elements, own);
         }
@@ -254,21 +254,21 @@ impl Filling {
     }
 }
 
-/// Whether `weight` is a word embedding that first and last stage both hold
+/// Whether `weight` is a word embedding held by both the first and the last stage
 /// (`megatron/core/models/common/language_module/language_module.py`).
 pub(super) fn is_tied(plan: &Plan, weight: &Weight) -> bool {
     shares_embedding(plan) && weight.is_word_embedding()
 }
 
-/// Whether two stages hold the same word embedding: that of the first is the output layer's, or multi-token
-/// prediction's, on another. On a folded pipeline both ends are on one stage.
+/// Whether two stages hold the same word embedding: the first stage's is shared with the output layer, or with
+/// multi-token prediction, on another stage. In a folded pipeline both ends are on one stage.
 pub(super) fn shares_embedding(plan: &Plan) -> bool {
     let stages = &plan.layout().stages.stages;
     let mut holders = stages.iter().filter(|stage| holds_embedding(plan, stage));
     holders.next().is_some() && holders.next().is_some()
 }
 
-/// Whether `stage` holds the word embedding, as such or in another part of the model.
+/// Whether `stage` holds the word embedding, as such or as part of another component.
 pub(super) fn holds_embedding(plan: &Plan, stage: &Stage) -> bool {
     let tied = plan.model().embeddings == Embeddings::Tied;
     let predicts = stage.chunks.iter().any(|chunk| chunk.mtp_layers > 0);

@@ -7,7 +7,7 @@ use shardscope_plan::{PipelineSchedule, Plan};
 use shardscope_topology::{GroupKind, Groups, Link};
 use shardscope_units::product;
 
-/// The ledger in the making.
+/// A builder for the ledger.
 pub(super) struct Builder<'a> {
     pub(super) symbols: Symbols<'a>,
     pub(super) groups: Groups,
@@ -50,7 +50,7 @@ impl<'a> Builder<'a> {
         self.symbols.plan
     }
 
-    /// Stages of the pipeline.
+    /// Number of pipeline stages.
     pub(super) fn stages(&self) -> usize {
         self.plan().layout().stages.stages.len()
     }
@@ -59,8 +59,8 @@ impl<'a> Builder<'a> {
     pub(super) fn micro_batches(&self, chunk: usize) -> u64 {
         let all = self.plan().recipe().num_micro_batches;
         match (self.plan().layout().schedule, chunk) {
-            // Each rank holds a part of the model for either direction; chunk 0 serves the micro-batches that enter at the
-            // first stage.
+            // Each rank holds a part of the model for either direction; chunk 0 handles the micro-batches that enter
+            // at the first stage.
             (PipelineSchedule::DualPipe, 0) => all.div_ceil(2),
             (PipelineSchedule::DualPipe, _) => all / 2,
             _ => all,
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
         out
     }
 
-    /// Calls that each stage makes once an iteration.
+    /// Calls that each stage makes once per iteration.
     pub(super) fn step_calls(&self, calls: &dyn Fn(usize) -> u64) -> Calls {
         let stages = self.stages();
         Calls { per_micro_batch: vec![0; stages], per_iteration: (0..stages).map(calls).collect() }
@@ -105,7 +105,7 @@ impl<'a> Builder<'a> {
         self.add(parallelism(message.dimension), group_kind(message.dimension), sent, calls);
     }
 
-    /// Adds an operation; equal ones become one.
+    /// Adds an operation, merging equal ones.
     pub(super) fn add(&mut self, parallelism: Parallelism, group: GroupKind, sent: Sent, calls: Calls) {
         let ranks = self.groups.size(group);
         // A group of one sends nothing; frameworks skip the call, and a row of zeros would only confuse.
@@ -182,7 +182,7 @@ impl<'a> Builder<'a> {
 impl Operation {
     /// Whether `other` is the same kind of call, on whatever stage.
     fn is_like(&self, other: &Self) -> bool {
-        // Equal text would not do: two operators may write the same formula and mean two tensors.
+        // Comparing text would not suffice: two operators may write the same formula for different tensors.
         std::ptr::eq(self.formula, other.formula)
             && self.name == other.name
             && self.place == other.place
@@ -202,7 +202,7 @@ impl Operation {
     }
 }
 
-/// The groups a dimension is named after: of the expert side those with the most traffic.
+/// The group that a dimension is named after; for experts, the one with the most traffic.
 fn named_after(parallelism: Parallelism, operations: &[Operation]) -> GroupKind {
     match parallelism {
         Parallelism::Tensor => GroupKind::Tensor,

@@ -10,7 +10,7 @@ use shardscope_topology::GroupKind;
 
 const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
 const FSDP: &str = "megatron/core/distributed/fsdp; torch.distributed.fsdp";
-/// Elements of one reduction or gathering of DeepSpeed (`reduce_bucket_size`, `allgather_bucket_size`).
+/// Elements per reduction or gather in DeepSpeed (`reduce_bucket_size`, `allgather_bucket_size`).
 const DEEPSPEED_BUCKET: u64 = 500_000_000;
 
 static REDUCE: Formula = Formula::new(
@@ -62,7 +62,7 @@ static COLUMNS: Formula = Formula::new(
     "tests/data/maxtext/exchanges.jsonl: MaxText's train step as XLA's partitioner cuts it",
 );
 
-/// Adds what replicas send each other.
+/// Adds the messages between replicas.
 pub(super) fn add(builder: &mut Builder<'_>) {
     if builder.plan().recipe().dp_sharding == DpSharding::Parameters {
         units(builder);
@@ -71,7 +71,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     }
 }
 
-/// One bucket size of one buffer: how often it comes on one stage.
+/// Buckets of one size in one buffer, and how often they occur on one stage.
 struct Buckets {
     stage: usize,
     group: WeightGroup,
@@ -85,7 +85,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
     let sharding = plan.recipe().dp_sharding;
     for bucket in all_buckets(builder) {
         let once = once_on(builder, &bucket);
-        // After an all-reduce every replica steps all weights by itself: nothing is gathered.
+        // After an all-reduce every replica steps all weights itself, so nothing is gathered.
         if sharding == DpSharding::Replicated {
             gradients(builder, &bucket, Collective::AllReduce, once);
             continue;
@@ -93,7 +93,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
         let reductions =
             if plan.reduces_each_backward() { each_backward(builder, &bucket) } else { once.clone() };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
-        // Across instances once a step: behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`).
+        // Across instances once per step: after the last micro-batch (`megatron_fsdp.py:_root_post_backward`).
         let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
         across_instances(builder, bucket.group, shard, Place::AfterLastBackward, once.clone());
         let weights = Sent {
@@ -154,7 +154,7 @@ fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective
     builder.add(Parallelism::Data, group(builder, bucket.group), sent, calls);
 }
 
-/// With several optimizer instances the shards are added up over the same place in each.
+/// With several optimizer instances, corresponding shards are summed across them.
 fn across_instances(builder: &mut Builder<'_>, group: WeightGroup, shard: u64, place: Place, calls: Calls) {
     let plan = builder.plan();
     if plan.layout().distributed_optimizer_instances <= 1 {
@@ -190,7 +190,7 @@ fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
 }
 
 fn add_buckets(out: &mut Vec<Buckets>, stage: usize, buffer: Buffer, deepspeed: bool) {
-    // DeepSpeed fills buckets by elements, whatever parameter ends where; Megatron closes one at a parameter's end.
+    // DeepSpeed fills buckets by elements, wherever parameters end; Megatron closes one at the end of a parameter.
     let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
     let Buffer { group, format, .. } = buffer;
     for elements in sizes {
@@ -213,8 +213,8 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
     pieces
 }
 
-/// Nothing is held whole: every unit (a layer, the embedding, the output layer) is gathered in forward and
-/// again in backward, and its gradients are scattered, for every micro-batch or with the last one alone.
+/// Nothing is held unsharded: every unit (a layer, the embedding, the output layer) is gathered in forward and again
+/// in backward, and its gradients are scattered, for every micro-batch or only with the last one.
 fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
@@ -224,7 +224,7 @@ fn units(builder: &mut Builder<'_>) {
             let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
             held.map_or(0, |chunk| section_counts(&x, chunk)[index])
         });
-        // Without a pipeline a stage is one chunk.
+        // Without a pipeline, a stage is one chunk.
         let once = builder.step_calls(&|stage| calls.per_micro_batch.get(stage).copied().unwrap_or(0));
         if calls.per_iteration.iter().all(|calls| *calls == 0) {
             continue;
@@ -258,7 +258,7 @@ fn units(builder: &mut Builder<'_>) {
                 shape: Shape::new(&[elements]),
                 width: recipe.module_dtype().width(),
                 dtype: recipe.module_dtype().name(),
-                // One unit ahead, beside the compute of the unit before.
+                // One unit ahead, while the previous unit computes.
                 overlapped: true,
                 formula: &UNIT_GATHER,
             };
@@ -272,7 +272,7 @@ fn units(builder: &mut Builder<'_>) {
                 ..gather(Pass::Backward)
             };
             let group = group(builder, weights);
-            // ZeRO++ gathers from second shards but for a step's first forward, which makes them
+            // ZeRO++ gathers from secondary shards, except in a step's first forward, which creates them
             // (`partition_parameters.py:all_gather_coalesced`).
             let second = x.plan.layout().second_groups() > 1 && weights == WeightGroup::Dense;
             let near = if second { GroupKind::SecondShards } else { group };
@@ -284,8 +284,8 @@ fn units(builder: &mut Builder<'_>) {
                 builder.add(Parallelism::Data, near, gather(Pass::Forward), later);
             }
             builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
-            // Backward gathers once more: what forward gathered was freed behind the layer (reshard_after_forward).
-            // Of a step that is one program what is behind the layers stays, as its backward is next.
+            // Backward gathers once more: what forward gathered was freed after the layer (reshard_after_forward). In
+            // a step that is one program, what comes after the layers stays gathered, because its backward is next.
             let stays = compiled && kind.is_after_layers();
             if !kind.has_no_backward(&x) && !stays {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
@@ -294,8 +294,9 @@ fn units(builder: &mut Builder<'_>) {
                 let calls = if x.plan.reduces_each_backward() { calls.clone() } else { once.clone() };
                 let shard = trained.div_ceil(super::buffers::shards(x.plan, weights));
                 builder.add(Parallelism::Data, group, scatter, calls.clone());
-                // Megatron's FSDP adds shards up across groups behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`),
-                // PyTorch's behind every reduction (`_fsdp_param_group.py:post_backward`).
+                // Megatron's FSDP sums shards across groups after the last micro-batch
+                // (`megatron_fsdp.py:_root_post_backward`), PyTorch's after every reduction
+                // (`_fsdp_param_group.py:post_backward`).
                 let megatron = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
                 let (place, calls) = if megatron {
                     (Place::AfterLastBackward, once.clone())
@@ -308,8 +309,8 @@ fn units(builder: &mut Builder<'_>) {
     }
 }
 
-/// The embedding of a step that is one program: its table is not gathered, as its rows go to whoever looks them up, and so do their
-/// gradients.
+/// The embedding of a step that is one program: its table is not gathered; instead its rows, and their gradients, go
+/// to whoever looks them up.
 fn of_columns(builder: &mut Builder<'_>, kind: SectionKind, calls: &Calls) {
     let x = builder.symbols;
     let recipe = x.recipe();

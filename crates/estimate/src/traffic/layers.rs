@@ -1,5 +1,5 @@
-//! What the model's own operators send: tensor, context and expert parallel messages, those repeated by
-//! recomputation included.
+//! Messages of the model's own operators: tensor, context and expert parallel, including those repeated by
+//! recomputation.
 
 use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
@@ -22,9 +22,11 @@ const KINDS: usize = SectionKind::ALL.len();
 #[derive(Clone, Copy, Default)]
 struct Runs {
     times: [u64; KINDS],
-    /// Of these, how many are recomputed as a whole.
+    /// Of these, how many are fully recomputed.
     again: [u64; KINDS],
-    /// Kept inputs that recomputation starts from.
+    /// Of these, how many are the first trainable layer.
+    firsts: [u64; KINDS],
+    /// Saved inputs from which recomputation starts.
     checkpoints: u64,
 }
 
@@ -50,17 +52,21 @@ pub(super) fn add(builder: &mut Builder<'_>) {
         if !present || !kind.runs() {
             continue;
         }
-        for message in messages_of(&x, &kind.operators(&x)) {
+        let first = messages_of(&x.in_first_trained_layer(), &kind.operators(&x));
+        for (message, first) in messages_of(&x, &kind.operators(&x)).into_iter().zip(first) {
             let repeated = is_repeated_alone(&x, &message);
             let calls = builder.chunk_calls(&|stage, chunk| {
                 let Some(run) = runs.get(stage).and_then(|chunks| chunks.get(chunk)) else { return 0 };
                 let again = match (message.pass, message.in_layer) {
-                    // Recomputation runs forward again, messages included; those of backward come once, whatever is recomputed.
+                    // Recomputation repeats forward, including its messages; backward messages come once, whatever is
+                    // recomputed.
                     (Pass::Forward, _) if repeated => run.times[index],
                     (Pass::Forward, true) => run.again[index],
                     _ => 0,
                 };
-                message.calls * (run.times[index] + again)
+                // In the first trainable layer some messages are not needed.
+                let less = message.calls.saturating_sub(first.calls) * run.firsts[index];
+                message.calls * (run.times[index] + again) - less
             });
             builder.message(kind, &message, calls);
         }
@@ -74,7 +80,7 @@ fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
-    // Under sequence parallelism a layer's input is a shard already, which its recomputation starts from.
+    // Under sequence parallelism a layer's input is already sharded, and recomputation starts from the shard.
     if !spread || x.t <= 1 || x.plan.layout().sequence_parallel {
         return;
     }
@@ -113,15 +119,17 @@ impl Runs {
         for index in chunk.layers.clone().filter(|index| recompute.recomputes_layer(*index, &chunk.layers)) {
             layers_again[x.model().layer_kind(index).index()] += 1;
         }
-        let whole = recompute.is_whole();
+        let lowest = x.recipe().tuning.frozen_layers(x.plan.model().num_layers);
+        let first = chunk.layers.contains(&lowest).then(|| x.model().layer_kind(lowest));
+        let firsts = SectionKind::ALL.map(|kind| u64::from(first.is_some() && kind.layer() == first));
         let mut again = [0; KINDS];
         for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
             again[index] = match kind.layer() {
                 Some(layer) => layers_again[layer.index()],
-                None if whole && kind.has_layer() => times[index],
+                None if kind.is_recomputed_whole(x) => times[index],
                 None => 0,
             };
         }
-        Self { times, again, checkpoints }
+        Self { times, again, firsts, checkpoints }
     }
 }

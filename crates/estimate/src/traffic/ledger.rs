@@ -6,7 +6,7 @@ use shardscope_operators::{Collective, Pass, SectionKind, Shape, Symbols};
 use shardscope_topology::{GroupKind, Link};
 use shardscope_units::{Bytes, Count, Quantity, product};
 
-/// For which parallel dimension something is sent.
+/// The parallel dimension that a message belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Parallelism {
     /// Tensor parallel, with sequence parallelism.
@@ -26,7 +26,7 @@ pub enum Parallelism {
 }
 
 impl Parallelism {
-    /// Every one, in the report's order.
+    /// All dimensions, in the report's order.
     pub const ALL: [Self; 7] = [
         Self::Tensor,
         Self::Pipeline,
@@ -52,20 +52,20 @@ impl Parallelism {
     }
 }
 
-/// Where in a step something is sent.
+/// The place in a step where a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In a section of the model.
     In(SectionKind, Pass),
     /// Between two stages.
     BetweenStages(Pass),
-    /// In front of a section whose weights are not held whole.
+    /// Before a section whose weights are sharded.
     AheadOf(SectionKind, Pass),
-    /// Behind the backward pass of every micro-batch.
+    /// After the backward pass of every micro-batch.
     AfterEachBackward,
-    /// Behind the backward pass of the last micro-batch.
+    /// After the backward pass of the last micro-batch.
     AfterLastBackward,
-    /// Behind the optimizer step.
+    /// After the optimizer step.
     AfterOptimizerStep,
 }
 
@@ -95,13 +95,13 @@ pub struct Operation {
     pub tensor: &'static str,
     /// Collective operation.
     pub collective: Collective,
-    /// Where in the step.
+    /// The place in the step.
     pub place: Place,
-    /// The groups that do it.
+    /// The groups that take part.
     pub group: GroupKind,
     /// Ranks of one group.
     pub ranks: u64,
-    /// The slowest link one of these groups has to cross.
+    /// The slowest link that any of these groups crosses.
     pub link: Link,
     /// Shape of the message.
     pub shape: Shape,
@@ -113,9 +113,9 @@ pub struct Operation {
     pub overlapped: bool,
     /// Its size and why it is sent.
     pub formula: &'static Formula,
-    /// By stage, how often a rank takes part for one micro-batch (sends alone, where it is a send).
+    /// By stage, how often a rank takes part for one micro-batch (for a send, only as the sender).
     pub per_micro_batch: Vec<u64>,
-    /// By stage, how often in one iteration.
+    /// By stage, how often per iteration.
     pub per_iteration: Vec<u64>,
 }
 
@@ -126,7 +126,7 @@ impl Operation {
         Count::of_shape(&self.shape).bytes(self.width)
     }
 
-    /// Why a message has its size: its formula with the values of the symbols under the plan of `x`.
+    /// Explains the size of a message: its formula with the values of the symbols under the plan of `x`.
     #[must_use]
     pub fn explain(&self, x: &Symbols<'_>) -> Explanation {
         let mut why = x.explain(self.formula);
@@ -155,19 +155,19 @@ impl Operation {
         self.per_iteration.iter().copied().max().unwrap_or(0)
     }
 
-    /// The most calls any stage's ranks make for one micro-batch; 0 for what comes once a step.
+    /// The most calls any stage's ranks make for one micro-batch; 0 for once-per-step messages.
     #[must_use]
     pub fn most_calls_per_micro_batch(&self) -> u64 {
         self.per_micro_batch.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Calls and bytes of one iteration. A send counts where it is sent, a collective with every member.
+/// Calls and bytes of one iteration. A send counts at the sender, a collective at every member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Calls.
     pub calls: u64,
-    /// Size of the messages, each as often as it is called.
+    /// Size of the messages, multiplied by their calls.
     pub bytes: Bytes,
     /// What ranks send for them by the ring algorithm.
     pub wire: Bytes,
@@ -181,13 +181,13 @@ impl Totals {
         self.bytes += operation.bytes() * calls;
         let wire = operation.wire(Algorithm::Ring) * calls;
         self.wire += wire;
-        // The slowest group's link stands for all groups of its kind: a step waits for that one.
+        // The slowest group's link represents all groups of its kind: a step waits for that group.
         if operation.link == Link::Network {
             self.network += wire;
         }
     }
 
-    /// Of `times` such ranks.
+    /// The totals of `times` such ranks.
     #[must_use]
     pub fn times(self, times: u64) -> Self {
         Self {
@@ -221,14 +221,14 @@ impl std::iter::Sum for Totals {
     }
 }
 
-/// Everything that is sent for one parallel dimension.
+/// Everything sent for one parallel dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DimensionTraffic {
-    /// Which.
+    /// The dimension.
     pub parallelism: Parallelism,
-    /// The groups it is named after.
+    /// The group that it is named after.
     pub group: GroupKind,
-    /// How many of them.
+    /// Number of such groups.
     pub groups: u64,
     /// Their members.
     pub group_size: u64,
@@ -243,7 +243,7 @@ pub struct DimensionTraffic {
 }
 
 impl DimensionTraffic {
-    /// Adds up `operations`; every stage has `ranks_per_stage` ranks.
+    /// Sums `operations`; every stage has `ranks_per_stage` ranks.
     pub(super) fn add_up(mut self, ranks_per_stage: u64) -> Self {
         for (index, stage) in self.stages.iter_mut().enumerate() {
             *stage = Totals::default();
@@ -255,7 +255,7 @@ impl DimensionTraffic {
         self
     }
 
-    /// The stage whose ranks have most to send, the first of several.
+    /// The stage whose ranks send the most; the first of several.
     #[must_use]
     pub fn busiest(&self) -> usize {
         let most = self.stages.iter().map(|stage| stage.bytes).max().unwrap_or_default();
@@ -269,7 +269,7 @@ impl DimensionTraffic {
     }
 }
 
-/// The whole ledger.
+/// The complete ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
     /// The dimensions that send anything, in the report's order.

@@ -1,5 +1,5 @@
-//! Who sends what to whom: every collective with its size, how often each stage's ranks take part, over
-//! which link, and what it adds up to per GPU and over the cluster.
+//! Who sends what to whom: every collective with its size, how often each stage's ranks take part, over which link,
+//! and the totals per GPU and for the cluster.
 
 mod balance;
 mod buffers;

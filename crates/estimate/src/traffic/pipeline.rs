@@ -16,7 +16,7 @@ static ACTIVATION: Formula =
 static GRADIENT: Formula =
     Formula::new("S·h·Br", "The gradient of a stage's input is sent back to the previous stage.", SOURCE);
 
-/// Adds what stages send each other, counted where it is sent.
+/// Adds the messages between stages, counted at the sender.
 pub(super) fn add(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     if x.plan.layout().pipeline <= 1 {

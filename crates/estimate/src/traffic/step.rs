@@ -1,4 +1,4 @@
-//! What is sent once a step: tied embeddings, gradients of weights that all tensor ranks hold, scalars
+//! Messages sent once per step: tied embeddings, gradients of weights that all tensor ranks hold, scalars
 //! (`megatron/core/distributed/finalize_model_grads.py`, `megatron/core/optimizer/optimizer.py`).
 
 use super::buffers::{holds_embedding, shares_embedding};
@@ -39,7 +39,7 @@ static LOSS: Formula = Formula::new(
     "megatron/training/training.py",
 );
 
-/// Adds what is sent once a step.
+/// Adds the messages sent once per step.
 pub(super) fn add(builder: &mut Builder<'_>) {
     tied_embedding(builder);
     whole_weights(builder);
@@ -74,12 +74,12 @@ fn tied_embedding(builder: &mut Builder<'_>) {
     builder.add(Parallelism::Embedding, GroupKind::Embedding, sent, calls);
 }
 
-/// Norms, biases of row-parallel layers, routers and whatever else is not cut, with sequence parallelism;
-/// without it the norms of queries and keys alone, which each rank applies to its own heads.
+/// With sequence parallelism: norms, biases of row-parallel layers, routers and whatever else is not sharded. Without
+/// it, only the norms of queries and keys, which each rank applies to its own heads.
 fn whole_weights(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let layout = x.plan.layout();
-    // One tensor rank sees all tokens and heads: its gradients are whole.
+    // A single tensor rank sees all tokens and heads, so its gradients are complete.
     if layout.tensor <= 1 {
         return;
     }
@@ -107,11 +107,16 @@ fn dot(counts: &[u64], elements: &[u64]) -> u64 {
     counts.iter().zip(elements).map(|(count, elements)| product(*count, *elements)).sum()
 }
 
-/// Whether tensor ranks hold a weight whole but see a part of what goes through it.
+/// Whether tensor ranks hold a weight in full but see only part of what goes through it, so that its gradient is
+/// summed (`finalize_model_grads.py`: parameters that require a gradient and are marked accordingly). Image patches
+/// are not sharded over ranks.
 fn is_partial(sequence_parallel: bool, weight: &Weight) -> bool {
-    let whole = weight.shard == Shard::Whole && weight.group == WeightGroup::Dense;
+    let whole = weight.shard == Shard::Whole
+        && weight.group == WeightGroup::Dense
+        && weight.role.trains()
+        && weight.part != WeightPart::VisionTower;
     let head_norm = weight.part == WeightPart::HeadNorm;
-    // Positions are added before the sequence is cut: every rank has their whole gradient.
+    // Positions are added before the sequence is sharded, so every rank has their full gradient.
     whole && if sequence_parallel { weight.account != Account::Embedding } else { head_norm }
 }
 
@@ -119,8 +124,8 @@ fn scalars(builder: &mut Builder<'_>) {
     let recipe = builder.plan().recipe();
     let every = builder.step_calls(&|_| 1);
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
-    // With sharded gradients every rank of an optimizer instance holds another part of the sum; replicated, only model-parallel
-    // ranks differ.
+    // With sharded gradients every rank of an optimizer instance holds a different part of the sum; replicated, only
+    // model-parallel ranks differ.
     let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
     let norm = number(builder, ("gradient norm", "square"), 1, &NORM);
     builder.add(Parallelism::Scalars, group, norm, every.clone());
@@ -136,7 +141,7 @@ fn scalars(builder: &mut Builder<'_>) {
     builder.add(Parallelism::Scalars, GroupKind::DataContext, loss, at_end);
 }
 
-/// A few fp32 numbers of this name and purpose.
+/// A message of a few fp32 numbers with this name and purpose.
 fn number(
     builder: &Builder<'_>,
     (name, tensor): (&'static str, &'static str),

@@ -1,4 +1,4 @@
-//! What in the ledger takes a slower road than it should, as data for the advice.
+//! Traffic that takes a slower path than necessary, as data for the advice.
 
 use super::ledger::{DimensionTraffic, Operation, Parallelism, Traffic};
 use crate::collective::Algorithm;
@@ -6,7 +6,7 @@ use shardscope_plan::Plan;
 use shardscope_topology::Link;
 use shardscope_units::Bytes;
 
-/// What is wrong with the way groups lie over the machines.
+/// What is wrong with the placement of groups on the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detour {
     /// A tensor-parallel group leaves its fast-link domain.
@@ -28,7 +28,7 @@ pub struct TrafficWarning {
     pub ranks: u64,
     /// Bytes that a rank of the busiest stage sends over it in one iteration, ring algorithm.
     pub wire: Bytes,
-    /// The part of them that no compute hides.
+    /// The part of those bytes that no compute hides.
     pub exposed: Bytes,
 }
 

@@ -53,12 +53,12 @@ terms! {
         ["CUDA context"], ["framework memory"];
     Memory guide "workspace":
         "Scratch memory of a library's kernel, such as cuBLAS.",
-        "Scratch memory that a library's kernels use while they run, such as cuBLAS's. PyTorch keeps one per handle and stream, so that it counts as allocated from the first product on.",
+        "Scratch memory that a library's kernels use while they run, such as cuBLAS's. PyTorch keeps one per handle and stream, so that it counts as allocated from the first GEMM on.",
         "cuBLAS documentation, cublasSetWorkspace; aten/src/ATen/cuda/CublasHandlePool.cpp",
         ["cuBLAS workspace"], ["temporaries", "memory_left_out"];
     Memory guide "fragmentation":
-        "Free room in pieces too small for what is asked.",
-        "Free room in pieces too small for what is asked, or in blocks of another size class: the allocator then takes more from the device, and reserved grows beyond allocated. Expandable segments lessen it.",
+        "Free memory in pieces too small for a request.",
+        "Free memory in pieces too small for a request, or in blocks of another size class: the allocator then takes more from the device, and reserved grows beyond allocated. Expandable segments reduce it.",
         "PyTorch documentation, CUDA semantics: PYTORCH_CUDA_ALLOC_CONF",
         ["allocator slack"], ["reserved", "fits"];
     Memory page "fits":
@@ -82,8 +82,8 @@ terms! {
         "Rajbhandari et al. 2020 (ZeRO), section 5; Megatron Core documentation, Distributed Optimizer",
         ["ZeRO-1"], ["ZeRO", "optimizer states", "use_distributed_optimizer"];
     Memory guide "ZeRO":
-        "What data-parallel ranks share instead of each holding it. Stage 1: optimizer states; 2: also gradients; 3: also weights, gathered for each layer.",
-        "What data-parallel ranks share instead of each holding all of it. Stage 1 shards optimizer states, stage 2 gradients too, stage 3 weights too, which are then gathered for each layer in the forward and again in the backward pass: half as much traffic again.",
+        "What is sharded over the data-parallel ranks instead of replicated. Stage 1: optimizer states; 2: also gradients; 3: also weights, gathered for each layer.",
+        "What is sharded over the data-parallel ranks instead of replicated on each. Stage 1 shards optimizer states, stage 2 gradients too, stage 3 weights too, which are then gathered for each layer in the forward and again in the backward pass: half as much traffic again.",
         "Rajbhandari et al. 2020, sections 5 and 7",
         ["ZeRO-2", "ZeRO-3"], ["distributed optimizer", "FSDP", "zero_stage"];
     Memory guide "FSDP":

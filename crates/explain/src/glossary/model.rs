@@ -47,8 +47,8 @@ terms! {
         "Lepikhin et al. 2020 (GShard), section 2.2; megatron/core/transformer/moe/moe_utils.py:get_capacity",
         ["expert capacity"], ["MoE", "moe_expert_capacity_factor"];
     Model guide "shared experts":
-        "Experts that every token uses, beside those the router picks.",
-        "Experts that every token uses, beside those the router picks. Being the same for all they are computed where the token is, cut by tensor parallelism, and may run while tokens travel.",
+        "Experts that every token uses, in addition to those the router picks.",
+        "Experts that every token uses, in addition to those the router picks. They run on the rank that holds the token, sharded by tensor parallelism, and can overlap with the all-to-alls.",
         "Dai et al. 2024 (DeepSeekMoE), section 3.2",
         [], ["MoE", "moe_shared_expert_intermediate_size"];
     Model guide "vocabulary padding":
@@ -62,13 +62,13 @@ terms! {
         "Press and Wolf 2017; megatron/core/distributed/finalize_model_grads.py",
         ["shared embedding"], ["untie_embeddings_and_output_weights"];
     Model guide "multi-token prediction":
-        "Additional layers that predict tokens further ahead, trained along.",
-        "Additional layers at the end of the model that predict tokens further ahead and are trained along, each with its own pass through the output layer.",
+        "Additional layers that predict tokens further ahead, trained jointly with the model.",
+        "Additional layers at the end of the model that predict tokens further ahead and are trained jointly, each with its own pass through the output layer.",
         "DeepSeek-AI 2024 (DeepSeek-V3), section 2.2",
         ["MTP"], ["mtp_num_layers"];
     Model guide "bf16":
         "A 16-bit number with the range of fp32 and 8 significant bits; fp16 has 11 and far less range, so it needs loss scaling.",
-        "A 16-bit floating-point number with the range of fp32 and 8 significant bits. fp16 has 11 significant bits and far less range, so that losses are scaled up against underflow. fp8 has two forms: e4m3, more precise, and e5m2, of more range; scales per tensor or block make up for what it lacks.",
+        "A 16-bit floating-point number with the range of fp32 and 8 significant bits. fp16 has 11 significant bits and far less range, so that losses are scaled up against underflow. fp8 comes as e4m3, with more precision, and e5m2, with more range, and needs scales per tensor or block.",
         "Micikevicius et al. 2018; Kalamkar et al. 2019; Micikevicius et al. 2022 (FP8 Formats for Deep Learning)",
         ["fp16", "fp8", "mixed precision"], ["master weights", "params_dtype", "fp8"];
 }

@@ -1,17 +1,17 @@
-//! Questions for what the text leaves to its environment, each asked once at its root.
+//! Questions for what the text takes from its environment, each asked once at its root.
 
-use crate::{ARGUMENTS, Question};
+use crate::{Asked, Question};
 use shardscope_bash::{Hole, HoleId, HoleKind, Script};
 use shardscope_plan::{Field, ValueKind};
 
-/// Positional parameters beyond which the whole call line is asked for.
+/// Number of positional parameters above which the entire call line is asked for.
 const SINGLE_POSITIONALS: usize = 3;
 
-/// Words of a call line proposed at most.
+/// Maximum number of words in a proposed call line.
 const LONGEST_LINE: usize = 64;
-/// A word behind the script that decides no setting: a number of tokens that no division brings to nothing.
+/// An argument that decides no setting: a number of tokens so large that no division rounds it to zero.
 const ANY_WORD: &str = "1000000000";
-/// Words of variables' names, and what stands behind the script for such a variable where it decides no setting.
+/// Words in variables' names, and the argument proposed for such a variable if it decides no setting.
 const NAMED: [(&str, &str); 24] = [
     ("EXTRA", "0"),
     ("PAD", "4096"),
@@ -38,16 +38,17 @@ const NAMED: [(&str, &str); 24] = [
     ("DATASET", "path"),
     ("TOKENIZER", "path"),
 ];
-/// Rows that the embeddings of Qwen 2 and 3 have beyond the entries of their vocabulary, below 14B parameters (151,936 of 151,643; Pai's scripts
-/// say so too).
+/// Rows that the embeddings of Qwen 2 and 3 have beyond the entries of their vocabulary, below 14B parameters (151,936
+/// for 151,643; Pai's scripts state it as well).
 const QWENS: &str = "293";
-/// The format that a script is asked for where it offers several.
+/// The format proposed for a script that offers several.
 const USUAL_FORMAT: &str = "bf16";
 
-/// Variables by which scripts hold degrees of parallelism.
+/// Variables in which scripts hold degrees of parallelism.
 const DEGREES: [&str; 9] = ["TP", "PP", "CP", "EP", "ETP", "TP_SIZE", "PP_SIZE", "EP_SIZE", "MP_SIZE"];
 
-/// Words behind the script with which it makes a plan: the first that it compares each with, else one that suits what it decides.
+/// Arguments with which the script makes a plan: for each the first value that it is compared with, or else one that
+/// suits what it decides.
 fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
     let place = |hole: &Hole| (hole.kind == HoleKind::Positional).then(|| hole.name.parse::<usize>().ok())?;
@@ -72,7 +73,7 @@ fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
             }
         }
     }
-    // A degree that only a branch uses which the call decides, told by the variable that holds it.
+    // A degree that is only used in a branch decided by the call, recognised by the variable that holds it.
     for variable in script.variables.iter().filter(|variable| DEGREES.contains(&variable.name.as_str())) {
         let hole = variable.values.first().and_then(|value| script.hole(value.only_hole()?));
         if let Some(known) = hole.and_then(place).and_then(|at| words.get_mut(at.wrapping_sub(1)))
@@ -102,7 +103,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A value of a setting that a plan can be made with.
+/// A value for a setting with which a plan can be made.
 fn usual(field: Field) -> Option<&'static str> {
     match field {
         Field::SeqLength | Field::MaxPositionEmbeddings => Some("4096"),
@@ -116,7 +117,7 @@ fn usual(field: Field) -> Option<&'static str> {
     }
 }
 
-/// The name under which a hole is asked for and answered: a variable's, or `$3`.
+/// The name under which a hole is asked for and answered: that of a variable, or `$3`.
 pub(super) fn name(script: &Script, id: HoleId) -> String {
     match root(script, id) {
         Some(hole) => shown(hole),
@@ -124,7 +125,7 @@ pub(super) fn name(script: &Script, id: HoleId) -> String {
     }
 }
 
-/// The first root of a hole that can be answered by name; else the first root.
+/// The first root of a hole that can be answered by name, or else the first root.
 fn root(script: &Script, id: HoleId) -> Option<&Hole> {
     let roots = script.roots(id);
     let holes = || roots.iter().filter_map(|root| script.hole(*root));
@@ -143,14 +144,14 @@ fn shown(hole: &Hole) -> String {
     }
 }
 
-/// One question for each root among these holes that can be answered by name.
+/// One question for each root of these holes that can be answered by name.
 pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Question> {
     let mut out: Vec<Question> = Vec::new();
     let mut positional = 0;
     for (id, about) in holes {
         let Some(hole) = root(script, *id).filter(|hole| answerable(hole)) else { continue };
         let name = shown(hole);
-        if let Some(known) = out.iter_mut().find(|question| question.name == name) {
+        if let Some(known) = out.iter_mut().find(|question| question.name() == name) {
             if known.prompt.len() < 200 && !known.prompt.contains(about.as_str()) {
                 known.prompt.push_str(", ");
                 known.prompt.push_str(about);
@@ -163,7 +164,7 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
             _ => format!("{name}? It comes from the environment and decides {about}"),
         };
         out.push(Question {
-            name,
+            asks: Asked::from_name(&name),
             prompt,
             choices: hole.choices.clone(),
             proposal: hole.choices.first().cloned(),
@@ -171,13 +172,13 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
     }
     if positional > SINGLE_POSITIONALS {
         let mut named = vec![Question {
-            name: ARGUMENTS.to_owned(),
+            asks: Asked::Arguments,
             prompt: "Which arguments is the script called with? They decide most settings".to_owned(),
             choices: Vec::new(),
             proposal: call_line(script, holes),
         }];
         for question in out {
-            if !question.name.starts_with('$') {
+            if !matches!(question.asks, Asked::Argument(_)) {
                 named.push(question);
             }
         }

@@ -1,15 +1,15 @@
-//! Commands that start a program of their trainer's by a name: torchtune's `tune run [options of torchrun] RECIPE …`, which torchrun or
-//! Python then runs (`torchtune/_cli/run.py`), and litgpt's `litgpt finetune_lora …` (`litgpt/__main__.py`). The program is put in their
-//! place, so that whatever reads commands finds it.
+//! Commands that start their trainer's programs by name: torchtune's `tune run [options of torchrun] RECIPE …`, which
+//! torchrun or Python then runs (`torchtune/_cli/run.py`), and litgpt's `litgpt finetune_lora …`
+//! (`litgpt/__main__.py`). They are replaced by the program's command, so that everything that reads commands finds it.
 
 use super::command_line::takes_value;
 use crate::formats::{is_torchtune_recipe, program_of_litgpt};
 use shardscope_bash::{CommandKind, Script, Value, Word, base_name};
 
-/// Ends of the names of torchtune's recipes that run on one GPU.
+/// Suffix of torchtune's single-GPU recipe names.
 const ALONE: &str = "_single_device";
 
-/// Puts what such commands run in their place.
+/// Replaces such commands by what they run.
 pub(super) fn unfold(script: &mut Script) {
     for command in script.commands.iter_mut().filter(|command| command.kind == CommandKind::Run) {
         if let Some(words) = torchtune(&command.words).or_else(|| litgpt(&command.words)) {
@@ -35,7 +35,7 @@ fn torchtune(words: &[Word]) -> Option<Vec<Word>> {
     Some(all)
 }
 
-/// Where the recipe stands: the first word that is no option of torchrun and no value of one.
+/// The index of the recipe: the first word that is neither an option of torchrun nor a value of one.
 fn recipe(words: &[Word]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -62,7 +62,7 @@ fn litgpt(words: &[Word]) -> Option<Vec<Word>> {
     Some(all)
 }
 
-/// A word that the text does not have, with the place of the one that it follows from.
+/// A word that is not in the text, with the position of the one that it replaces.
 fn in_place_of(word: &Word, text: &str) -> Word {
     Word { value: Value::computed(text, word.span), span: word.span }
 }

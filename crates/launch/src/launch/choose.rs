@@ -1,4 +1,4 @@
-//! Which of a script's commands is the training.
+//! Chooses the training among a script's commands.
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, told};
@@ -10,7 +10,7 @@ use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 use std::collections::HashSet;
 
-/// Options that only a training command has, in Megatron's spelling.
+/// Options, in Megatron's spelling, that only training commands have.
 const CORE: [&str; 12] = [
     "--num-layers",
     "--hidden-size",
@@ -26,7 +26,7 @@ const CORE: [&str; 12] = [
     "--bf16",
 ];
 
-/// Options that only trainers of transformers' models, and those of recipes by name, have.
+/// Options that only trainers of transformers' models, and trainers that take recipes by name, have.
 const TRAINER: [&str; 22] = [
     "--plugin",
     "--pretrained",
@@ -52,7 +52,7 @@ const TRAINER: [&str; 22] = [
     "--attn-implementation",
 ];
 
-/// Core options that make a command or a fragment a training.
+/// Number of core options that makes a command or a fragment a training.
 const ENOUGH: usize = 2;
 
 struct Candidate {
@@ -62,7 +62,7 @@ struct Candidate {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The training command of a script, or the options it holds without any command.
+/// The training command of a script, or the options that it holds without any command.
 pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
     among(script, source, false)
         .or_else(|| among(script, source, true).map(skipped))
@@ -71,7 +71,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
         .or_else(|| started(script, source, CommandKind::Skipped).map(skipped))
 }
 
-/// A training in a branch that is read as not taken, where nothing else trains.
+/// A training in a branch that is read as not taken, if nothing else trains.
 fn skipped(mut chosen: Chosen) -> Chosen {
     let message =
         "the training command is under a condition that the text does not decide; it is assumed to hold";
@@ -79,7 +79,7 @@ fn skipped(mut chosen: Chosen) -> Chosen {
     chosen
 }
 
-/// The training command among those that run, or else among those of branches not taken.
+/// The training command among those that run, or among those in branches not taken.
 fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
     let mut best: Option<Candidate> = None;
     let mut rivals = Vec::new();
@@ -106,7 +106,7 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
             continue;
         }
         let flags = words.iter().filter(|word| word.text().starts_with("--")).count();
-        // Only whole commands compare: an evaluation after the training has about as many options.
+        // The count of core options is capped: an evaluation after the training has about as many of them.
         let score = (
             trains(&words),
             core.max(if trainer { ENOUGH } else { 0 }).min(6),
@@ -114,7 +114,7 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
             command.kind == CommandKind::Run,
             flags,
         );
-        // A command whose words hold this one as a text is no rival but its launcher.
+        // A command that contains this one as a text is not a rival but its launcher.
         if let Some(outer) = command.outer {
             rivals.retain(|(rival, _, _)| *rival != outer);
             if best.as_ref().is_some_and(|best| best.index == outer) {
@@ -152,7 +152,7 @@ fn is_beside(words: &[Word], source: &Source) -> bool {
     let Some(program) = program_of(words) else { return false };
     let name = base_name(program.text());
     let behind = words.iter().skip_while(|word| *word != program);
-    // Without options it may have them where the shell does not see them: behind a remark between continued lines.
+    // If no options are visible, the shell may not see them either: they may follow a comment between continued lines.
     if !behind.skip(1).any(|word| word.text().starts_with("--")) {
         return false;
     }
@@ -165,15 +165,16 @@ fn is_beside(words: &[Word], source: &Source) -> bool {
     })
 }
 
-/// How much a command looks like the training: no other purpose, its known options, its name, whether it runs, all its
+/// How much a command looks like the training: no other purpose, known options, name, whether it runs, number of
 /// options.
 type Score = (bool, usize, bool, bool, usize);
 
-/// Says that other commands run too. Where they train, the answer is for one of several trainings: a warning, with its place among them.
+/// Notes that other commands run too. If they train, the answer is for one of several trainings: a warning, with its
+/// place among them.
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
     let own = chosen.span;
     let is_own = |(rival, span, _): &&(usize, Span, Score)| *rival == index || Some(*span) == own;
-    // A loop runs one command of the text many times.
+    // A loop may run the same command of the text many times.
     let mut seen: HashSet<(u32, u32)> = HashSet::new();
     let running: Vec<&(usize, Span, Score)> = rivals
         .iter()
@@ -194,10 +195,10 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
     }
 }
 
-/// What to do where several commands train.
+/// The hint if several commands train.
 const ONE: &str = "paste the one command that is meant, or remove the others";
 
-/// The answer is for the training at `place` of so many.
+/// Warns that the answer is for training `place` of `count`.
 fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
     let which = match (place, ["first", "second", "third"].get(place)) {
         (last, _) if last + 1 == count => "the last".to_owned(),
@@ -212,7 +213,7 @@ fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
         .push(Diagnostic::warning(Code::SeveralCommands, message).hint(ONE).at_some(chosen.span));
 }
 
-/// Whether the program has no other purpose than training.
+/// Whether the program has no purpose other than training.
 fn trains(words: &[Word]) -> bool {
     told(words)
         .or_else(|| program_of(words))
@@ -220,7 +221,7 @@ fn trains(words: &[Word]) -> bool {
         .is_none_or(|program| !matches!(purpose(program), Purpose::NoTraining(_)))
 }
 
-/// Whether the program's name says that it trains; modules are taken at their options.
+/// Whether the program's name says that it trains; modules are accepted based on their options.
 fn is_training(words: &[Word]) -> bool {
     program_of(words)
         .map(Word::text)
@@ -232,12 +233,12 @@ fn names_training(name: &str) -> bool {
     ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"].iter().any(|word| name.contains(word))
 }
 
-/// Options where a command should stand.
+/// Options in place of a command.
 fn is_bare(words: &[Word]) -> bool {
     words.first().is_some_and(|word| word.text().starts_with("--"))
 }
 
-/// How many different core options the words have.
+/// The number of different core options among the words.
 fn core(words: &[Word]) -> usize {
     let mut seen = [false; CORE.len() + TRAINER.len()];
     let mut dotted = 0;
@@ -251,7 +252,7 @@ fn core(words: &[Word]) -> usize {
     seen.iter().filter(|found| **found).count() + dotted.min(CORE.len())
 }
 
-/// A command that a launcher starts without a setting of a training: the last one, as training comes last.
+/// A command that a launcher starts without any training setting: the last one, as training comes last.
 fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen> {
     let mut last: Option<Chosen> = None;
     let mut trainings = 0;
@@ -281,7 +282,7 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
         if !(launched && program) {
             continue;
         }
-        // Data that is checked behind a training, or a server beside it, takes nothing of it.
+        // A data check after a training, or a server next to it, does not replace it.
         let named = line.program.as_ref().is_some_and(|program| names_training(base_name(program.text())));
         let is_one = trains(&chosen.words) && (line.launcher() != Some(Launcher::Python) || named);
         trainings += usize::from(is_one);

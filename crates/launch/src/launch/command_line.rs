@@ -21,10 +21,10 @@ pub enum Launcher {
     Ray,
     /// `accelerate launch`
     Accelerate,
-    /// `megatron sft` of ms-swift, which runs torchrun itself.
+    /// `megatron sft` of ms-swift, which itself runs torchrun.
     Swift,
-    /// A trainer's own command, which runs torchrun or accelerate itself: `swift sft`, `llamafactory-cli train`, `trl sft`,
-    /// `axolotl train`.
+    /// A trainer's own command, which itself runs torchrun or accelerate: `swift sft`, `llamafactory-cli train`,
+    /// `trl sft`, `axolotl train`.
     Trainer,
     /// `colossalai run`
     Colossal,
@@ -34,7 +34,7 @@ pub enum Launcher {
     Python,
 }
 
-/// A launch line taken apart.
+/// A parsed launch line.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// Each launcher with its options, the one nearest to the program first.
@@ -43,13 +43,13 @@ pub struct CommandLine {
     pub program: Option<Word>,
     /// The words after the program.
     pub arguments: Vec<Word>,
-    /// What a trainer's own command is told to do.
+    /// The subcommand of a trainer's own command.
     pub told: Option<Word>,
-    /// Whether another program runs the command, on machines of its own choice.
+    /// Whether another program runs the command, on machines that it chooses.
     pub wrapped: bool,
 }
 
-/// Options of torchrun and its elders, without leading dashes; those that take a value first.
+/// Options of torchrun and its predecessors that take a value.
 const TORCH_VALUES: &[&str] = &[
     "--nnodes",
     "--nproc-per-node",
@@ -67,7 +67,8 @@ const TORCH_VALUES: &[&str] = &[
     "--tee",
     "--local-addr",
 ];
-/// Options of `accelerate launch` with a value whose names are not torchrun's (`accelerate/commands/launch.py`), of those that hold a dot.
+/// Dashed options of `accelerate launch` that take a value and that torchrun does not have
+/// (`accelerate/commands/launch.py`).
 const ACCELERATE_VALUES: &[&str] = &[
     "--config-file",
     "--main-process-ip",
@@ -79,7 +80,7 @@ const ACCELERATE_VALUES: &[&str] = &[
 const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
 
 impl CommandLine {
-    /// Takes the chosen command apart.
+    /// Parses the chosen command.
     pub fn new(chosen: &Chosen) -> Self {
         let mut line = CommandLine::default();
         let words = chosen.words.as_slice();
@@ -117,23 +118,24 @@ impl CommandLine {
         }
     }
 
-    /// The launcher whose kind says most: the nearest to the program that is not plain python.
+    /// The most specific launcher: the one nearest to the program that is not plain python.
     pub fn launcher(&self) -> Option<Launcher> {
         let telling = self.launchers.iter().find(|(launcher, _)| *launcher != Launcher::Python);
         Some(telling.or(self.launchers.first())?.0)
     }
 
-    /// The program, or the launcher that is a trainer itself (`swift sft`), by name.
+    /// The program's name, or that of the launcher if it is a trainer itself (`swift sft`).
     pub fn trainer(&self) -> &str {
         self.program.as_ref().map_or("", Word::text)
     }
 
-    /// Whether a launcher is there.
+    /// Whether the line contains this launcher.
     pub fn has(&self, launcher: Launcher) -> bool {
         self.launchers.iter().any(|(kind, _)| *kind == launcher)
     }
 
-    /// The last value given to a launcher under one of these names, in Megatron's dashed spelling, and the word that names it.
+    /// The last value given to a launcher under one of these names, in Megatron's dashed spelling, and the word with
+    /// the option's name.
     pub fn option(&self, launcher: Launcher, names: &[&str]) -> Option<(Value, Word)> {
         for (kind, words) in &self.launchers {
             if *kind == launcher
@@ -145,7 +147,7 @@ impl CommandLine {
         None
     }
 
-    /// Whether a launcher is given words that are not known.
+    /// Whether a launcher gets words that are unknown.
     pub fn is_open(&self, launcher: Launcher) -> bool {
         let open = |words: &[Word]| words.iter().any(|word| word.value.only_hole().is_some());
         self.launchers.iter().any(|(kind, words)| *kind == launcher && open(words))
@@ -183,8 +185,8 @@ pub(super) fn option(words: &[Word], names: &[&str]) -> Option<(Value, Word)> {
     found
 }
 
-/// Takes apart `python submit.py --nodes 8 -- [source setup.sh &&] torchrun ...`: a program with its own options, and behind a
-/// lone `--` the command that it runs elsewhere.
+/// Splits `python submit.py --nodes 8 -- [source setup.sh &&] torchrun ...` into a program with its own options and,
+/// after a lone `--`, the command that it runs elsewhere.
 fn unwrap(words: &[Word]) -> (&[Word], &[Word]) {
     for (at, _) in words.iter().enumerate().rev().filter(|(_, word)| word.text() == "--") {
         let (wrapper, rest) = words.split_at(at);
@@ -206,7 +208,7 @@ fn base(word: &Word) -> &str {
     shardscope_bash::base_name(word.text())
 }
 
-/// Commands of trainers, each with what it can be told to do; one blank between the words.
+/// Commands of trainers, each with its subcommands, separated by single spaces.
 const TRAINERS: [(&str, &str); 8] = [
     ("swift", "sft pt rlhf infer eval deploy export app web-ui rollout merge-lora sample"),
     ("llamafactory-cli", "train chat api webchat webui export eval"),
@@ -218,19 +220,19 @@ const TRAINERS: [(&str, &str); 8] = [
     ("nemo", "llm"),
 ];
 
-/// Whether a word is a trainer's command, told to do what it can.
+/// Whether a word is a trainer's command followed by one of its subcommands.
 pub(super) fn is_trainer(name: &str, told: &str) -> bool {
     TRAINERS.iter().any(|(trainer, can)| *trainer == name && can.split(' ').any(|word| word == told))
 }
 
-/// What a trainer's command is told to do.
+/// The subcommand of a trainer's command.
 pub(super) fn told(words: &[Word]) -> Option<&Word> {
     let pair =
         words.windows(2).find(|pair| matches!(pair, [name, told] if is_trainer(base(name), told.text())));
     pair.and_then(|pair| pair.get(1))
 }
 
-/// Where launchers start.
+/// The positions where launchers start.
 fn launchers(words: &[Word]) -> Vec<(usize, Launcher)> {
     let mut starts = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -275,18 +277,18 @@ pub(super) fn program_of(words: &[Word]) -> Option<&Word> {
 
 /// The program among the words, and where its arguments start.
 fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize)> {
-    // A trainer's own command is its program, whatever Python files its options name.
+    // A trainer's own command is its program, regardless of the Python files that its options name.
     let trainer =
         starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer)).copied();
     let end = trainer.map_or(words.len(), |(at, _)| at);
-    // torchrun's and accelerate's `-m` is a switch, which may stand before their other options.
+    // `-m` of torchrun and accelerate is a switch and may come before their other options.
     let mut switched = false;
     for (at, word) in words.iter().enumerate().take(end) {
         let torch = word.text().contains("torch/distributed");
         if word.text().ends_with(".py") && !torch && !word.text().starts_with('-') {
             return Some((at, at + 1));
         }
-        // torchtitan has a `--module` of its own, which takes a plain name.
+        // torchtitan has its own `--module`, which takes a plain name.
         let module = at > 0
             && words.get(at - 1).is_some_and(|before| {
                 before.text() == "-m" || before.text() == "--module" && word.text().contains('.')
@@ -304,7 +306,7 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
         }
     }
     let (at, launcher) = trainer?;
-    // Its next word says what is to be done.
+    // The next word is its subcommand.
     Some((if launcher == Launcher::Trainer { at } else { at + 1 }, at + 2))
 }
 
@@ -314,7 +316,7 @@ pub(super) fn takes_value(word: &str) -> bool {
         && [TORCH_VALUES, ACCELERATE_VALUES].iter().any(|names| is_among(flag_name(word), names))
 }
 
-/// The words without options of torchrun, for lines whose program is not seen.
+/// The words without torchrun's options, for lines whose program is not visible.
 fn without_torch_options(words: &[Word]) -> Vec<Word> {
     let mut out = Vec::new();
     let mut skip = false;

@@ -1,43 +1,46 @@
-//! A command that is given a settings file and nothing else (`train_grpo.py --config-name grpo_qwen25_7b`): where the file is
-//! not among the texts, it is asked for by name.
+//! Commands whose only argument is a settings file (`train_grpo.py --config-name grpo_qwen25_7b`): if the file is not
+//! among the texts, it is asked for by name.
 
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
-use crate::Argument;
+use crate::detect::{TextKind, detect};
 use crate::formats::{
-    MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
-    is_shipped_by_torchtune, is_torchtune_recipe,
+    MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
+    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe,
 };
+use crate::several::MAX_TEXTS;
+use crate::{Argument, Found};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
+use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
 const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
-/// Options that name such a file; Hydra's without its ending.
+/// Options that name such a file; Hydra's without the file extension.
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
-/// Parts of the names of other options that do.
+/// Parts of the names of other options that name such a file.
 const OF_SETTINGS: [&str; 7] = ["conf", "cfg", "yaml", "args", "recipe", "setting", "param"];
-/// The option under which it holds the model, whatever else the words say: torchtitan's.
+/// torchtitan's option for a file that holds the model, whatever the other words say.
 const WHOLE: &str = "--job.config-file";
-/// The group of Hydra under which NeMo's launcher takes the file of a training (`training=gpt3/5b`).
+/// The Hydra group under which NeMo's launcher takes a training's file (`training=gpt3/5b`).
 const GROUP: &str = "training=";
 
-/// Programs that take their settings from a file, whatever their words change of it.
+/// Programs that take their settings from a file, even if their words change some of them.
 const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train"];
 
-/// Whether the command's program is told in a file what to train.
+/// Whether the command's program reads from a file what to train.
 pub(super) fn is_driven(line: &CommandLine) -> bool {
     let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
     DRIVEN.contains(&program) || is_torchtune_recipe(program)
 }
 
-/// Whether the process that stands here says nothing of how many accelerators train: NeMo's launcher starts the training that it is
-/// told, and a process of MaxText has all accelerators of its host.
+/// Whether the process started here says nothing about how many accelerators train: NeMo's launcher starts a separate
+/// training, and a process of MaxText uses all accelerators of its host.
 pub(super) fn is_launched(words: &[Argument]) -> bool {
     words.iter().any(|word| word.text.starts_with(GROUP) || MaxText.is_word(&word.text))
 }
 
-/// The file that the words name, alone or before all options, and that is not at hand, and what to say of it. `bare`: no setting
-/// stands in the words.
+/// The file that the words name, alone or before all options, if it is missing, and the diagnostic for it. `bare`: the
+/// words contain no setting.
 pub(super) fn missing(
     line: &CommandLine,
     words: &[Argument],
@@ -46,9 +49,9 @@ pub(super) fn missing(
 ) -> Option<(String, Diagnostic)> {
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
     let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
-    // transformers' and TRL's parsers take a file that stands before all options, which change it.
+    // The parsers of transformers, TRL and ms-swift accept a file before all options, which override it.
     let first = words.first().is_some_and(|word| ENDS.iter().any(|end| word.text.ends_with(end)))
-        && words.iter().skip(1).any(|word| word.text.starts_with("--"));
+        && (words.len() == 1 || words.iter().skip(1).any(|word| word.text.starts_with("--")));
     let of_verl = unknown_to_verl(words);
     if !bare && group.is_none() && !first && of_verl.is_none() && !words.iter().any(whole) {
         return None;
@@ -56,7 +59,7 @@ pub(super) fn missing(
     let group =
         group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
     let (mut name, span) = group.or(of_verl).or_else(|| named(words))?;
-    // What torchtune ships is known by its name, and read where no file of that name is given.
+    // Files shipped with torchtune are known by name, and used if no file of that name is given.
     if is_torchtune_recipe(line.trainer()) && words.iter().any(|word| is_shipped_by_torchtune(&word.text)) {
         return None;
     }
@@ -66,7 +69,7 @@ pub(super) fn missing(
     absent(name, span, source)
 }
 
-/// The configuration below settings of verl, or of EasyR1, where it is none of its own: what it states is not known.
+/// The configuration beneath settings of verl, or of EasyR1, if it is not one of their own: its contents are unknown.
 fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
     let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
     let of_verl = || configuration_of_verl(words).filter(|name| !is_known_to_verl(name));
@@ -80,8 +83,9 @@ fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
     (!name.contains('$')).then(|| (base_name(name).to_owned(), span))
 }
 
-/// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):
-/// its launchers hand on words that change it.
+/// The experiment of Primus that the environment names
+/// (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`): its launchers pass on words that override
+/// it.
 pub(super) fn experiment(script: &Script, source: &Source) -> Option<(String, Diagnostic)> {
     const LAUNCHERS: [&str; 4] =
         ["run_pretrain.sh", "run_local_pretrain.sh", "run_slurm_pretrain.sh", "primus-cli"];
@@ -96,7 +100,7 @@ pub(super) fn experiment(script: &Script, source: &Source) -> Option<(String, Di
     absent(file.to_owned(), Some(launcher.origin()), source)
 }
 
-/// What to say of a file of settings, if it is not among the texts.
+/// The diagnostic for a settings file, if it is not among the texts.
 fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, Diagnostic)> {
     if source.parts().iter().any(|part| base_name(&part.name) == name) {
         return None;
@@ -106,8 +110,8 @@ fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, 
     Some((name, said.at_some(span)))
 }
 
-/// What a script without training options starts, and that is to be looked at instead: another script or a settings file that is
-/// not among the texts, else a program.
+/// What a script without training options starts, and what to look at instead: another script or a settings file that
+/// is not among the texts, or else a program.
 pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
     const SCRIPTS: [&str; 4] = [".sh", ".slurm", ".sbatch", ".bash"];
     let words = || {
@@ -121,7 +125,10 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
     let is_here = |name: &str| source.parts().iter().any(|part| base_name(&part.name) == name);
     let absent = |word: &&Word| !is_here(base_name(word.text()));
     let file = words().filter(|word| ends(word, &SCRIPTS)).find(absent);
-    let file = file.or_else(|| words().filter(|word| ends(word, &ENDS)).find(absent));
+    // If one of the settings files is among the texts, a missing one is for evaluation or generation.
+    let settings = || words().filter(|word| ends(word, &ENDS));
+    let none_here = settings().all(|word| absent(&word));
+    let file = file.or_else(|| settings().find(absent).filter(|_| none_here));
     if let Some(word) = file {
         let name = base_name(word.text());
         let message =
@@ -135,7 +142,52 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(program.origin()))
 }
 
+/// A settings file that a command names and that is among the texts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    /// The first of the words that name it.
+    pub at: usize,
+    /// The number of words that name it.
+    pub count: usize,
+    /// Whether it states the objective, or leaves that to its program's name.
+    pub tells_objective: bool,
+}
+
+/// The settings file that the command names, if it is among the texts and says what to train.
+pub(super) fn given(words: &[Argument], source: &Source) -> Option<Given> {
+    let (name, at, count) = place(words)?;
+    let mut parts = source.parts().iter().enumerate().take(MAX_TEXTS);
+    parts.find_map(|(index, part)| {
+        if base_name(&part.name) != name {
+            return None;
+        }
+        let TextKind::Settings(format, tree) = detect(&part.name, source.part_text(index), part.span.start)
+        else {
+            return None;
+        };
+        let states = |found: &Found| found.field == Field::TrainingObjective;
+        (format.role() == Role::Training).then(|| {
+            let tells_objective = format.read_tree(&tree).found.iter().any(states);
+            Given { at, count, tells_objective }
+        })
+    })
+}
+
 fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
+    let (name, at, count) = place(words)?;
+    // For an option and its value, the option is shown.
+    let shown = if count == 2 && !is_option(words, at) { at + 1 } else { at };
+    Some((name, words.get(shown)?.span))
+}
+
+/// Whether a word is an option that names a settings file, whatever follows it.
+fn is_option(words: &[Argument], at: usize) -> bool {
+    let text = words.get(at).map_or("", |word| word.text.as_str());
+    FLAGS.iter().chain([&WHOLE]).any(|known| is_spelt(text, known))
+}
+
+/// The file that words name, the index of the first of these words, and their number.
+fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
     for (at, word) in words.iter().enumerate() {
         let text = word.text.as_str();
         let (flag, inline) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
@@ -146,13 +198,18 @@ fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
             .any(|known| is_spelt(flag, known))
             .then(|| inline.or(next))
             .flatten();
-        // What a program is tested on, or asked, is no file of settings (`--test_path data/test.json`).
+        // A file for testing or prompting a program is not a settings file (`--test_path data/test.json`).
         let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str());
-        let other = before.starts_with("--") && !before.contains('=');
-        let other = other && !OF_SETTINGS.iter().any(|part| before.contains(part));
+        let behind = before.starts_with("--") && !before.contains('=');
+        let other = behind && !OF_SETTINGS.iter().any(|part| before.contains(part));
         let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
         if let Some(name) = told.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
-            return Some((base_name(name).to_owned(), word.span));
+            let name = base_name(name).to_owned();
+            return Some(match (told, inline) {
+                (Some(_), None) => (name, at, 2),
+                (None, _) if behind => (name, at - 1, 2),
+                _ => (name, at, 1),
+            });
         }
     }
     None

@@ -1,11 +1,11 @@
-//! Options as they are written.
+//! Options as written.
 
 /// An option's name as written, without the value after `=`.
 pub(super) fn flag_name(text: &str) -> &str {
     text.find('=').and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-/// Whether a flag is this one, its words joined by dashes or underscores.
+/// Whether a flag is this one, with its words joined by dashes or underscores.
 pub(super) fn is_spelt(flag: &str, dashed: &str) -> bool {
     flag.len() == dashed.len()
         && flag.starts_with('-')

@@ -1,8 +1,8 @@
-//! From a script to the training it starts: the command, its argument words with their places, and the world it runs in.
+//! From a script to the training it starts: the command, its argument words with their positions, and its world.
 //!
-//! The world is looked for in the order in which the places are to be believed: the launcher's own options
-//! (torchrun, `mpirun`, `deepspeed`, `srun`), the scheduler's lines, the environment of the command, Ray's actors,
-//! and last the script's variables by their usual names.
+//! The world is determined from these places, in order of precedence: the launcher's own options (torchrun, `mpirun`,
+//! `deepspeed`, `srun`), scheduler directives, the environment of the command, Ray's actors, and finally the script's
+//! variables with common names.
 
 mod ask;
 mod by_name;

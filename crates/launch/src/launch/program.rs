@@ -1,4 +1,4 @@
-//! What a program does, told by its name: training of a decoder, training of something else, or no training at all.
+//! What a program does, judging by its name: training of a decoder, training of something else, or no training at all.
 
 use crate::Effect;
 use shardscope_bash::base_name;
@@ -6,11 +6,11 @@ use shardscope_bash::base_name;
 /// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Training, or nothing that its name tells.
+    /// Training, or a name that says nothing else.
     Training,
     /// Something that holds neither gradients nor optimizer states.
     NoTraining(&'static str),
-    /// Training of something else than a decoder by its next token.
+    /// Training of something other than a decoder by next-token prediction.
     OtherTraining(Effect, &'static str),
 }
 
@@ -51,14 +51,14 @@ pub(super) fn installs(program: &str) -> Option<&'static str> {
     INSTALLERS.contains(&base_name(program)).then_some(SETS_UP)
 }
 
-/// Words that make a program one of training, whatever else its name says.
+/// Words that mark a program as training, whatever else its name says.
 const TRAINS: &str =
     "train training pretrain pretraining finetune finetuning sft posttrain trainer tune tuning sft_trainer";
 
 const VISION: &str = "a vision model in addition to or in place of the decoder";
 const PREFERENCES: &str = "a reference model, and perhaps a reward model, besides the trained one";
 
-/// Words of programs that train something else.
+/// Words in the names of programs that train something else.
 const OTHERS: &[(&str, Effect, &str)] = &[
     (
         "bert squad glue t5 ict biencoder retro mlm esm esm2 esm1nv geneformer",
@@ -66,7 +66,8 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         "a model other than a decoder-only language model",
     ),
     ("mamba hybrid", Effect::Model, "layers other than attention and MLP"),
-    // Pai-Megatron-Patch's, whose pattern calls them Mamba's (`megatron_patch/model/qwen3_next/layer_specs.py`).
+    // Pai-Megatron-Patch's program, whose pattern names the layers after Mamba
+    // (`megatron_patch/model/qwen3_next/layer_specs.py`).
     ("pretrain_qwen3_next", Effect::Model, "Qwen3-Next's gated delta nets and gated attention"),
     (
         "vlm vl vl2 llava internvl multimodal clip vision cogvlm mllama qwen2vl qwen25vl pixtral imagenet dit sora opensora \
@@ -79,7 +80,8 @@ const OTHERS: &[(&str, Effect, &str)] = &[
     ("distill distillation", Effect::Memory, "a teacher model (distillation)"),
 ];
 
-/// Programs that train with OLMo-core, whatever else their names say: its own scripts, and those of open-instruct built on it.
+/// Programs that train with OLMo-core, whatever else their names say: its own scripts, and open-instruct's that build
+/// on it.
 const OLMO_CORE: [&str; 5] = [
     "open_instruct/dpo.py",
     "open_instruct/olmo_core_finetune.py",
@@ -96,7 +98,7 @@ pub(super) fn is_olmo_core(program: &str) -> bool {
 /// What a program is for, by its path or module.
 pub(super) fn purpose(program: &str) -> Purpose {
     let is_module = !program.ends_with(".py") && program.contains('.');
-    // The packages around a module tell less than itself (`verl.trainer.main_generation`).
+    // The packages around a module say less than its own name (`verl.trainer.main_generation`).
     if let Some((_, own)) = program.rsplit_once('.').filter(|_| is_module)
         && let Purpose::NoTraining(what) = purpose(own)
     {
@@ -130,11 +132,12 @@ pub(super) fn purpose(program: &str) -> Purpose {
     if !trains && between.is_some() {
         return Purpose::NoTraining(CONVERTS);
     }
-    // BioNeMo's models of proteins (`examples/protein/esm1nv/pretrain.py`).
+    // BioNeMo's protein models (`examples/protein/esm1nv/pretrain.py`).
     if program.contains("/esm1nv/") || program.contains("/esm2/") {
         return Purpose::OtherTraining(Effect::Model, "a model other than a decoder-only language model");
     }
-    // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools beside training.
+    // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools other than
+    // training.
     if program.ends_with("tasks/main.py") || program.ends_with("tasks/msdp/main.py") {
         return Purpose::NoTraining(EVALUATES);
     }

@@ -1,25 +1,27 @@
-//! What a program's name says of the training: that it is none, another one, or one whose objective the words leave open.
+//! What a program's name says about the training: that there is none, that it is a different kind, or the objective
+//! that the words leave open.
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
+use super::elsewhere::Given;
 use super::program::{Purpose, installs, is_olmo_core, purpose};
 use crate::formats::{Claim, OLMO_CORE_LACKING, turn_dropout_off};
-use crate::{Effect, Found, NotModelled, Origin, Reading};
+use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::{Field, Software, Subject};
 
-/// A program that is started without a setting that is known.
+/// A program that is started without any known setting.
 const ELSEWHERE: &str =
     "a program that takes its settings from elsewhere; paste the file or options that it reads";
 
-/// The program of a text that trains nothing, and what it is for. A set-up counts where nothing else is told.
+/// The program in a text that trains nothing, and its purpose. A set-up step only counts if nothing else is known.
 pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
     let mut set_up = None;
     for command in runs {
         let line = CommandLine::new(&Chosen { words: command.words.clone(), ..Chosen::default() });
         let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
-        // A step that another launcher starts has its program behind `--` (`srun … -- vllm serve`).
+        // A step started by another launcher has its program after `--` (`srun … -- vllm serve`).
         let behind = command.words.iter().skip_while(|word| word.text() != "--").nth(1);
         for named in std::iter::once(program).chain(behind) {
             if let Purpose::NoTraining(what) = purpose(named.text()) {
@@ -33,8 +35,8 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     set_up
 }
 
-/// The same of a command that was chosen without a setting of a training, and what it is called: a script of a shell may be one word with all
-/// that stands around the program (`bash -c "RANK=… python -u check.py"`).
+/// The same for a command that was chosen without a training setting, and its name: a shell script may be a single word
+/// with everything around the program (`bash -c "RANK=… python -u check.py"`).
 pub(super) fn of_bare(chosen: &Chosen) -> Option<(Word, &'static str)> {
     let line = CommandLine::new(chosen);
     let program = line.told.or(line.program).filter(|_| chosen.bare)?;
@@ -44,25 +46,25 @@ pub(super) fn of_bare(chosen: &Chosen) -> Option<(Word, &'static str)> {
     }
 }
 
-/// The program in a text that starts one: its last word that ends as Python's do, else all of it.
+/// The program in a text that starts one: its last word that ends in `.py`, or else all of it.
 pub(super) fn called(text: &str) -> &str {
     let python = |word: &&str| word.ends_with(".py");
     text.split_ascii_whitespace().rfind(python).unwrap_or(text)
 }
 
-/// A program that is named for its adapters trains them, where the words size them and leave it open.
+/// A program named after adapters trains them, if the words give their size and leave the type of training open.
 fn adapters_by_name(reading: &mut Reading, program: &Word) {
-    let asked = |name: &str| name == Field::TrainType.name();
-    let open = reading.questions.iter().any(|question| asked(&question.name));
+    let is_of_kind = |question: &Question| question.asks == Asked::Setting(Field::TrainType);
+    let open = reading.questions.iter().any(is_of_kind);
     if open && base_name(program.text()).contains("lora") {
-        reading.questions.retain(|question| !asked(&question.name));
+        reading.questions.retain(|question| !is_of_kind(question));
         reading.take(
             Found::new(Field::TrainType, "lora", Origin::Derived).by("program", Some(program.origin())),
         );
     }
 }
 
-/// Settings that a command of Megatron's has, in its words or a fork's.
+/// Settings that are typical of a Megatron command, in its own spelling or a fork's.
 const MEGATRONS: [Field; 11] = [
     Field::NumLayers,
     Field::HiddenSize,
@@ -77,24 +79,26 @@ const MEGATRONS: [Field; 11] = [
     Field::TokenizerType,
 ];
 
-/// Beginnings of the names that programs of Megatron-LM and its forks have (`pretrain_gpt.py`, `posttrain_gpt.py`).
+/// Prefixes of program names in Megatron-LM and its forks (`pretrain_gpt.py`, `posttrain_gpt.py`).
 const MEGATRONS_NAMES: [&str; 3] = ["pretrain", "posttrain", "finetune"];
 
-/// Whether a program is named as those of Megatron-LM and its forks, or lies among them.
+/// Whether a program is named like those of Megatron-LM and its forks, or is in such a folder.
 fn is_named_as_megatrons(program: &str) -> bool {
     let path = program.to_ascii_lowercase();
     path.contains("megatron") || MEGATRONS_NAMES.iter().any(|name| base_name(&path).starts_with(name))
 }
 
-/// A program that no format knows is read as one of Megatron's, whose defaults are wrong for another: one of whose words more are
-/// known to nobody than are known is a stranger, unless it is named as Megatron's are and has a setting of Megatron's. Others have
-/// `--num-layers` and `--seq-length` too (OpenChatKit's `dist_clm_train.py`, where a stage has so many layers).
+/// A program that no format recognises is read as Megatron's, whose defaults are wrong for other programs. If more of
+/// its words are unknown than known, it is reported as a stranger, unless it is named like a Megatron program and has a
+/// Megatron setting. Others also have `--num-layers` and `--seq-length` (OpenChatKit's `dist_clm_train.py`, where a
+/// stage has that many layers).
 ///
-/// `claim`: how surely the words are of the format that read them; none where Megatron's reader was left. A few keys that many have
-/// (`data.`, `trainer.`) make no command of NeMo's (EasyR1's `worker.actor.model.model_path=…`).
+/// `claim`: how certain it is that the words belong to the format that read them; none if only Megatron's reader was
+/// left. A few keys that many programs share (`data.`, `trainer.`) do not make a command NeMo's (EasyR1's
+/// `worker.actor.model.model_path=…`).
 pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Option<Claim>) {
     const STRANGE: &str = "a program whose options and defaults are not known here";
-    /// Options that no Megatron has, of trainers whose layers, checkpointing or sharding are their own.
+    /// Options that no Megatron has, of trainers with their own layers, checkpointing or sharding.
     const FOREIGN: [&str; 5] = [
         "--gradient-accumulation-steps",
         "--intermediate-size",
@@ -105,7 +109,7 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
     let Some(program) = line.program.as_ref() else { return };
     let foreign = claim.is_none()
         && reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
-    // What the format takes by default is known to it, not told by the words.
+    // The format's defaults are its own and are not stated by the words.
     let told = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
     let known = reading.found.iter().filter(told).filter(|found| !found.field.is_idle()).count();
     let own = match claim {
@@ -116,17 +120,17 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
                 && reading.found.iter().any(|found| MEGATRONS.contains(&found.field))
         }
     };
-    let stops = reading.not_modelled.iter().any(|item| item.name == "program");
+    let stops = reading.not_modelled.iter().any(|item| item.subject != Subject::Setting);
     let stranger = !own && reading.not_read.len() > known;
     if stops || !(foreign || stranger) {
         return;
     }
-    let item = NotModelled::new("program", base_name(program.text()), Effect::Model, STRANGE);
+    let item = NotModelled::of_program(base_name(program.text()), Effect::Model, STRANGE);
     reading.not_modelled.push(item.at_some(Some(program.origin())));
 }
 
-/// Families of models whose norms, gating and positions are not Megatron's defaults, as programs of forks are named after them
-/// (`pretrain_llama.py`).
+/// Families of models whose norms, gating and positions are not Megatron's defaults, as they appear in names of forks'
+/// programs (`pretrain_llama.py`).
 const FAMILIES: [&str; 14] = [
     "llama",
     "qwen",
@@ -144,7 +148,7 @@ const FAMILIES: [&str; 14] = [
     "starcoder",
 ];
 
-/// What of a model's blocks Megatron's words state, each with a default of GPT's.
+/// The parts of a model's blocks that Megatron's options state, each with a default of GPT's.
 const BLOCKS: [Field; 5] = [
     Field::Swiglu,
     Field::Normalization,
@@ -153,9 +157,9 @@ const BLOCKS: [Field; 5] = [
     Field::AddPositionEmbedding,
 ];
 
-/// A fork's program that is named after a family of models builds it by itself where no word states a block: GPT's blocks, Megatron's
-/// default, would be another model (genggui001/Megatron-DeepSpeed-Llama's `pretrain_llama.py` builds `LlamaModelPipe` of
-/// `megatron/model/llama_model.py`: RMSNorm, gated SiLU, rotary positions, an output layer of its own).
+/// A fork's program that is named after a family of models builds it by itself if no word states a block: GPT's blocks,
+/// Megatron's default, would be a different model (genggui001/Megatron-DeepSpeed-Llama's `pretrain_llama.py` builds
+/// `LlamaModelPipe` of `megatron/model/llama_model.py`: RMSNorm, gated SiLU, rotary positions, its own output layer).
 pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Option<Claim>) {
     const BUILT: &str = "blocks of a model that its program builds by itself: norms, gating and positions are not stated, and \
                          Megatron's defaults are GPT's";
@@ -166,13 +170,13 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
     let stated = |fields: &[Field]| reading.found.iter().any(|found| fields.contains(&found.field));
     let is_sized = stated(&[Field::NumLayers, Field::HiddenSize]);
     if is_family && is_sized && !stated(&BLOCKS) && !stated(&[Field::Model]) {
-        let item = NotModelled::new("program", base_name(program.text()), Effect::Model, BUILT);
+        let item = NotModelled::of_program(base_name(program.text()), Effect::Model, BUILT);
         reading.not_modelled.push(item.at_some(Some(program.origin())));
     }
 }
 
-/// Programs of verl that train as its configuration says, whatever they do about samples and the order of steps; and those of forks of
-/// which a reader knows what they do (EasyR1's `verl.trainer.main`).
+/// Programs of verl that train as its configuration says, whatever they change about samples and the order of steps;
+/// and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
 const VERLS: [&str; 11] = [
     "verl.trainer.main_ppo",
     "verl.trainer.main",
@@ -187,14 +191,15 @@ const VERLS: [&str; 11] = [
     "fully_async_policy.fully_async_main",
 ];
 
-/// Whether a program, a path or a module, is one of verl's. A launcher that is no program of Python's may start any of them.
+/// Whether a program, a path or a module, is one of verl's. A launcher that is not a Python program may start any of
+/// them.
 fn is_verls(program: &str) -> bool {
     let module = program.strip_suffix(".py").unwrap_or(program).replace('/', ".");
     let is_python = program.ends_with(".py") || program.contains('.') && !program.contains('/');
     let ends = |known: &&str| {
         module.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    // `main_ppo` ends many modules' names (`verl_tool.trainer.main_ppo`).
+    // Names of many modules end in `main_ppo` (`verl_tool.trainer.main_ppo`).
     let own = module == "main_ppo" || VERLS.iter().any(ends);
     !is_python || own
 }
@@ -202,15 +207,16 @@ fn is_verls(program: &str) -> bool {
 /// Programs of OpenRLHF that make rollouts (`openrlhf/cli`).
 const OPENRLHFS: [&str; 3] = ["train_ppo_ray", "train_ppo", "train_reinforce"];
 
-/// Whether a program is one of OpenRLHF's. Its options are taken by programs made of it as well (`openrlhf.cli.train_pure_ray`).
+/// Whether a program is one of OpenRLHF's. Programs derived from it also accept its options
+/// (`openrlhf.cli.train_pure_ray`).
 fn is_openrlhfs(program: &str) -> bool {
     let module = program.strip_suffix(".py").unwrap_or(program);
     let name = module.rsplit(['/', '.']).next().unwrap_or(module);
     !name.starts_with("train_") || OPENRLHFS.contains(&name)
 }
 
-/// Whether a program is named after DPO, or lies in a folder that is and is named after nothing else: `dpo/sft.py` is the step before it.
-/// Online DPO makes rollouts.
+/// Whether a program is named after DPO, or is in a folder named so and not itself named after another objective:
+/// `dpo/sft.py` is the step before it. Online DPO makes rollouts.
 fn compares_pairs(program: &str) -> bool {
     const OTHERS: [&str; 6] = ["sft", "pretrain", "reward", "kto", "orpo", "cpo"];
     let module = program.strip_suffix(".py").unwrap_or(program);
@@ -219,15 +225,24 @@ fn compares_pairs(program: &str) -> bool {
     program.contains("dpo") && !program.contains("online") && !other
 }
 
-/// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
-/// asked for by name.
-pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
-    // What a framework does where its file says nothing is not what this file, which is not here, leaves out.
+/// Whether a program is named for an objective that a settings file can state: preferences, or rollouts of one model.
+fn is_stated_by_files(program: &Word) -> bool {
+    const READ: [&str; 4] = ["grpo", "kto", "orpo", "rloo"];
+    let name = base_name(program.text()).to_ascii_lowercase();
+    let mut parts = name.split(|sign: char| !sign.is_ascii_alphanumeric());
+    compares_pairs(program.text()) || parts.any(|part| READ.contains(&part))
+}
+
+/// A program that trains nothing, or something else, has no training figures. `elsewhere`: its settings are in a file
+/// that is asked for by name. `given`: they are in one of the texts.
+pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, given: Option<Given>) {
+    // Items without a position describe what a framework does by default; they say nothing about a missing file.
     if elsewhere {
         reading.not_modelled.retain(|item| item.span.is_some());
     }
     let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
-    // Options of its examples' own programs, which torchrun starts as well (`examples/tutorial/opt/opt/run_clm.py`).
+    // Options of its examples' own programs, which can also be started by torchrun
+    // (`examples/tutorial/opt/opt/run_clm.py`).
     const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];
     let colossal = |name: &str| {
         let name = name.trim_start_matches('-').replace('_', "-");
@@ -236,21 +251,21 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     if line.has(Launcher::Colossal) || reading.not_read.iter().any(|item| colossal(&item.name)) {
         let what = "how ColossalAI's plugins partition, shard and offload a model";
         reading.not_modelled.push(
-            NotModelled::new("program", "colossalai", Effect::Memory, what).at_some(Some(program.origin())),
+            NotModelled::of_program("colossalai", Effect::Memory, what).at_some(Some(program.origin())),
         );
         return;
     }
     if is_olmo_core(program.text()) {
-        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, OLMO_CORE_LACKING);
+        let item = NotModelled::of_program(base_name(program.text()), Effect::Memory, OLMO_CORE_LACKING);
         reading.not_modelled.push(item.at_some(Some(program.origin())));
         return;
     }
     if let Purpose::NoTraining(what) = purpose(program.text()) {
-        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, what);
+        let item = NotModelled::of_program(base_name(program.text()), Effect::Memory, what);
         reading.not_modelled.push(item.at_some(Some(program.origin())));
         return;
     }
-    // Rollouts, and what shares the accelerators with them, are in the plan.
+    // Rollouts, and what else shares the accelerators with them, are part of the plan.
     if let Some(framework) = reading.value(Field::RlFramework) {
         let made_of = match framework {
             "verl" if !is_verls(program.text()) => {
@@ -262,7 +277,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
             _ => None,
         };
         if let Some(what) = made_of {
-            let item = NotModelled::new("program", program.text(), Effect::Memory, what);
+            let item = NotModelled::of_program(program.text(), Effect::Memory, what);
             reading.not_modelled.push(item.at_some(Some(program.origin())));
         }
         return;
@@ -270,7 +285,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
     adapters_by_name(reading, program);
-    // FastChat's and LLaVA's, and what was made of them (`fastchat/train/train_mem.py`, `llava/train/train_mem.py`).
+    // Programs of FastChat and LLaVA, and programs derived from them (`fastchat/train/train_mem.py`,
+    // `llava/train/train_mem.py`).
     let patched = transformers && base_name(program.text()) == "train_mem.py";
     if patched && reading.value(Field::AttnImplementation).is_none() {
         reading.take(
@@ -281,14 +297,14 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     }
     let pairs = transformers && compares_pairs(program.text());
     if pairs || transformers && base_name(program.text()).contains("reward") {
-        reading.questions.retain(|question| question.name != Field::TrainingObjective.name());
+        reading.questions.retain(|question| question.asks != Asked::Setting(Field::TrainingObjective));
     }
     if pairs {
         reading.take(
             Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
                 .by("program", Some(program.origin())),
         );
-        // open-instruct runs the reference once, before the training, and keeps what it says.
+        // open-instruct runs the reference once, before the training, and keeps the results.
         if program.text().contains("dpo_tune_cache") {
             reading.take(
                 Found::new(Field::ReferenceModel, "precomputed", Origin::Derived)
@@ -299,8 +315,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         }
         return;
     }
-    // TRL's trainer and those made of it: one output for each sequence (`trl/trainer/reward_trainer.py`). open-instruct's has
-    // defaults of its own.
+    // TRL's trainer and those derived from it have one output per sequence (`trl/trainer/reward_trainer.py`).
+    // open-instruct's has its own defaults.
     let name = base_name(program.text());
     if transformers && name.contains("reward") && !program.text().contains("open_instruct") {
         reading.take(
@@ -319,9 +335,16 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         _ if elsewhere => return,
         Purpose::NoTraining(_) => return,
         Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
+        Purpose::Training if given.is_some() => return,
         Purpose::Training => (Effect::Model, ELSEWHERE),
+        // The settings file, which is read, states what is trained.
+        Purpose::OtherTraining(..)
+            if given.is_some_and(|file| file.tells_objective) && is_stated_by_files(program) =>
+        {
+            return;
+        }
         Purpose::OtherTraining(effect, what) => (effect, what),
     };
-    let item = NotModelled::new("program", base_name(program.text()), effect, what);
+    let item = NotModelled::of_program(base_name(program.text()), effect, what);
     reading.not_modelled.push(item.at_some(Some(program.origin())));
 }

@@ -1,4 +1,4 @@
-//! The whole way from a source to a [`Reading`].
+//! The complete path from a source to a [`Reading`].
 
 mod branches;
 mod job;
@@ -9,7 +9,7 @@ use super::by_name;
 use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::elsewhere;
+use super::elsewhere::{self, Given};
 use super::purposes;
 use super::said::{Missing, Said, World};
 use super::scheduler;
@@ -18,40 +18,41 @@ use super::wrappers;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
 use crate::options::SWIFT_MEGATRON;
-use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use shardscope_plan::Field;
-use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 
 /// A script with the training it starts.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// Everything the script comes to.
+    /// The script's evaluation.
     pub script: Script,
-    /// The training command taken apart.
+    /// The parsed training command.
     pub line: CommandLine,
-    /// The machines it runs on.
+    /// The machines that it runs on.
     pub world: World,
-    /// The words after the program, for a reader of their language.
+    /// The words after the program, for a reader of their format.
     pub arguments: Vec<Argument>,
     /// The options of `accelerate launch`.
     pub accelerate: Vec<Argument>,
-    /// The holes of the arguments and of the world, with the name each is asked under.
+    /// The holes of the arguments and of the world, with the name under which each is asked for.
     holes: Vec<(String, HoleId)>,
     /// Conditions about the machine, each with the words it could change.
     doubts: Vec<(Branch, Vec<String>)>,
-    /// Variables that hold options under conditions that are not decided.
+    /// Variables that hold options under undecided conditions.
     open_options: Vec<(HoleId, String)>,
     /// A command whose output is options.
     printed: Option<(String, Span)>,
-    /// The recipe that the reader names.
+    /// The recipe that the user names.
     recipe: Option<String>,
-    /// The file that the command takes its settings from, which is not at hand.
+    /// The file from which the command takes its settings, if it is missing.
     elsewhere: Option<String>,
-    /// The ZeRO stage that the text fills into a template.
+    /// The file from which it takes its settings, if it is among the texts.
+    given: Option<Given>,
+    /// The ZeRO stage that the text substitutes into a template.
     filled: Option<String>,
-    /// What there is to say about the script and the choice of the command.
+    /// Diagnostics about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -65,9 +66,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     let mut script = shardscope_bash::evaluate_part(source, part, environment);
     wrappers::unfold(&mut script, source);
     by_name::unfold(&mut script);
-    let mut launch = Launch::default();
-    let recipe = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
-    launch.recipe = recipe.map(|(_, value)| value.clone());
+    let recipe = Asked::Recipe.answer(&environment.variables).map(str::to_owned);
+    let mut launch = Launch { recipe, ..Launch::default() };
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
     for said in &script.diagnostics {
@@ -86,16 +86,18 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
+            } else {
+                launch.given = elsewhere::given(&launch.arguments, source);
             }
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
-            // Of a job whose script is not here the scheduler's lines still say on what it runs.
+            // If a job's script is missing, its scheduler directives still give the machines.
             scheduler::lines(&mut launch.world, &script, &launch.line, false);
             let started = elsewhere::started(&script, source);
-            // Before a training that another script starts, one of variables alone is not what lacks.
+            // If another script starts the training, a missing file of variables alone is not the problem.
             let waits = started.as_ref().is_some_and(|said| said.code == Code::MissingFile);
             let mut files: Vec<&str> = script
                 .missing_files
@@ -135,20 +137,20 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     launch
 }
 
-/// What is said of a program that trains nothing.
+/// The error for a program that trains nothing.
 fn no_training(program: &Word, what: &str) -> Diagnostic {
     let message = format!("{} is {what}", purposes::called(program.text()));
     let said = Diagnostic::error(Code::NoTraining, message).hint("paste the script that starts the training");
     said.at(program.origin())
 }
 
-/// A file's path behind the folder that only a run knows (`$(dirname $0)/conf/common.conf`).
+/// A file's path after a folder that is only known at run time (`$(dirname $0)/conf/common.conf`).
 fn shown(name: &str) -> &str {
     let behind = [")/", "}/"].iter().filter_map(|end| Some(name.rfind(end)? + end.len())).max();
     behind.and_then(|at| name.get(at..)).filter(|rest| !rest.is_empty()).unwrap_or(name)
 }
 
-/// Whether a sourced file may set options: environments of Python and of modules do not.
+/// Whether a sourced file may set options: Python environments and environment modules do not.
 fn matters(name: &str) -> bool {
     ![
         "activate",
@@ -208,8 +210,8 @@ impl Launch {
         }
     }
 
-    /// `${WORLD_SIZE:-1}` nodes: cloud launchers (PyTorchJob, DLC) set WORLD_SIZE to the number of nodes, and the one written
-    /// here is what the script falls back to on a machine of one's own.
+    /// `${WORLD_SIZE:-1}` nodes: cloud launchers (PyTorchJob, DLC) set WORLD_SIZE to the number of nodes, and the
+    /// number written here is the script's fallback on a single machine.
     fn leave_to_cluster(&mut self, source: &Source) {
         let Some(Said::Known(fact)) = &self.world.nodes else { return };
         let before = fact.span.and_then(|span| source.text().get(..span.start as usize)).unwrap_or("");
@@ -242,7 +244,15 @@ impl Launch {
         name
     }
 
-    /// What the launch states, its words read as Megatron's where no other format claims them.
+    /// The words without those that name a given settings file, which is read itself; none if there is no such file.
+    fn beside_settings(&self, words: &[Argument]) -> Option<Vec<Argument>> {
+        let Given { at, count, .. } = self.given?;
+        let named = words.get(at..at.checked_add(count)?)?;
+        let same = self.arguments.get(at..at + count)?;
+        (named == same).then(|| [&words[..at], &words[at + count..]].concat())
+    }
+
+    /// The reading of the launch; its words are read as Megatron's if no other format claims them.
     #[must_use]
     pub fn reading(&self) -> Reading {
         let arguments = self.with_objective();
@@ -257,22 +267,33 @@ impl Launch {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
         };
         let counted = named.as_ref().is_some_and(recipes::counts_machines);
-        let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read_command(&command));
+        let read = |command: &Command<'_>| match read_command(command) {
+            // For a reader that shares its words with others, the name of a settings file is one of its own options.
+            None | Some((Claim::Shared(_), _)) if let Some(words) = self.beside_settings(command.words) => {
+                read_command(&Command { words: &words, ..*command })
+            }
+            read => read,
+        };
+        let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command));
         let (claim, mut reading) = match told {
             Some((claim, reading)) => (Some(claim), reading),
             None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
-            None => (None, megatron::read(&self.arguments)),
+            None => {
+                let beside = self.beside_settings(&self.arguments);
+                (None, megatron::read(beside.as_ref().unwrap_or(&self.arguments)))
+            }
         };
         if command.is_megatron {
             super::swift::defaults(&mut reading);
             super::swift::vision(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());
-        purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
+        purposes::tell(&mut reading, &self.line, self.elsewhere.is_some(), self.given);
         if self.elsewhere.is_none() {
             purposes::tell_stranger(&mut reading, &self.line, claim);
             purposes::tell_family(&mut reading, &self.line, claim);
         }
+        self.leave_to_accelerate(&mut reading);
         self.tell_device_map(&mut reading);
         if let Some((name, span)) = &self.printed {
             let what = "options printed by a command of this script, whose output is unknown";
@@ -280,8 +301,9 @@ impl Launch {
                 .not_modelled
                 .push(NotModelled::new("options", name, Effect::Model, what).at_some(Some(*span)));
         }
-        // Where Ray or the program itself starts the workers, the framework's own keys say on how many accelerators; the launcher starts
-        // one driver. So do Megatron-Bridge's performance scripts, which start the training on as many as their own option says.
+        // If Ray or the program itself starts the workers, the framework's own keys give the number of accelerators;
+        // the launcher starts one driver. The same holds for Megatron-Bridge's performance scripts, which start the
+        // training on as many as their own option says.
         let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
         self.ask_the_job(&mut reading);
         let told = elsewhere::is_launched(&self.arguments)
@@ -326,25 +348,25 @@ impl Launch {
             }
         }
         if let (Some(Said::Known(_)), Some(Said::Known(_))) = (&self.world.nodes, &self.world.gpus_per_node) {
-            // The launch goes before the number of GPUs that a recipe is named after.
+            // The launch takes precedence over the number of GPUs in a recipe's name.
             reading.keep(&|found| found.field != Field::WorldSize || found.origin != Origin::Catalog);
         }
         reading.questions.extend(ask::questions(&self.script, &holes));
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.append(&mut reading.diagnostics);
         let fault = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        sort_by_key(&mut diagnostics, |diagnostic| !fault(diagnostic));
+        diagnostics.sort_by_key(|diagnostic| !fault(diagnostic));
         reading.diagnostics = diagnostics;
         reading
     }
 
-    /// ms-swift starts NPROC_PER_NODE processes, one where that is not set, and spreads a model over the devices that each
-    /// can see (`device_map`).
+    /// ms-swift starts NPROC_PER_NODE processes, or one if that is not set, and spreads a model over the devices that
+    /// each can see (`device_map`).
     fn tell_device_map(&self, reading: &mut Reading) {
         let swift = self.line.told.is_some() && shell::base_name(self.line.trainer()) == "swift";
         let (true, Some(visible)) = (swift, self.world.visible) else { return };
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
-        // The devices themselves stand for processes where nothing else does.
+        // The visible devices only count as processes if nothing else is stated.
         let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
         if visible > processes {
             let what = "a model spread over devices layer by layer (device_map)";
@@ -359,15 +381,15 @@ impl Launch {
     }
 }
 
-/// What prints the options that a word stands for, if it is nothing else.
+/// The command that prints the options that a word stands for, if the word is nothing else.
 fn printed<'s>(script: &'s Script, word: &Word) -> Option<&'s str> {
-    /// The folder of miles' program that prints the shape of the model of which `--hf-checkpoint` is the name.
+    /// The folder of the miles program that prints the shape of the model named by `--hf-checkpoint`.
     const SHAPES: &str = "external_utils/";
     let hole = script.hole(word.value.only_hole()?).filter(|hole| !hole.name.contains(SHAPES))?;
     (hole.kind == HoleKind::Command).then_some(hole.name.as_str())
 }
 
-/// A variable that is not set, if the word is that and nothing else.
+/// An unset variable, if the word is nothing else.
 fn lone_variable<'s>(script: &'s Script, word: &Word) -> Option<(HoleId, &'s Hole)> {
     let id = word.value.only_hole()?;
     let hole = script.hole(id)?;

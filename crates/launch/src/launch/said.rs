@@ -1,27 +1,27 @@
-//! What places of a launch say about its machines, and what they leave open.
+//! What places in a launch say about its machines, and what they leave open.
 
 use shardscope_bash::{HoleId, Value, Word};
 use shardscope_source::Span;
 
-/// A number with the place that says it.
+/// A number, with the place that states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The number.
     pub value: u64,
     /// Where it is written.
     pub span: Option<Span>,
-    /// The option, line or variable that says it.
+    /// The option, line or variable that states it.
     pub by: String,
-    /// How it was told, in words.
+    /// How it was stated, in words.
     pub how: &'static str,
     /// Whether it came from outside the text.
     pub given: bool,
 }
 
-/// A number that a place should say and leaves open.
+/// A number that a place should state but leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The unknown it hangs on; none when what stands there is no number.
+    /// The hole it depends on; none if the text there is not a number.
     pub hole: Option<HoleId>,
     /// Where it is left open.
     pub span: Option<Span>,
@@ -38,27 +38,27 @@ pub enum Said {
     Open(Missing),
 }
 
-/// The machines a training runs on, as far as its launch says.
+/// The machines that a training runs on, as far as its launch says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
     /// Nodes.
     pub nodes: Option<Said>,
     /// Accelerators per node.
     pub gpus_per_node: Option<Said>,
-    /// Accelerators in all.
+    /// Accelerators in total.
     pub world_size: Option<Said>,
-    /// Devices that a trainer's own command can see, where it is said.
+    /// Devices that a trainer's own command can see, if stated.
     pub visible: Option<u64>,
-    /// Pixels of an image at most, which Qwen's processors under ms-swift take from the command's environment.
+    /// Maximum pixels of an image, which Qwen's processors under ms-swift take from the command's environment.
     pub pixels: Option<Said>,
 }
 
-/// A word that only names something.
+/// A word that is only a name.
 pub(super) fn named(name: &str, span: Span) -> Word {
     Word { value: Value::computed(name, span), span }
 }
 
-/// Takes what a place says, unless a better one has spoken.
+/// Takes what a place says, unless one with higher precedence has already given it.
 pub(super) fn offer(slot: &mut Option<Said>, found: Option<(Value, Word)>, how: &'static str) {
     let Some((value, by)) = found else { return };
     let number = value.known().and_then(|text| text.trim().trim_matches(['"', '\'']).parse::<u64>().ok());

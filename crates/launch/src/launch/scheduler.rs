@@ -1,12 +1,12 @@
-//! What the lines addressed to a scheduler say of the world.
+//! What scheduler directives say about the world.
 
 use super::command_line::{CommandLine, Launcher};
 use super::said::{Said, World, named, offer, offer_number};
 use shardscope_bash::directives::{count, least, resource, slurms};
 use shardscope_bash::{Directive, Script, Value, Word};
 
-/// Takes nodes and accelerators per node from scheduler lines and from the options of `sbatch` itself. A scheduler's
-/// number also stands in for one that the script asks the running job for.
+/// Takes nodes and accelerators per node from scheduler directives and from the options of `sbatch` itself. A
+/// scheduler's number also replaces one that the script asks the running job for.
 pub(super) fn lines(world: &mut World, script: &Script, line: &CommandLine, direct: bool) {
     let mut told = World::default();
     slurm(&mut told, script, direct && line.has(Launcher::Srun));
@@ -52,7 +52,7 @@ fn slurm(world: &mut World, script: &Script, tasks_are_ranks: bool) {
     }
 }
 
-/// PBS, SGE and the like: `-l select=4:ngpus=8`, `-l rt_F=2`, `-L node=4`.
+/// PBS, SGE and others: `-l select=4:ngpus=8`, `-l rt_F=2`, `-L node=4`.
 fn others(world: &mut World, script: &Script) {
     for directive in &script.directives {
         if !matches!(directive.key.as_str(), "-l" | "-L") {
@@ -71,8 +71,8 @@ fn others(world: &mut World, script: &Script) {
 const NODES: &str = "the scheduler's nodes";
 const GPUS: &str = "the scheduler's GPUs per node";
 
-/// Resources by their names, what their number says, and the GPUs of a node of that kind. ABCI's full nodes: 4 V100
-/// (rt_F), 8 A100 (rt_AF), 8 H200 (rt_HF); TSUBAME4's node_f: 4 H100 (user guides, 2024).
+/// Resource names, what their number counts, and the GPUs of a node of that kind. ABCI's full nodes: 4 V100 (rt_F), 8
+/// A100 (rt_AF), 8 H200 (rt_HF); TSUBAME4's node_f: 4 H100 (user guides, 2024).
 const RESOURCES: [(&str, &str, u64); 9] = [
     ("select", NODES, 0),
     ("nodes", NODES, 0),

@@ -1,14 +1,14 @@
-//! The ZeRO stage that a script fills into a template of a DeepSpeed configuration which is not among the texts: Megatron-DeepSpeed's
-//! scripts write theirs by `sed "s/ZERO_STAGE/${zero_stage}/"`.
+//! The ZeRO stage that a script substitutes into a template of a DeepSpeed configuration that is not among the texts:
+//! Megatron-DeepSpeed's scripts write theirs by `sed "s/ZERO_STAGE/${zero_stage}/"`.
 
-use crate::Reading;
+use crate::{Asked, Reading};
 use shardscope_bash::Script;
 use shardscope_plan::Field;
 
 /// The placeholder of Megatron-DeepSpeed's templates.
 const PLACE: &str = "s/ZERO_STAGE/";
 
-/// The stage that the text puts in the placeholder's stead: written there, or in a variable.
+/// The stage that the text puts in place of the placeholder: a literal, or the value of a variable.
 pub(super) fn filled(script: &Script, text: &str) -> Option<String> {
     let (put, _) = text.split_once(PLACE)?.1.split_once('/')?;
     let name = put.trim_start_matches('$').trim_matches(['{', '}']);
@@ -21,9 +21,9 @@ pub(super) fn filled(script: &Script, text: &str) -> Option<String> {
     matches!(stage.as_str(), "0" | "1" | "2" | "3").then_some(stage)
 }
 
-/// Proposes it where the stage is asked for.
+/// Proposes it if the stage is asked for.
 pub(super) fn propose(reading: &mut Reading, stage: Option<&str>) {
-    let asked = reading.questions.iter_mut().find(|asked| asked.name == Field::ZeroStage.name());
+    let asked = reading.questions.iter_mut().find(|asked| asked.asks == Asked::Setting(Field::ZeroStage));
     if let (Some(question), Some(stage)) = (asked, stage) {
         question.proposal = Some(stage.to_owned());
     }

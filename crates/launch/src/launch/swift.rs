@@ -1,4 +1,4 @@
-//! What ms-swift's `megatron` command sets where the text says nothing
+//! What ms-swift's `megatron` command sets if the text says nothing
 //! (`swift/megatron/arguments/megatron_args.py:MegatronArguments`, 4.x of August 2026).
 
 use crate::{Argument, Found, Origin, Reading};
@@ -22,10 +22,10 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::MoeRouterDtype, "fp32"),
 ];
 
-/// The number format of the checkpoint, which all models of its list hold in bf16, and gradients summed in fp32.
+/// The number format of the checkpoint, which is bf16 for all models of its list, and gradients summed in fp32.
 const PRECISION: &[(Field, &str)] = &[(Field::Bf16, "true"), (Field::AccumulateAllreduceGradsInFp32, "true")];
 
-/// Adds what the command sets by itself.
+/// Adds the command's defaults.
 pub(super) fn defaults(reading: &mut Reading) {
     let says = |reading: &Reading, field: Field| reading.found.iter().any(|found| found.field == field);
     let fp16 = says(reading, Field::Fp16);
@@ -39,13 +39,13 @@ pub(super) fn defaults(reading: &mut Reading) {
     }
 }
 
-/// A switch, the part of a model with a vision tower that it freezes, and whether it does where nothing is said.
+/// A switch, the part of a model with a vision tower that it freezes, and its default.
 const PARTS: [(&str, &str, bool); 3] =
     [("freeze-vit", TOWER, true), ("freeze-aligner", PROJECTOR, true), ("freeze-llm", DECODER, false)];
 
-/// What of a model with a vision tower trains. mcore-bridge builds the tower of transformers' modules on the first stage of a pipeline
-/// (`mcore_bridge/model/mm_gpts/utils.py:HuggingFaceVit`), and adapters stand where it is not frozen
-/// (`swift/megatron/utils/utils.py:get_multimodal_target_regex`).
+/// Which parts of a model with a vision tower are trained. mcore-bridge builds the tower from transformers' modules on
+/// the first stage of a pipeline (`mcore_bridge/model/mm_gpts/utils.py:HuggingFaceVit`), and adapters are added where
+/// it is not frozen (`swift/megatron/utils/utils.py:get_multimodal_target_regex`).
 pub(super) fn vision(reading: &mut Reading, arguments: &[Argument]) {
     const WHY: &str = "default of ms-swift's megatron command";
     let said = |name: &str| {
@@ -77,10 +77,11 @@ pub(super) fn vision(reading: &mut Reading, arguments: &[Argument]) {
         }
         None => Found::new(Field::FrozenModules, frozen, Origin::Default).note(WHY),
     });
-    // `vit_gradient_checkpointing` follows `freeze_vit` unless it is given (`MegatronArguments.__post_init__`), and hooks what it is on
-    // for (`swift/megatron/trainers/base.py:_prepare_vit_gradient_checkpointing`).
+    // `vit_gradient_checkpointing` follows `freeze_vit` unless it is given (`MegatronArguments.__post_init__`), and
+    // adds hooks if it is on (`swift/megatron/trainers/base.py:_prepare_vit_gradient_checkpointing`).
     let hooks = said("vit-gradient-checkpointing").is_some_and(|(yes, _)| yes);
-    for (field, value) in [(Field::VisionWhole, true), (Field::VisionInputGrads, hooks)] {
-        reading.take(Found::new(field, if value { "true" } else { "false" }, Origin::Default).note(WHY));
+    let hooks = if hooks { "true" } else { "false" };
+    for (field, value) in [(Field::VisionModules, "transformers"), (Field::VisionInputGrads, hooks)] {
+        reading.take(Found::new(field, value, Origin::Default).note(WHY));
     }
 }

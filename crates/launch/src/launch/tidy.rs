@@ -1,9 +1,9 @@
-//! Words as the training program is meant to get them.
+//! The words as the training program is meant to receive them.
 
 use shardscope_bash::{Value, Word};
 use shardscope_source::{Code, Diagnostic, Source};
 
-/// Splits words that hold several options, and leaves out backslashes and comments that a string kept.
+/// Splits words that hold several options, and drops backslashes and comments left over from a string.
 pub(super) fn words(words: &[Word], source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Vec<Word> {
     let mut tidy = Tidy { source, diagnostics, comment: None, out: Vec::with_capacity(words.len()) };
     for word in words {
@@ -45,7 +45,7 @@ impl Tidy<'_> {
                 .push(warning.at(place).hint("it is ignored here; remove it, or the spaces after it"));
             return;
         }
-        // Only a string keeps a comment: elsewhere the shell has taken it out.
+        // Comments only remain in strings: elsewhere the shell has removed them.
         let written = self.source.slice(place);
         if word.text().starts_with('#') && written.starts_with('#') {
             let (line, _) = self.source.line(place.start);
@@ -65,20 +65,20 @@ impl Tidy<'_> {
     }
 }
 
-/// Whether a word is several: `--lr 1e-5`, or a text with options in it.
+/// Whether a word is really several: `--lr 1e-5`, or a text with options in it.
 fn holds_options(text: &str) -> bool {
     let trimmed = text.trim();
     let Some(blank) = trimmed.find(char::is_whitespace) else {
         return trimmed.len() != text.len() && trimmed.starts_with("--");
     };
     if trimmed.starts_with("--") {
-        // --name='a b' is one option with blanks in its value.
+        // --name='a b' is one option with a space in its value.
         return !trimmed.get(..blank).unwrap_or("").contains('=') || trimmed.contains(" --");
     }
     trimmed.contains(" --") && !trimmed.contains("{\"") && !trimmed.contains("print(")
 }
 
-/// Splits at blanks outside quotes; quotes around a whole field go.
+/// Splits at whitespace outside quotes; quotes around an entire field are removed.
 fn split(value: &Value) -> Vec<Value> {
     let text = value.text();
     if !text.contains(['"', '\'']) {

@@ -1,4 +1,4 @@
-//! How many nodes, with how many accelerators each: every place that says so, in the order in which they are believed.
+//! The number of nodes and of accelerators per node: every place that states them, in order of precedence.
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, option};
@@ -6,7 +6,7 @@ use super::said::{Said, World, named, offer, offer_number};
 use super::scheduler;
 use shardscope_bash::{Script, Value, Word};
 
-/// Which number of the world.
+/// One of the numbers of the world.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Nodes,
@@ -14,7 +14,7 @@ enum Number {
     Total,
 }
 
-/// A launcher's option that says a number.
+/// A launcher's option that gives a number.
 struct CountOption {
     launcher: Launcher,
     number: Number,
@@ -37,7 +37,7 @@ const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N"
 const MPI_RANKS: &[&str] = &["--use-mpi"];
 const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
-/// The options that say how many, by launcher; those of Swift are torchrun's.
+/// The options that give these numbers, by launcher; Swift has those of torchrun.
 const PLACES: [CountOption; 18] = [
     count_option(Launcher::Torch, Number::Nodes, &["--nnodes", "--nnode"], "the launcher's nodes"),
     count_option(
@@ -88,14 +88,14 @@ impl World {
             world.options(line, Launcher::Srun);
         }
         scheduler::lines(&mut world, script, line, direct);
-        // mason.py multiplies accelerate's processes by its own nodes, and so speaks before it.
+        // mason.py multiplies accelerate's processes by its own nodes, so it takes precedence.
         world.options(line, Launcher::Mason);
         world.options(line, Launcher::Accelerate);
         let processes = line.option(Launcher::Accelerate, &["--num-processes"]);
         let settled = line.has(Launcher::Mason) && world.nodes.is_some() && world.gpus_per_node.is_some();
         offer(&mut world.world_size, processes.filter(|_| !settled), "accelerate's processes");
         world.environment(chosen);
-        // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
+        // Ranks that are passed to the program itself, as under mpirun without torchrun (`--rank`, `--world-size`).
         let ranks = option(&line.arguments, &["--world-size"]).filter(|_| !line.has(Launcher::Torch));
         let by_ranks = world.world_size.is_none() && ranks.is_some();
         offer(&mut world.world_size, ranks, "the program's ranks");
@@ -112,14 +112,14 @@ impl World {
         }
     }
 
-    /// What a launcher's own options say.
+    /// The numbers given by a launcher's own options.
     fn options(&mut self, line: &CommandLine, launcher: Launcher) {
         for place in &PLACES {
             if place.launcher != launcher {
                 continue;
             }
             let mut found = line.option(launcher, place.names);
-            // torchrun takes a range: least:most.
+            // torchrun takes a range: min:max.
             if let Some((value, _)) = &mut found
                 && matches!(launcher, Launcher::Torch | Launcher::Swift)
                 && let Number::Nodes = place.number
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    /// What Ray's training actors take.
+    /// The machines used by Ray's training actors.
     fn ray(&mut self, line: &CommandLine) {
         let nodes = option(&line.arguments, &["--actor-num-nodes"]);
         if line.has(Launcher::Ray) || nodes.is_some() {
@@ -168,7 +168,8 @@ impl World {
             offer_number(&mut self.gpus_per_node, devices, &value, &by, how);
             offer_number(&mut self.nodes, 1, &value, &by, how);
         }
-        // `deepspeed/launcher/runner.py`: what the environment lets it see stands for --include where no option says which devices.
+        // `deepspeed/launcher/runner.py`: the visible devices of the environment replace --include if no option selects
+        // devices.
         const SAYS: [&str; 6] = ["--num-gpus", "--num-nodes", "--include", "-i", "--exclude", "-e"];
         let alone = line.option(launcher, &SAYS).is_none() && line.option(launcher, HOST_FILE).is_none();
         if line.has(launcher) && alone {
@@ -217,11 +218,11 @@ impl World {
         }
     }
 
-    /// Variables by the names people use. `by_ranks`: the program is told its ranks, as many as MPI starts.
+    /// Variables with common names. `by_ranks`: the program is given its ranks, as many as MPI starts.
     fn variables(&mut self, script: &Script, by_ranks: bool) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        // Where the program is told its ranks, a variable for nodes belongs to another way of launching, also where their number
-        // is left to mpirun.
+        // If the program is given its ranks, a variable for nodes belongs to another way of launching, even if their
+        // number is left to mpirun.
         if !by_ranks && !matches!(self.world_size, Some(Said::Known(_))) {
             offer(&mut self.nodes, variable(script, NODES), "the script's variable");
         }
@@ -248,7 +249,7 @@ impl World {
         offer_number(&mut self.nodes, 1, &value, &by, "one node by default");
     }
 
-    /// What launchers do when nothing is said.
+    /// The launchers' defaults if nothing is stated.
     fn defaults(&mut self, script: &Script, line: &CommandLine, chosen: &Chosen) {
         if chosen.fragment || self.world_size.is_some() {
             return;
@@ -264,7 +265,7 @@ impl World {
             one(&mut self.nodes, how);
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
-        // A trainer's own command is its program too, and no launcher in front of it.
+        // A trainer's own command is also its program, with no launcher in front of it.
         let trainer = line.told.is_some() && !torch;
         if trainer || line.launcher() == Some(Launcher::Python) {
             self.see(script, chosen);
@@ -291,7 +292,7 @@ impl World {
     }
 }
 
-/// Names of variables, without underscores and in capitals.
+/// Names of variables, in capitals and without underscores.
 const PER_NODE: &[&str] = &[
     "GPUSPERNODE",
     "GPUPERNODE",
@@ -317,7 +318,7 @@ const NODES: &[&str] =
 const TOTAL: &[&str] =
     &["WORLDSIZE", "NUMGPUS", "NGPUS", "NUMGPU", "NGPU", "TOTALGPUS", "GPUNUM", "GPUSTOTAL", "TOTALNUMGPUS"];
 
-/// The first variable of one of these names that holds a number or a hole.
+/// The first variable with one of these names that holds a number or a hole.
 fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
     for name in names {
         for variable in &script.variables {
@@ -332,7 +333,7 @@ fn variable(script: &Script, names: &[&str]) -> Option<(Value, Word)> {
     None
 }
 
-/// Whether a variable has this name but for underscores and cases.
+/// Whether a variable has this name, ignoring underscores and case.
 fn is_called(variable: &str, name: &str) -> bool {
     let mut letters = variable.bytes().filter(|byte| *byte != b'_');
     name.bytes().all(|letter| letters.next().is_some_and(|byte| byte.to_ascii_uppercase() == letter))

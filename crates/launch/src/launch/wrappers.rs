@@ -1,21 +1,22 @@
-//! Launch scripts of frameworks that a text calls without holding them: torchtitan's `run_train.sh`, which takes what it starts from
-//! variables (`MODULE=llama3 CONFIG=llama3_70b NGPU=8 ./run_train.sh`; before 2026 `CONFIG_FILE=...toml`).
+//! Launch scripts of frameworks that a text calls without containing them: torchtitan's `run_train.sh`, which takes
+//! what it starts from variables (`MODULE=llama3 CONFIG=llama3_70b NGPU=8 ./run_train.sh`; before 2026
+//! `CONFIG_FILE=...toml`).
 
 use shardscope_bash::{Command, Script, Value, Word, base_name};
 use shardscope_source::Source;
 
 /// torchtitan's script, at the root of its repository.
 const SCRIPT: &str = "run_train.sh";
-/// GPUs that it starts on where `NGPU` is not set.
+/// Number of GPUs that it uses if `NGPU` is not set.
 const GPUS: &str = "8";
 /// Its variables, and the options of `torchtitan.train` that they become.
 const OPTIONS: [(&str, &str); 3] =
     [("MODULE", "--module"), ("CONFIG", "--config"), ("CONFIG_FILE", "--job.config_file")];
 
-/// Puts the command that such a script runs in the place of its call.
+/// Replaces the call of such a script by the command that it runs.
 pub(super) fn unfold(script: &mut Script, source: &Source) {
     if source.parts().iter().any(|part| base_name(&part.name) == SCRIPT) {
-        // It stands among the texts and speaks for itself.
+        // The script is among the texts and is read itself.
         return;
     }
     let variables = &script.variables;
@@ -45,7 +46,7 @@ pub(super) fn unfold(script: &mut Script, source: &Source) {
     }
 }
 
-/// Where a command names the script: as its program, or as what a shell runs.
+/// The index at which a command names the script: as its program, or as the argument of a shell.
 fn called(command: &Command) -> Option<usize> {
     let shell = |word: &Word| matches!(base_name(word.text()), "bash" | "sh");
     let at = usize::from(command.words.first().is_some_and(shell));

@@ -1,4 +1,4 @@
-//! Adapters: which modules have them, by which kernels, over which weights.
+//! Adapters: which modules have them, with which kernels, and over which weights.
 
 use super::{said, script, stopped, value};
 use shardscope_plan::{
@@ -39,17 +39,18 @@ fn a_rank_without_a_known_switch_is_asked_about() {
         ))
     };
     let trains = |program: &str, more: &str| value(&run(program, more), Field::TrainType);
-    // FastChat's program always trains adapters, and is named for them; a quantized base is a question of its own.
+    // FastChat's program always trains adapters, and its name says so; a quantized base is asked for separately.
     assert_eq!(trains("fastchat/train/train_lora.py", "--q_lora False"), "lora");
     assert_eq!(trains("train.py", "--lora True"), "lora");
     assert_eq!(trains("train.py", "--use_lora False"), "full");
     let open = run("train.py", "");
     assert!(open.plan.is_none(), "priced as full training before");
-    let asked = open.questions.iter().find(|question| question.name == "train_type");
+    let asked = open.questions.iter().find(|question| question.name() == "train_type");
     assert_eq!(asked.expect("a question").proposal.as_deref(), Some("lora"));
 }
 
-/// What trainers list by name leaves out experts, which have none in transformers 5; TRL hands PEFT its own word.
+/// Lists of all linear layers by name exclude experts, which have none in transformers 5; TRL passes PEFT its own
+/// keyword.
 #[test]
 fn all_linear_layers_by_name_are_none_of_experts() {
     let adapted = |name: &str, text: &str| {
@@ -77,7 +78,8 @@ fn adapters_of_llm_foundry_are_no_full_training() {
     stopped(&said("lora.yaml", text, &[("world_size", "8")]), &["model.peft_config"]);
 }
 
-/// Arguments of Firefly's `train.py` have no switch for adapters: it trains QLoRA unless `train_mode` says otherwise.
+/// The arguments of Firefly's `train.py` have no switch for adapters: it trains QLoRA unless `train_mode` says
+/// otherwise.
 #[test]
 fn fireflys_adapters_are_no_full_training() {
     let file = |more: &str| {
@@ -101,8 +103,9 @@ fn fireflys_adapters_are_no_full_training() {
     stopped(&read(", \"task_type\": \"dpo\""), &["task_type"]);
 }
 
-/// Firefly's DPO is TRL's of 0.7.11 (yangjianxin1/Firefly@22b406: train_args/dpo/lora/minicpm3-4b-dpo-lora.json and its like): a reference
-/// beside weights that train, none beside adapters, whose dropout is off; in bf16 its casts over 4 bits are no others'.
+/// Firefly's DPO is that of TRL 0.7.11 (yangjianxin1/Firefly@22b406: train_args/dpo/lora/minicpm3-4b-dpo-lora.json and
+/// others): a reference if weights train, none if adapters do, whose dropout is off; in bf16 its casts over 4 bits
+/// differ from all others.
 #[test]
 fn fireflys_preferences_are_pairs_beside_a_reference() {
     let read = |format: &str, more: &str| {
@@ -130,7 +133,7 @@ fn fireflys_preferences_are_pairs_beside_a_reference() {
     assert!(read("bf16", ", \"train_mode\": \"lora\"").plan.is_some());
 }
 
-/// TRL, ms-swift, axolotl and LLaMA-Factory turn adapters' dropout off where preferences are learned, and only there.
+/// TRL, ms-swift, axolotl and LLaMA-Factory turn off adapters' dropout for preference learning, and only there.
 #[test]
 fn trainers_of_preferences_turn_dropout_off() {
     let dropout = |text: &str| {
@@ -154,7 +157,7 @@ fn trainers_of_preferences_turn_dropout_off() {
                    sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n";
     assert!(!dropout(axolotl));
     assert!(dropout(&axolotl.replace("rl: dpo\n", "lora_qkv_kernel: false\n")));
-    // Told by the program's name alone.
+    // Recognised only by the program's name.
     let by_name = |program: &str| {
         let read = script(&format!(
             "torchrun --nproc_per_node 8 {program} --model_name_or_path Qwen/Qwen2.5-7B --use_peft --lora_r 16 --lora_dropout 0.1 \
@@ -166,7 +169,8 @@ fn trainers_of_preferences_turn_dropout_off() {
     assert!(by_name("sft.py") && !by_name("scripts/dpo.py"));
 }
 
-/// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.
+/// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`):
+/// examples/llama-2/loftq.yml of axolotl.
 #[test]
 fn loftq_starts_adapters_and_changes_no_more() {
     let text = "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nadapter: lora\n\
@@ -176,7 +180,8 @@ fn loftq_starts_adapters_and_changes_no_more() {
     assert_eq!(value(&read, Field::TrainType), "lora");
 }
 
-/// Programs of Chinese-LLaMA-Alpaca (ymcui/Chinese-LLaMA-Alpaca-2: scripts/training/run_sft.sh), whose layers with adapters are `trainable`.
+/// Programs of Chinese-LLaMA-Alpaca (ymcui/Chinese-LLaMA-Alpaca-2: scripts/training/run_sft.sh), where `trainable`
+/// lists the layers with adapters.
 #[test]
 fn chinese_llamas_trainable_layers_have_adapters() {
     let read = |more: &str| {
@@ -218,7 +223,8 @@ fn adam_mini_is_an_optimizer_of_its_own() {
     );
 }
 
-/// QwenLM/Qwen2.5-Coder's finetuning/sft/scripts/sft_qwencoder_with_lora.sh and BELLE's train/scripts/run_pt.sh in short.
+/// QwenLM/Qwen2.5-Coder's finetuning/sft/scripts/sft_qwencoder_with_lora.sh and BELLE's train/scripts/run_pt.sh,
+/// shortened.
 #[test]
 fn adapters_in_a_file_of_their_own_are_asked_for_by_its_name() {
     for option in
@@ -228,7 +234,7 @@ fn adapters_in_a_file_of_their_own_are_asked_for_by_its_name() {
             "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-Coder-7B --model_max_length 1280 \
              --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --learning_rate 5e-5 --bf16 True {option}"
         ));
-        let asked: Vec<&str> = read.questions.iter().map(|question| question.name.as_str()).collect();
+        let asked: Vec<&str> = read.questions.iter().map(|question| question.name()).collect();
         for name in ["lora_rank", "lora_target_modules"] {
             assert!(asked.contains(&name), "{option}: {asked:?}");
             assert!(
@@ -241,7 +247,7 @@ fn adapters_in_a_file_of_their_own_are_asked_for_by_its_name() {
     }
 }
 
-/// axolotl's examples/llama-2/relora.yml: adapters that are merged now and then are adapters between.
+/// axolotl's examples/llama-2/relora.yml: adapters that are merged periodically are adapters in between.
 #[test]
 fn adapters_that_begin_anew_are_adapters() {
     let text = "base_model: NousResearch/Llama-2-7b-hf\nload_in_4bit: true\nadapter: qlora\nsequence_len: 4096\nmicro_batch_size: 4\n\
@@ -256,8 +262,8 @@ fn adapters_that_begin_anew_are_adapters() {
     assert_eq!(of(text), of(&format!("{text}{relora}")));
 }
 
-/// `use_unsloth` hands LLaMA-Factory's and Firefly's models to unsloth: its loader, kernels and checkpointing, under the trainer's own
-/// batch, optimizer and launch.
+/// `use_unsloth` passes LLaMA-Factory's and Firefly's models to unsloth: its loader, kernels and checkpointing, with
+/// the trainer's own batch, optimizer and launch.
 #[test]
 fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
     let factory = |more: &str| {
@@ -296,13 +302,13 @@ fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
     let read = said("a.json", firefly, &[("world_size", "2")]);
     let shown = shown.map(|field| value(&read, field));
     assert_eq!(shown[..4], ["unsloth", "qlora", "nf4", "true"]);
-    // It asks for checkpointing that stays on the device.
+    // unsloth is asked for checkpointing that stays on the device.
     assert_ne!(shown[4], "true");
     assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.diagnostics);
 }
 
-/// A program that loads Qwen 3.5 by `AutoModelForCausalLM` gets the decoder without its tower; a trainer that is given the name gets
-/// both, as does a program that says so.
+/// A program that loads Qwen 3.5 by `AutoModelForCausalLM` gets the decoder without its tower; a trainer that is given
+/// the name gets both, and so does a program that asks for them.
 #[test]
 fn a_causal_model_of_qwen_3_5_has_no_tower() {
     let program = |class: &str, name: &str| {
@@ -326,11 +332,12 @@ fn a_causal_model_of_qwen_3_5_has_no_tower() {
         --torch_dtype bfloat16 --gradient_checkpointing True --gradient_accumulation_steps 8 --do_train";
     let read = script(medical);
     assert!(read.plan.expect("a plan").model().vision.is_none());
-    // There is no other class for it.
+    // There is no other class for this model.
     assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
 }
 
-/// `qlora.py` of artidoro/qlora without a word of adapters (its own `scripts/finetune.sh`, and those of forks) was read as full training.
+/// `qlora.py` of artidoro/qlora without any option for adapters (its own `scripts/finetune.sh`, and those of forks) was
+/// read as full training.
 #[test]
 fn qloras_program_trains_adapters_unless_it_is_told_to_train_all() {
     let run = |more: &str| {
@@ -346,7 +353,7 @@ fn qloras_program_trains_adapters_unless_it_is_told_to_train_all() {
     assert_eq!(value(&run("--full_finetune True --bits 16"), Field::TrainType), "full");
 }
 
-/// `--rank 16 --lora_alpha 32` for a program of somebody's own was given PEFT's rank of 8.
+/// `--rank 16 --lora_alpha 32` for a custom program was given PEFT's rank of 8.
 #[test]
 fn a_scale_without_a_rank_asks_for_it() {
     let run = |more: &str| {
@@ -357,7 +364,7 @@ fn a_scale_without_a_rank_asks_for_it() {
     };
     let rank = |more: &str| {
         let read = run(more);
-        let question = read.questions.iter().find(|question| question.name == "lora_rank").cloned();
+        let question = read.questions.iter().find(|question| question.name() == "lora_rank").cloned();
         question.and_then(|question| question.proposal)
     };
     assert_eq!(rank("--rank 16").as_deref(), Some("16"));
@@ -365,6 +372,7 @@ fn a_scale_without_a_rank_asks_for_it() {
     assert_eq!(rank("--lora_r 4"), None);
     let text = "torchrun --nproc_per_node 2 sft.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16 --per_device_train_batch_size 8 \
         --model_max_length 1024 --rank 16 --lora_alpha 32\n";
-    let names: Vec<String> = script(text).questions.into_iter().map(|question| question.name).collect();
+    let names: Vec<String> =
+        script(text).questions.into_iter().map(|question| question.name().to_owned()).collect();
     assert!(names.contains(&"lora_rank".to_owned()), "{names:?}");
 }

@@ -1,4 +1,4 @@
-//! Recipes of NeMo Automodel at 36044ad3d1: models of transformers alone, and what it does otherwise by name.
+//! NeMo Automodel recipes at 36044ad3d1: models of plain transformers, and settings that stop by name.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
@@ -20,7 +20,7 @@ const PLAIN: &str = "  force_hf: true";
 fn models_of_transformers_train_in_the_format_they_are_loaded_in() {
     let plain = recipe(PLAIN, "", "");
     assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
-    // `FSDP2Config.mp_policy`: no autocast over fp32 shards, as accelerate has it.
+    // `FSDP2Config.mp_policy`: no autocast over fp32 shards, unlike accelerate.
     let shown = [
         Field::LigerKernel,
         Field::DataParallelEngine,
@@ -71,11 +71,15 @@ fn adapters_without_functions_of_their_own_keep_what_pefts_keep() {
     let efficient = peft("");
     assert_eq!(value(&efficient, Field::LoraKernels), "each");
     assert!(efficient.plan.is_some(), "{:?}", efficient.diagnostics);
-    stopped(&peft(", use_memory_efficient_lora: false, dropout: 0.1"), &["peft.dropout"]);
+    let dropped = peft(", use_memory_efficient_lora: false, dropout: 0.1");
+    let lora = dropped.plan.as_ref().and_then(|plan| plan.recipe().tuning.lora).expect("adapters");
+    assert!(lora.drops_result && !lora.dropout);
+    let before = peft(", dropout: 0.1, dropout_position: pre");
+    stopped(&before, &["peft.dropout_position"]);
     stopped(&peft(", use_memory_efficient_lora: false, use_dora: true"), &["peft.use_dora"]);
 }
 
-/// Llama on so many GPUs.
+/// Llama on this many GPUs.
 fn llama(model: &str, world: &str, more: &str) -> Resolution {
     let text = format!(
         "step_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: {model}}}\n\
@@ -125,7 +129,7 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
     for more in ["rms_norm: te", "rope: quack", "te_fp8: {recipe: block}", "compile_attn: true"] {
         stopped(&backend(more), &["model.backend"]);
     }
-    // MLPs are joined with their adapters where weights have memory when these are put in (`lora_mlp.py:_fusible`).
+    // MLPs are fused with their adapters if the weights are materialized when these are added (`lora_mlp.py:_fusible`).
     let adapters = "peft: {dim: 8}\n";
     assert!(one(adapters).plan.is_some());
     stopped(&llama("mistralai/Mistral-7B-v0.1", "1", adapters), &["lora_kernels"]);
@@ -170,8 +174,9 @@ fn what_automodel_does_otherwise_stops_by_name() {
     assert!(said("a.yaml", &other, &[("world_size", "8")]).plan.is_some());
 }
 
-/// `examples/llm_finetune/llama3_2/llama3_2_1b_squad.yaml`, `…_squad_neftune.yaml`, `…_skypilot_kubernetes_2nodes.yaml`,
-/// `examples/llm_benchmark/qwen/qwen2_5_7b_quack_baseline.yaml`: what is off, and what changes none of the figures.
+/// `examples/llm_finetune/llama3_2/llama3_2_1b_squad.yaml`, `…_squad_neftune.yaml`,
+/// `…_skypilot_kubernetes_2nodes.yaml`, `examples/llm_benchmark/qwen/qwen2_5_7b_quack_baseline.yaml`: options that are
+/// off, and options that change no figure.
 #[test]
 fn what_is_off_stops_nothing_and_what_is_on_stops_once() {
     let off = "compile: {enabled: false, mode: default, fullgraph: false, dynamic: true}\nfp8: {enabled: false, recipe_name: tensorwise}\n\
@@ -198,7 +203,8 @@ fn what_is_off_stops_nothing_and_what_is_on_stops_once() {
     assert_eq!(shown, ["2", "4", "H100-SXM"]);
 }
 
-/// `MODEL_ARCH_MAPPING` has no modules for these; Liger knows the type of some (`MODEL_TYPE_TO_APPLY_LIGER_FN` of 0.8.5).
+/// `MODEL_ARCH_MAPPING` has no modules for these; Liger supports some of these types (`MODEL_TYPE_TO_APPLY_LIGER_FN` of
+/// 0.8.5).
 #[test]
 fn models_without_modules_of_automodels_own_are_transformers() {
     let run = |name: &str| {
@@ -222,4 +228,72 @@ fn models_without_modules_of_automodels_own_are_transformers() {
         assert!(!own, "{name}: {:?}", resolution.not_modelled);
     }
     stopped(&run("ibm-granite/granite-3.0-1b-a400m-base"), &["model.force_hf"]);
+}
+
+/// `_get_parallel_plan`, `MaskedCrossEntropy` and `LinearLoRA` over tensor ranks
+/// (`tests/suite/kept_by_automodel_ranks.rs`).
+#[test]
+fn tensor_ranks_share_llama_and_qwen_by_recorded_plans() {
+    let cut = |model: &str, more: &str| {
+        llama(model, "8", &format!("distributed: {{strategy: fsdp2, tp_size: 4{more}}}\n"))
+    };
+    let plain = cut("meta-llama/Llama-3.1-8B", "");
+    let plan = plain.plan.as_ref().unwrap_or_else(|| panic!("{:?}", plain.diagnostics));
+    assert!(plan.recipe().transformers.dtensor_plan && plan.layout().tensor == 4);
+    assert_eq!(plan.recipe().software.name(), "automodel");
+    assert!(cut("meta-llama/Llama-3.1-8B", ", activation_checkpointing: true").plan.is_some());
+    assert!(cut("Qwen/Qwen2.5-7B, force_hf: true", ", sequence_parallel: true").plan.is_some());
+    stopped(&cut("Qwen/Qwen2.5-7B", ", sequence_parallel: true"), &["tensor_model_parallel_size"]);
+    stopped(
+        &cut("Qwen/Qwen2.5-7B", ", tp_plan: a.b"),
+        &["distributed.tp_plan", "tensor_model_parallel_size"],
+    );
+    // Liger's kernels are always off (`_apply_preload_overrides`); its plan was not recorded.
+    let phi = cut("microsoft/phi-4", "");
+    assert_eq!(value(&phi, Field::LigerKernel), "");
+    stopped(&phi, &["tensor_model_parallel_size"]);
+    let adapters = |model: &str, distributed: &str, peft: &str| {
+        let more = format!(
+            "distributed: {{tp_size: 8{distributed}}}\npeft: {{target_modules: '*_proj', dim: {peft}}}\n"
+        );
+        llama(model, "8", &more)
+    };
+    let adapted = adapters("meta-llama/Llama-3.3-70B-Instruct, force_hf: true", "", "16, use_triton: true");
+    assert!(adapted.plan.is_some(), "{:?}", adapted.diagnostics);
+    assert_eq!([Field::LoraKernels, Field::LigerKernel].map(|field| value(&adapted, field)), ["", ""]);
+    let own = "meta-llama/Llama-3.3-70B-Instruct";
+    assert!(adapters(own, "", "16").plan.is_some());
+    for (distributed, peft) in
+        [(", sequence_parallel: true", "16"), ("", "12"), (", activation_checkpointing: full", "16")]
+    {
+        stopped(&adapters(own, distributed, peft), &["tensor_model_parallel_size"]);
+    }
+    let fused = "loss_fn: {_target_: nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy}\n";
+    let text = format!("distributed: {{tp_size: 4}}\n{fused}");
+    stopped(&llama("Qwen/Qwen2.5-7B", "8", &text), &["loss_fn._target_"]);
+    // On one tensor rank nothing is sharded.
+    let one = llama("Qwen/Qwen2.5-7B", "8", "distributed: {tp_size: 1, sequence_parallel: true}\n");
+    assert!(one.plan.is_some_and(|plan| plan.recipe().marks.sentences().is_empty()));
+}
+
+/// `ModuleMatcher.match` with `match_all_linear`, and `install_fused_lora_mlp` if weights are materialized
+/// (`tests/record/automodel_own.py`).
+#[test]
+fn adapters_beside_every_linear_layer_and_joined_mlps_are_known_of_its_own_modules() {
+    let peft =
+        |model: &str, world: &str, more: &str| llama(model, world, &format!("peft: {{dim: 8{more}}}\n"));
+    let all = peft("Qwen/Qwen2.5-3B", "8", ", match_all_linear: true");
+    assert!(all.plan.is_some(), "{:?}", all.diagnostics);
+    assert!(value(&all, Field::LoraTargetModules).ends_with("lm_head"));
+    assert_eq!(value(&all, Field::LoraKernels), "each");
+    stopped(&peft("microsoft/phi-4", "8", ", match_all_linear: true"), &["peft.match_all_linear"]);
+    let fused = "match_all_linear: true}\nloss_fn: {_target_: a.FusedLinearCrossEntropy";
+    stopped(&peft("Qwen/Qwen2.5-3B", "8", &format!(", {fused}")), &["peft.match_all_linear"]);
+    let one = peft("Qwen/Qwen2.5-7B", "1", "");
+    let kernels = one.plan.as_ref().and_then(|plan| plan.recipe().tuning.lora).expect("adapters").kernels;
+    assert!(kernels.each && kernels.mlp && !kernels.queries);
+    assert_eq!(value(&one, Field::LoraKernels), "each mlp");
+    let without = peft("Qwen/Qwen2.5-7B", "1", ", use_memory_efficient_lora: false");
+    assert_eq!(value(&without, Field::LoraKernels), "");
+    stopped(&peft("Qwen/Qwen2.5-7B, force_hf: true", "1", ""), &["lora_kernels"]);
 }

@@ -1,17 +1,18 @@
-//! What a random draw of public launch files found misread, each in a text of a few lines.
+//! Misreadings found in a random draw of public launch files, each in a text of a few lines.
 
 use super::{MODEL, said, script, stopped, value};
 use shardscope_bash::Environment;
+use shardscope_launch::Asked;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Severity, Source};
 
 fn proposal(resolution: &Resolution, field: Field) -> Option<String> {
-    let asked = resolution.questions.iter().find(|question| question.name == field.name());
+    let asked = resolution.questions.iter().find(|question| question.asks == Asked::Setting(field));
     asked.and_then(|question| question.proposal.clone())
 }
 
-/// Evaluations and preparations of data that take the options of a training.
+/// Evaluations and data preparation that take training options.
 #[test]
 fn megatrons_tasks_and_tools_are_no_training() {
     for program in ["./tasks/msdp/main.py", "../analyze_data.py"] {
@@ -28,7 +29,7 @@ fn a_program_with_options_of_its_own_is_not_taken_for_megatrons() {
     let text = "torchrun --nnodes 1 --nproc_per_node=8 main_training.py --ckpt_load_path=/a --sharding_strategy=hsdp --batch_size=2 \
         --fsdp_activation_checkpointing=False --low_cpu_fsdp=False --report_interval=200 --use_torch_compile=False\n";
     stopped(&said("run.sh", text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]), &["program"]);
-    // One of Megatron's with a few options of a fork stays one, and stops at those alone.
+    // A Megatron command with a few options of a fork remains one, and stops only at those.
     let ours = launch_of_a_fork();
     let named: Vec<_> = ours.not_modelled.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(named, ["--my-own", "--other-own", "--third-own"]);
@@ -64,12 +65,12 @@ fn primus_runs_torchtitan_with_its_settings() {
     }
     stopped(&of(&text.replace("float8: false", "float8: true")), &["primus_turbo.enable_attention_float8"]);
     stopped(&of(&text.replace("framework: torchtitan", "framework: maxtext")), &["framework"]);
-    // The models' files for fp8 turn converters on.
+    // The files of fp8 models turn converters on.
     let fp8 = of(&text.replace("qwen3_4b.yaml", "llama3.1_8B-fp8.yaml"));
     assert!(fp8.not_modelled.iter().any(|item| item.name == "model"), "{:?}", fp8.not_modelled);
 }
 
-/// Primus-Turbo's switches say nothing without the first of them.
+/// Primus-Turbo's switches have no effect without the first one.
 #[test]
 fn primus_turbo_counts_where_it_is_on() {
     let text = "modules:\n  pre_trainer:\n    framework: megatron\n    model: qwen2.5_7B.yaml\n    overrides:\n      seq_length: 4096\n      \
@@ -95,7 +96,7 @@ fn verls_supervised_trainer_cuts_sequences() {
     assert_eq!(value(&read, Field::CpCommType), "a2a");
 }
 
-/// Depths that share one layer are one layer's parameters.
+/// Depths that share one layer have the parameters of a single layer.
 #[test]
 fn depths_of_nemo_rl_that_share_a_layer_stop() {
     let text = |more: &str| {
@@ -110,7 +111,7 @@ fn depths_of_nemo_rl_that_share_a_layer_stop() {
     );
 }
 
-/// A proxy of DoReMi trains beside its reference.
+/// DoReMi's proxy model trains next to its reference.
 #[test]
 fn doremis_reference_stops() {
     let text = "model:\n  model_config:\n    num_hidden_layers: 2\nparallelism:\n  dp: 2\ndoremi:\n  \
@@ -118,7 +119,7 @@ fn doremis_reference_stops() {
     stopped(&said("config.yaml", text, &[]), &["doremi.ref_model_resume_checkpoint_path"]);
 }
 
-/// The defaults of a program of somebody's own are not PEFT's.
+/// The defaults of a custom program are not PEFT's.
 #[test]
 fn ranks_that_only_the_program_knows_are_asked_for() {
     let text = |more: &str| {
@@ -140,7 +141,7 @@ fn ranks_that_only_the_program_knows_are_asked_for() {
     stopped(&script(&text("True --lazy_preprocess True --q_lora True")), &["q_lora"]);
 }
 
-/// QLoRA's program and its kin cut a source and a target, each to a length of its own.
+/// QLoRA's program and similar ones truncate a source and a target, each to its own length.
 #[test]
 fn a_source_and_a_target_are_one_sample() {
     let text = "accelerate launch --num_processes 4 finetune.py --model_name_or_path Qwen/Qwen2.5-0.5B --source_max_len 16 \
@@ -152,7 +153,7 @@ fn a_source_and_a_target_are_one_sample() {
     assert!(open.plan.is_none(), "the steps accumulated are the program's");
 }
 
-/// PEFT's example has names of its own for bitsandbytes' switches.
+/// PEFT's example has its own names for bitsandbytes' switches.
 #[test]
 fn pefts_example_quantizes_by_its_own_names() {
     let read = script(
@@ -173,14 +174,14 @@ fn pefts_example_quantizes_by_its_own_names() {
     }
 }
 
-/// The code of what keeps a text from a plan.
+/// The diagnostic code of the reason why a text gives no plan.
 fn why(name: &str, text: &str) -> Option<Code> {
     let read = said(name, text, &[]);
     assert!(read.plan.is_none(), "{name}: a verdict");
     read.diagnostics.iter().find(|said| said.severity == Severity::Error).map(|said| said.code)
 }
 
-/// Texts that start no training say so, and what to paste in their place.
+/// Texts that start no training say so, and what to paste instead.
 #[test]
 fn what_starts_no_training_says_what_to_paste() {
     let files = [
@@ -217,7 +218,8 @@ fn what_starts_no_training_says_what_to_paste() {
     }
 }
 
-/// Files of a model alone: MaxText's are asked the rest of a step that XLA was seen to compile, MindSpeed-RL's are Megatron's keys.
+/// Files of only a model: MaxText asks for the rest of a step that XLA was seen to compile, MindSpeed-RL has Megatron
+/// keys.
 #[test]
 fn files_of_a_model_alone_are_told() {
     let maxtext = "base_emb_dim: 5120\nbase_num_query_heads: 40\nbase_num_kv_heads: 8\nbase_mlp_dim: 17408\nbase_num_decoder_layers: 40\n";
@@ -229,10 +231,10 @@ fn files_of_a_model_alone_are_told() {
     let mindspeed = "qwen3_8b:\n  num_layers: 36\n  hidden_size: 4096\n  ffn_hidden_size: 12288\n  num_attention_heads: 32\n  swiglu: true\n";
     let read = said("qwen3_8b.yaml", mindspeed, &[]);
     assert_eq!(value(&read, Field::NumLayers), "36");
-    assert!(read.questions.iter().any(|question| question.name == "world_size"), "{:?}", read.questions);
+    assert!(read.questions.iter().any(|question| question.name() == "world_size"), "{:?}", read.questions);
 }
 
-/// A word behind the script is asked for with a value that works.
+/// An argument of the script is asked for with a value that works.
 #[test]
 fn a_batch_behind_the_script_is_proposed_as_a_multiple() {
     let text = format!(
@@ -240,12 +242,12 @@ fn a_batch_behind_the_script_is_proposed_as_a_multiple() {
         MODEL.replace("--global-batch-size 64", "").replace("--micro-batch-size 1", "--micro-batch-size 4")
     );
     let read = script(&text);
-    let asked = read.questions.iter().find(|question| question.name == "$4").expect("a question");
+    let asked = read.questions.iter().find(|question| question.name() == "$4").expect("a question");
     let proposed: u64 = asked.proposal.as_deref().and_then(|value| value.parse().ok()).expect("a number");
     assert_eq!(proposed % 64, 0);
 }
 
-/// FlagScale's meshes of unlike accelerators.
+/// FlagScale's meshes of different accelerators.
 #[test]
 fn unlike_accelerators_stop() {
     let text = "system:\n  tensor_model_parallel_size: 2\n  hetero:\n    enable_hetero: true\n    hetero_pipeline_layer_split: [11, 6, 7]\n\
@@ -253,17 +255,17 @@ fn unlike_accelerators_stop() {
     stopped(&said("hetero.yaml", text, &[]), &["enable-hetero"]);
 }
 
-/// torchtune says in the name of a file alone that its recipe runs on one device.
+/// Only the name of a torchtune file says that its recipe runs on one device.
 #[test]
 fn torchtunes_recipes_on_one_device_are_told_by_name() {
     let text = "tokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  max_seq_len: 2048\nmodel:\n  _component_: \
         torchtune.models.llama2.llama2_7b\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n";
     assert_eq!(value(&said("7B_full_single_device.yaml", text, &[]), Field::WorldSize), "1");
     let many = said("7B_full.yaml", text, &[]);
-    assert!(many.questions.iter().any(|question| question.name == "world_size"));
+    assert!(many.questions.iter().any(|question| question.name() == "world_size"));
 }
 
-/// torchtune's builders of Phi are those models, with projections of their own where transformers' are fused.
+/// torchtune's builders of Phi give those models, with separate projections where transformers has fused ones.
 #[test]
 fn torchtunes_phi_is_known_by_its_builder() {
     let read = |builder: &str| {
@@ -283,7 +285,7 @@ fn torchtunes_phi_is_known_by_its_builder() {
     }
 }
 
-/// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; KTO's have no formula.
+/// TRL computes entropy and accuracy of evaluation logits in less memory than the loss; those of KTO have no formula.
 #[test]
 fn trl_evaluates_in_batches_of_its_own() {
     let file = |more: &str| {
@@ -297,13 +299,13 @@ fn trl_evaluates_in_batches_of_its_own() {
     assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
     assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);
     assert!(read("beta: 0.1\noutput_dir: data/zephyr-dpo").plan.is_some());
-    // Arguments that TRL had until 0.24 tell a loss over all logits at once.
+    // Arguments that TRL had until 0.24 indicate a loss over all logits at once.
     let older = read("beta: 0.1\nmax_prompt_length: 512\noutput_dir: data/zephyr-kto");
     stopped(&older, &["evaluation_batch_size"]);
     let loss = |read: &_| value(read, Field::LossKind);
     assert_eq!((loss(&tuned), loss(&older)), ("fused_tiles".to_owned(), String::new()));
     assert!(read("beta: 0.1\noutput_dir: data/zephyr-kto").plan.is_some());
-    // huggingface/open-r1's recipes/OlympicCoder-7B/sft/config_v00.00.yaml, which transformers 5 refuses.
+    // huggingface/open-r1's recipes/OlympicCoder-7B/sft/config_v00.00.yaml, which transformers 5 rejects.
     assert_eq!(loss(&read("overwrite_output_dir: true\noutput_dir: data/OlympicCoder-7B")), "");
     // princeton-nlp/SimPO's training_configs/llama-3-8b-base-simpo.yaml
     let simpo = read("beta: 2.0\ngamma_beta_ratio: 0.5\noutput_dir: outputs/llama-3-8b-base-simpo");
@@ -314,7 +316,7 @@ fn trl_evaluates_in_batches_of_its_own() {
     assert!(read("use_liger_kernel: true\nmax_seq_length: 1024\noutput_dir: data/sft").plan.is_none());
 }
 
-/// A file of TRL's DPO holds the policy's logits while the reference runs.
+/// TRL's DPO holds the policy's logits while the reference runs.
 #[test]
 fn trls_preferences_hold_their_logits() {
     let text = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\nmax_length: 1024\n\
@@ -323,7 +325,7 @@ fn trls_preferences_hold_their_logits() {
     assert_eq!(value(&read, Field::PreferenceLogits), "own");
 }
 
-/// Pai-Megatron-Patch's scripts take everything from the line that calls them, which is proposed with the words they compare.
+/// Pai-Megatron-Patch scripts take all settings as arguments, which are proposed with the words they are compared with.
 #[test]
 fn a_whole_call_line_is_proposed() {
     let text = "#!/bin/bash\nENV=$1\nMODEL_SIZE=$2\nBATCH_SIZE=$3\nGLOBAL_BATCH_SIZE=$4\nLR=$5\nSEQ_LEN=$6\nPR=$7\nTP=$8\nPP=$9\n\
@@ -336,7 +338,7 @@ fn a_whole_call_line_is_proposed() {
         --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --max-position-embeddings 4096 --lr $LR $pr \
         --tokenizer-type GPT2BPETokenizer\n";
     let open = script(text);
-    let asked = open.questions.iter().find(|question| question.name == "arguments").expect("a question");
+    let asked = open.questions.iter().find(|question| question.name() == "arguments").expect("a question");
     let line = asked.proposal.clone().expect("a proposal");
     assert_eq!(line, "dsw 7B 1 256 1e-5 4096 bf16 1 1");
     let source = Source::from_files([("run.sh", text)]);
@@ -350,7 +352,8 @@ fn a_whole_call_line_is_proposed() {
     );
 }
 
-/// A trainer of transformers' modules with Megatron's names for its sizes (Pai-Megatron-Patch's `ds_train_huggingface_llama.py`).
+/// A trainer of transformers' modules with Megatron's names for its sizes (Pai-Megatron-Patch's
+/// `ds_train_huggingface_llama.py`).
 #[test]
 fn options_that_no_megatron_has_stop() {
     let text = format!(
@@ -359,7 +362,7 @@ fn options_that_no_megatron_has_stop() {
     stopped(&script(&text), &["program"]);
 }
 
-/// A text of which nothing is understood asks for the model, and with one it is no more than a warning.
+/// A text of which nothing is understood asks for the model; once it is given, only a warning remains.
 #[test]
 fn a_text_that_tells_nothing_can_be_gone_on_from() {
     for (name, text) in
@@ -367,7 +370,7 @@ fn a_text_that_tells_nothing_can_be_gone_on_from() {
     {
         let lost = said(name, text, &[]);
         assert!(lost.plan.is_none() && lost.questions.len() == 1, "{:?}", lost.questions);
-        assert_eq!(lost.questions[0].name, "model");
+        assert_eq!(lost.questions[0].name(), "model");
         let answers = [
             ("model", "Qwen/Qwen2.5-7B"),
             ("seq_length", "4096"),
@@ -384,7 +387,7 @@ fn a_text_that_tells_nothing_can_be_gone_on_from() {
     }
 }
 
-/// A script that starts another says which.
+/// A script that starts another one names it.
 #[test]
 fn a_script_that_runs_another_names_it() {
     let text =

@@ -1,6 +1,7 @@
-//! What a draw of files that pre-train or reinforce found misread: keys and flags of forks.
+//! Misreadings found in a draw of files for pre-training or reinforcement learning: keys and flags of forks.
 
 use super::{said, script, stopped, value};
+use shardscope_launch::Asked;
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
@@ -12,7 +13,7 @@ fn verl(more: &str) -> Resolution {
     script(&format!("{VERL} actor_rollout_ref.actor.ppo_mini_batch_size=64 {more}\n"))
 }
 
-/// Search-R1, OpenManus-RL, MemAgent, TTRL, PRIME and agent-lightning were priced as verl's own loop.
+/// Search-R1, OpenManus-RL, MemAgent, TTRL, PRIME and agent-lightning were estimated as verl's own loop.
 #[test]
 fn programs_made_of_verl_with_other_samples_stop_by_their_keys() {
     assert!(verl("").plan.is_some());
@@ -31,7 +32,7 @@ fn programs_made_of_verl_with_other_samples_stop_by_their_keys() {
     }
 }
 
-/// ToRL's mini-batch of 1,024 prompts takes the 128 that there are.
+/// ToRL's mini-batch of 1,024 prompts is limited to the 128 that exist.
 #[test]
 fn a_mini_batch_is_no_larger_than_what_is_rolled_out() {
     let of = |prompts: &str| {
@@ -41,7 +42,7 @@ fn a_mini_batch_is_no_larger_than_what_is_rolled_out() {
     assert_eq!(of("64"), "1024");
     assert_eq!(of("128"), "2048");
     assert_eq!(of("1024"), "2048");
-    // The default of 256 as well.
+    // The default of 256 is limited as well.
     assert_eq!(value(&script(&format!("{VERL}\n")), Field::GlobalBatchSize), "2048");
 }
 
@@ -49,10 +50,10 @@ const SHAPE: &str = "--num-layers 22 --hidden-size 2176 --num-attention-heads 16
     --global-batch-size 64 --bf16 --swiglu";
 
 fn proposal(resolution: &Resolution, field: Field) -> Option<&str> {
-    resolution.questions.iter().find(|question| question.name == field.name())?.proposal.as_deref()
+    resolution.questions.iter().find(|question| question.asks == Asked::Setting(field))?.proposal.as_deref()
 }
 
-/// llm-jp's tokenizers of 100k and more tokens, read by the class that reads any SentencePiece file, were taken for Llama 2's.
+/// llm-jp's tokenizers of 100k and more tokens, read by the class for any SentencePiece file, were taken for Llama 2's.
 #[test]
 fn a_class_that_reads_a_file_has_no_vocabulary_of_its_own() {
     let of = |tokenizer: &str| {
@@ -66,7 +67,7 @@ fn a_class_that_reads_a_file_has_no_vocabulary_of_its_own() {
     }
     let named = of("--tokenizer-type Llama2Tokenizer --tokenizer-model /data/llama2/tokenizer.model");
     assert_eq!(value(&named, Field::VocabSize), "32000");
-    // A type or a file that is not known is no reason to fill in GPT-2's.
+    // An unknown type or file is no reason to assume GPT-2's.
     for other in
         ["--tokenizer-type HuggingFaceTokenizer --tokenizer-model $DIR", "--vocab-file /data/own.model"]
     {
@@ -78,18 +79,18 @@ fn a_class_that_reads_a_file_has_no_vocabulary_of_its_own() {
     assert!(of("").plan.is_some());
 }
 
-/// The script runs once a rank, started by mpirun; it was read as one process on one GPU.
+/// The script runs once per rank, started by mpirun; it was read as one process on one GPU.
 #[test]
 fn ranks_of_mpirun_are_not_one_process() {
     let of = |more: &str| script(&format!("python pretrain_gpt.py {SHAPE} --vocab-size 99584 {more}\n"));
     assert_eq!(value(&of(""), Field::WorldSize), "1");
     let open = of("--use-mpi --use-z-loss");
     assert!(open.plan.is_none());
-    assert!(open.questions.iter().any(|question| question.name == Field::WorldSize.name()));
+    assert!(open.questions.iter().any(|question| question.asks == Asked::Setting(Field::WorldSize)));
     assert!(value(&open, Field::NotRead).is_empty(), "both flags are known");
 }
 
-/// Megatron-DeepSpeed's experts stand in every second layer and drop tokens.
+/// Megatron-DeepSpeed's experts are in every second layer and drop tokens.
 #[test]
 fn deepspeeds_experts_stop() {
     let of = |more: &str| {
@@ -130,7 +131,7 @@ fn nanotron(model: &str) -> Resolution {
 const SMALL: &str =
     "hidden_size: 1024\n    num_hidden_layers: 24\n    num_attention_heads: 16\n    vocab_size: 32000";
 
-/// XGLM and Starcoder were read with Llama's layers, and a window as whole attention.
+/// XGLM and Starcoder were read with Llama's layers, and a window as full attention.
 #[test]
 fn models_of_nanotron_that_are_no_llama_stop() {
     let of = |more: &str| nanotron(&format!("  model_config:\n    {SMALL}\n{more}"));
@@ -155,7 +156,7 @@ fn models_of_nanotron_that_are_no_llama_stop() {
     );
 }
 
-/// OpenRLHF's distillation of Llama 3 70B into 8B was priced as fine-tuning.
+/// OpenRLHF's distillation of Llama 3 70B into 8B was estimated as fine-tuning.
 #[test]
 fn a_teacher_of_openrlhf_stops() {
     let of = |more: &str| {
@@ -169,7 +170,7 @@ fn a_teacher_of_openrlhf_stops() {
     stopped(&of("--freeze_prefix visual"), &["freeze_prefix"]);
 }
 
-/// `--yaml-cfg` of Megatron-LM: the shape below `language_model` was asked for, and bf16 read as fp32.
+/// `--yaml-cfg` of Megatron-LM: the shape under `language_model` was asked for, and bf16 read as fp32.
 #[test]
 fn megatrons_settings_in_groups_of_a_file_are_read() {
     let text = "language_model:\n  num_layers: 24\n  hidden_size: 1024\n  num_attention_heads: 16\n  add_bias_linear: False\n\
@@ -203,7 +204,7 @@ fn words_of_torchtitans_kin_stop() {
     stopped(&flame, &["training.gradient_accumulation_steps", "training.varlen"]);
 }
 
-/// The legacy models' experts take one token each way, not core's two.
+/// The legacy models' experts take one token each, not two like core's.
 #[test]
 fn legacy_experts_take_the_best_one() {
     let of = |more: &str| {
@@ -218,7 +219,7 @@ fn legacy_experts_take_the_best_one() {
     assert_eq!(value(&of("--use-mcore-models"), Field::MoeRouterTopk), "2");
 }
 
-/// verl's SPPO was given the critic of generalised advantages.
+/// verl's SPPO was given the critic of generalised advantage estimation.
 #[test]
 fn sppo_has_no_critic() {
     let of = |more: &str| {

@@ -1,4 +1,4 @@
-//! What the fourteenth draw of public files found misread, or asked although the text says it.
+//! Misreadings found in the fourteenth draw of public files, and questions that the text already answers.
 
 use super::{said, script, stopped, value};
 use shardscope_bash::Environment;
@@ -6,7 +6,7 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// A notebook with these lines in its cells, and this beside Colab's own metadata.
+/// A notebook with these lines in its cells, and this metadata in addition to Colab's own.
 fn notebook(lines: &[&str], metadata: &str) -> String {
     let mut source = String::new();
     for (index, line) in lines.iter().enumerate() {
@@ -18,8 +18,9 @@ fn notebook(lines: &[&str], metadata: &str) -> String {
     )
 }
 
-/// huggingface/smol-course `notebooks/ja/2_preference_alignment/orpo_finetuning_example.ipynb`: `tokenizer=` is an argument of TRL's trainers
-/// until 0.15, whose own arguments turned neither bf16 (0.19) nor checkpointing (0.22) on. Both were read as on.
+/// huggingface/smol-course `notebooks/ja/2_preference_alignment/orpo_finetuning_example.ipynb`: `tokenizer=` is an
+/// argument of TRL's trainers until 0.15, whose own arguments enabled neither bf16 (0.19) nor checkpointing (0.22).
+/// Both were read as on.
 #[test]
 fn arguments_of_an_early_trl_have_the_defaults_of_an_early_trl() {
     let of = |install: &str, tokenizer: &str| {
@@ -39,8 +40,9 @@ fn arguments_of_an_early_trl_have_the_defaults_of_an_early_trl() {
     assert_eq!(of("# pip install transformers==4.57.1", "processing_class"), ["bf16", "true", "fp32"]);
 }
 
-/// huggingface/smol-course `v1/pt-br/3_parameter_efficient_finetuning/notebooks/finetune_sft_peft.ipynb`: `SFTTrainer` itself took
-/// `max_seq_length` until TRL 0.12, beside transformers 4, which loads in fp32. bf16 was read, the checkpoint's format.
+/// huggingface/smol-course `v1/pt-br/3_parameter_efficient_finetuning/notebooks/finetune_sft_peft.ipynb`: `SFTTrainer`
+/// itself took `max_seq_length` until TRL 0.12, with transformers 4, which loads in fp32. It was read as bf16, the
+/// checkpoint's format.
 #[test]
 fn lengths_and_packs_of_sft_trainer_itself_are_those_of_an_early_trl() {
     let of = |more: &str| {
@@ -61,14 +63,15 @@ const CHINESE_LLAMA: &str = "torchrun --nnodes 1 --nproc_per_node 1 run_clm_pt_w
     --per_device_train_batch_size 1 --fp16 --gradient_accumulation_steps 1 --block_size 512 --lora_rank 8 --lora_alpha 32 \
     --trainable q_proj,v_proj --dataset_dir pt_data --modules_to_save embed_tokens,lm_head --torch_dtype float16 --gradient_checkpointing";
 
-/// ymcui/Chinese-LLaMA-Alpaca `notebooks/pretrain_chinese_llama_lora.ipynb` trains the embedding of a longer tokenizer than the model's
-/// (`run_clm_pt_with_peft.py`: `model.resize_token_embeddings(len(tokenizer))`, 49,953 tokens). The model's 32,000 were taken.
+/// ymcui/Chinese-LLaMA-Alpaca `notebooks/pretrain_chinese_llama_lora.ipynb` trains the embedding for a larger tokenizer
+/// than the model's (`run_clm_pt_with_peft.py`: `model.resize_token_embeddings(len(tokenizer))`, 49,953 tokens). The
+/// model's 32,000 were used.
 #[test]
 fn another_tokenizer_than_the_models_asks_for_the_rows_of_the_embedding() {
     let of = |tokenizer: &str| script(&format!("{CHINESE_LLAMA} --tokenizer_name_or_path {tokenizer}"));
     let open = of("ziqingyang/chinese-llama-lora-7b");
     let asked: Vec<_> =
-        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
     assert_eq!(asked, [(Field::VocabSize.name(), Some("32000"))]);
     let answered = said(
         "run.sh",
@@ -77,7 +80,7 @@ fn another_tokenizer_than_the_models_asks_for_the_rows_of_the_embedding() {
     );
     assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
     assert_eq!(value(&answered, Field::VocabSize), "49953");
-    // The model's own by its name or in a folder, and one that fits.
+    // The model's own tokenizer by its name or in a folder, and one that fits.
     for same in ["decapoda-research/llama-7b-hf/", "models/llama-7b-hf", "meta-llama/Llama-2-7b-hf"] {
         let read = of(same);
         assert!(read.plan.is_some(), "{same}: {:?}", read.diagnostics);
@@ -85,8 +88,8 @@ fn another_tokenizer_than_the_models_asks_for_the_rows_of_the_embedding() {
     }
 }
 
-/// The same notebook installs transformers 4.28.1, whose Llama has no attention but the one that keeps scores (`modeling_llama.py`), and
-/// copies them besides; that of today was taken.
+/// The same notebook installs transformers 4.28.1, whose Llama only has the attention that keeps scores
+/// (`modeling_llama.py`), and also copies them; the current one was assumed.
 #[test]
 fn layers_of_transformers_before_4_36_stop_the_verdict() {
     let of = |release: &str| {
@@ -99,8 +102,8 @@ fn layers_of_transformers_before_4_36_stop_the_verdict() {
     assert!(later.plan.is_some(), "{:?}", later.diagnostics);
 }
 
-/// datawhalechina/happy-llm `why-fine-tune-small-large-language-models.ipynb` cuts samples to MAX_LENGTH by a slice, in a Colab runtime with
-/// a T4. 2,048 tokens and 8 GPUs were proposed.
+/// datawhalechina/happy-llm `why-fine-tune-small-large-language-models.ipynb` truncates samples to MAX_LENGTH by a
+/// slice, in a Colab runtime with a T4. 2,048 tokens and 8 GPUs were proposed.
 #[test]
 fn a_colab_runtime_has_one_gpu_and_a_slice_cuts_samples() {
     let lines = [
@@ -120,10 +123,11 @@ fn a_colab_runtime_has_one_gpu_and_a_slice_cuts_samples() {
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     let of = |field| value(&read, field);
     assert_eq!([Field::SeqLength, Field::WorldSize, Field::Accelerator].map(of), ["1024", "1", "T4"]);
-    // Metadata of Colab without an accelerator say nothing of one, and those of another host nothing of their number.
+    // Colab metadata without an accelerator say nothing about one, and those of another host nothing about their
+    // number.
     for metadata in ["\"colab\": {\"provenance\": []}", "\"accelerator\": \"GPU\""] {
         let open = said("train.ipynb", &notebook(&lines, metadata), &[]);
-        let asked: Vec<_> = open.questions.iter().map(|asked| asked.name.as_str()).collect();
+        let asked: Vec<_> = open.questions.iter().map(|asked| asked.name()).collect();
         assert_eq!(asked, [Field::WorldSize.name()], "{metadata}");
     }
 }
@@ -131,15 +135,15 @@ fn a_colab_runtime_has_one_gpu_and_a_slice_cuts_samples() {
 const TRAINER: &str = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 \
     --model_max_length 2048 --deepspeed ds.json";
 
-/// A script with a file beside it.
+/// A script together with a file.
 fn beside(line: &str, name: &str, text: &str) -> Resolution {
     let source = Source::from_files([("run.sh", line), (name, text)]);
     read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
 }
 
-/// OpenBMB/ToolBench `ds_configs/stage2.json` has the section for bf16 under its former name, which DeepSpeed still takes; it was not seen,
-/// and fp16 read. showlab/ShowUI `ds_configs/zero3.json` has no section for a precision, to which accelerate adds the one that is asked
-/// for; fp32 was read.
+/// OpenBMB/ToolBench `ds_configs/stage2.json` has the section for bf16 under its former name, which DeepSpeed still
+/// accepts; it was missed, and read as fp16. showlab/ShowUI `ds_configs/zero3.json` has no section for a precision, so
+/// accelerate adds the requested one; it was read as fp32.
 #[test]
 fn a_deepspeed_configuration_without_a_precision_has_that_of_the_trainer() {
     let model = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("world_size", "8")];
@@ -155,7 +159,7 @@ fn a_deepspeed_configuration_without_a_precision_has_that_of_the_trainer() {
     assert_eq!(of(&format!("{{\"fp16\": {auto}, {zero}}}")), ["fp16", "fp16"]);
     assert_eq!(of(&format!("{{{zero}}}")), ["bf16", "bf16"]);
     assert_eq!(of(&format!("{{\"fp16\": {{\"enabled\": false}}, {zero}}}")), ["fp32", "none"]);
-    // Beside the line that starts the training, what the line says counts.
+    // With the command line that starts the training, the line decides.
     for (flag, format) in [("--bf16", "bf16"), ("--fp16", "fp16")] {
         let read = beside(&format!("{TRAINER} {flag}"), "ds.json", &format!("{{{zero}}}"));
         assert!(read.plan.is_some(), "{:?}", read.diagnostics);
@@ -163,15 +167,15 @@ fn a_deepspeed_configuration_without_a_precision_has_that_of_the_trainer() {
     }
 }
 
-/// showlab/ShowUI `ds_configs/zero1.json` has neither a batch nor a precision, which its program adds (`train.py`). It was read as
-/// Megatron-DeepSpeed in fp32, a sample at a time.
+/// showlab/ShowUI `ds_configs/zero1.json` has neither a batch nor a precision, which its program adds (`train.py`). It
+/// was read as Megatron-DeepSpeed in fp32, one sample at a time.
 #[test]
 fn a_deepspeed_configuration_without_a_batch_is_completed_by_its_program() {
     let zero = "{\"zero_optimization\": {\"stage\": 1}}";
     let open =
         said("ds.json", zero, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("world_size", "8")]);
     let asked: Vec<_> =
-        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
     assert_eq!(asked, [(Field::MicroBatchSize.name(), Some("1"))]);
     let whole = [
         ("model", "Qwen/Qwen2.5-7B"),
@@ -182,11 +186,11 @@ fn a_deepspeed_configuration_without_a_batch_is_completed_by_its_program() {
     let read = said("ds.json", zero, &whole);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     assert_eq!([Field::ParamsDtype, Field::ZeroStage].map(|field| value(&read, field)), ["bf16", "1"]);
-    // What the line beside it says is not asked.
+    // Values given by the command line are not asked for.
     let both = beside(&format!("{TRAINER} --bf16"), "ds.json", zero);
     assert!(both.plan.is_some(), "{:?}", both.diagnostics);
     assert_eq!(value(&both, Field::MicroBatchSize), "2");
-    // A batch of the file's own is Megatron-DeepSpeed's.
+    // A file with its own batch is Megatron-DeepSpeed's.
     let own = said(
         "ds.json",
         "{\"zero_optimization\": {\"stage\": 1}, \"train_micro_batch_size_per_gpu\": 4}",
@@ -195,8 +199,8 @@ fn a_deepspeed_configuration_without_a_batch_is_completed_by_its_program() {
     assert_eq!([Field::ParamsDtype, Field::MicroBatchSize].map(|field| value(&own, field)), ["fp32", "4"]);
 }
 
-/// zjunlp/KnowLM `finetune/qlora/run_qlora.sh` trains in fp16, where QLoRA's program leaves embedding, output layer and norms in fp32
-/// (`train.py:get_accelerate_model`); with bf16 it casts the first two back.
+/// zjunlp/KnowLM `finetune/qlora/run_qlora.sh` trains in fp16, where QLoRA's program leaves the embedding, output layer
+/// and norms in fp32 (`train.py:get_accelerate_model`); with bf16 it casts the first two back.
 #[test]
 fn qlora_in_fp16_keeps_what_is_not_quantized_in_fp32() {
     let of = |format: &str| {
@@ -212,7 +216,8 @@ fn qlora_in_fp16_keeps_what_is_not_quantized_in_fp32() {
     assert_ne!(of("--bf16"), "true");
 }
 
-/// pacman100/LLM-Workshop `chat_assistant/sft/training/train.py` takes its arguments from its line, which goes before those defaults.
+/// pacman100/LLM-Workshop `chat_assistant/sft/training/train.py` takes its arguments from its command line, which
+/// overrides those defaults.
 #[test]
 fn the_line_of_a_program_goes_before_the_defaults_of_its_release() {
     let program = "parser = HfArgumentParser((ModelArguments, TrainingArguments))\nmodel_args, args = parser.parse_args_into_dataclasses()\n\
@@ -230,8 +235,9 @@ fn the_line_of_a_program_goes_before_the_defaults_of_its_release() {
     assert_eq!(of("--bf16 True --gradient_checkpointing True"), ["bf16", "true"]);
 }
 
-/// NVIDIA-NeMo/Nemotron names the recipe that its settings change (`src/nemotron/recipes/ultra3/stage1_sft/config/default.yaml`), and the
-/// machines of the launch; both were asked for, and what the launch is told stopped the verdict.
+/// NVIDIA-NeMo/Nemotron names the recipe that its settings override
+/// (`src/nemotron/recipes/ultra3/stage1_sft/config/default.yaml`), and the machines of the launch; both were asked for,
+/// and the launch settings stopped the verdict.
 #[test]
 fn settings_that_name_their_own_recipe_are_read_over_it() {
     let of = |recipe: &str, more: &str| {
@@ -250,21 +256,22 @@ fn settings_that_name_their_own_recipe_are_read_over_it() {
     let read = of("qwen.qwen3.qwen3_8b_pretrain_config", data);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     assert_eq!(stated(&read), ["36", "4096", "32", "32"]);
-    // The length that the function is given, and that of the model before it.
+    // The length passed to the function applies unless the model states its own.
     let read = of("qwen.qwen3.qwen3_8b_pretrain_config", "  seq_length: 8192\n");
     assert_eq!(stated(&read), ["36", "8192", "32", "32"]);
     let read = of("qwen.qwen3.qwen3_8b_pretrain_config", "  seq_length: 8192\nmodel:\n  seq_length: 2048\n");
     assert_eq!(stated(&read), ["36", "2048", "32", "32"]);
-    // What else it is given is not known to change nothing.
+    // It is not known whether its other arguments change anything.
     stopped(&of("qwen.qwen3.qwen3_8b_pretrain_config", "  peft: lora\n"), &["recipe.peft"]);
     stopped(&of("qwen.qwen3.qwen3_8b_pretrain_config", "  hf_path: Qwen/Qwen3-4B\n"), &["recipe.hf_path"]);
-    // The recipe of another release is asked for.
+    // A recipe of another release is asked for.
     let other = of("nemotronh.nemotron_3_nano.nemotron_3_nano_finetune_config", "");
-    assert!(other.questions.iter().any(|asked| asked.name == "recipe"), "{:?}", other.questions);
+    assert!(other.questions.iter().any(|asked| asked.name() == "recipe"), "{:?}", other.questions);
 }
 
-/// FreedomIntelligence/HuatuoGPT-o1 `configs/deepspeed_zero3.yaml` has `use_cpu: true` beside DeepSpeed, which accelerate tells to a single
-/// process alone (`utils/launch.py:prepare_simple_launcher_cmd_env`). It was taken for a training on processors.
+/// FreedomIntelligence/HuatuoGPT-o1 `configs/deepspeed_zero3.yaml` has `use_cpu: true` together with DeepSpeed, which
+/// accelerate only passes to a single process (`utils/launch.py:prepare_simple_launcher_cmd_env`). It was taken for a
+/// training on CPUs.
 #[test]
 fn accelerate_starts_several_processes_on_accelerators_whatever_use_cpu_says() {
     let of = |kind: &str| {

@@ -1,9 +1,9 @@
-//! The same random draw, further on: which framework's training a text is.
+//! More from the same random draw: which framework's training a text is.
 
 use super::{MODEL, said, script, stopped, value};
 use shardscope_plan::Field;
 
-/// GPT-NeoX trains reward models and preferences from the same files.
+/// GPT-NeoX also trains reward models and preferences from the same files.
 #[test]
 fn neoxs_other_trainings_stop() {
     let text = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 64\n\
@@ -13,7 +13,7 @@ fn neoxs_other_trainings_stop() {
     assert!(plain.not_modelled.is_empty(), "{:?}", plain.not_modelled);
 }
 
-/// LLaMA-Factory trains with Megatron's layers too, and writes tokens without a training.
+/// LLaMA-Factory also trains with Megatron's layers, and writes tokens without training.
 #[test]
 fn llamafactorys_other_programs_stop() {
     let text = "model_name_or_path: Qwen/Qwen3-4B-Instruct-2507\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_target: all\n\
@@ -35,7 +35,7 @@ fn another_backend_of_miles_stops() {
     assert!(!megatron.not_modelled.iter().any(|item| item.is_called("train-backend")));
 }
 
-/// Teachers of on-policy distillation stand on accelerators of their own.
+/// Teachers for on-policy distillation are on separate accelerators.
 #[test]
 fn teachers_of_nemo_rl_stop() {
     let text = "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\n  adv_estimator:\n    name: opd\npolicy:\n  \
@@ -43,14 +43,14 @@ fn teachers_of_nemo_rl_stop() {
     stopped(&said("mopd.yaml", text, &[]), &["grpo.adv_estimator.name"]);
 }
 
-/// Classes of OLMo-core that are called as TRL's are.
+/// OLMo-core classes that have the same names as TRL's.
 #[test]
 fn olmo_cores_programs_are_none_of_transformers() {
     let text = "from olmo_core.config import Config\nmodel = TransformerConfig.from_pretrained('a/b')\nconfig = SFTConfig(seed=1)\n";
     stopped(&said("sft.py", text, &[]), &["program"]);
 }
 
-/// Parts of a configuration of MaxText are of that trainer, however little they say.
+/// Parts of a MaxText configuration belong to that trainer, however little they say.
 #[test]
 fn parts_of_maxtext_stop_as_maxtext() {
     for text in ["base_config: base.yml\nuse_sft: true\n", "mesh_axes: [data]\nlogical_axis_rules: []\n"] {
@@ -58,7 +58,8 @@ fn parts_of_maxtext_stop_as_maxtext() {
     }
 }
 
-/// A third draw, of launches of reinforcement learning and pre-training: what was answered and is not what the text trains.
+/// A third draw, of launches for reinforcement learning and pre-training: cases that were answered although the text
+/// trains something else.
 #[test]
 fn models_of_several_parts_are_no_decoders() {
     for option in
@@ -78,7 +79,7 @@ fn models_of_several_parts_are_no_decoders() {
     assert!(script(text).not_modelled.iter().any(|item| item.is_called("data.image_key")));
 }
 
-/// verl's validation alone takes the words of a training.
+/// verl with validation only takes the same words as a training.
 #[test]
 fn validation_alone_is_no_training() {
     let text = "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B data.train_batch_size=128 \
@@ -87,7 +88,7 @@ fn validation_alone_is_no_training() {
     stopped(&script(text), &["trainer.val_only"]);
 }
 
-/// AReaL and ROLL, whose files were taken for an inference server's or for nothing.
+/// AReaL and ROLL, whose files were taken for an inference server's or not recognised.
 #[test]
 fn trainings_of_areal_and_roll_are_told_by_name() {
     let areal = "experiment_name: a\ncluster: {n_nodes: 1, n_gpus_per_node: 8}\ngconfig: {n_samples: 4}\nactor: {path: Qwen/Qwen2.5-7B}\n\
@@ -101,12 +102,12 @@ fn trainings_of_areal_and_roll_are_told_by_name() {
     }
 }
 
-/// A decoder of NeMo 1 with all that a plan needs.
+/// A NeMo 1 decoder with everything that a plan needs.
 const NEMO: &str = "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\n  max_steps: -1\nmodel:\n  micro_batch_size: 1\n  \
     global_batch_size: 16\n  encoder_seq_length: 2048\n  num_layers: 4\n  hidden_size: 1024\n  num_attention_heads: 8\n";
 
-/// NVIDIA/NeMo-Aligner `examples/nlp/gpt/conf` and `examples/nlp/synthetic_data_gen/conf/compute_topk_logits.yaml`; -1 steps are as many
-/// as there are data for.
+/// NVIDIA/NeMo-Aligner `examples/nlp/gpt/conf` and `examples/nlp/synthetic_data_gen/conf/compute_topk_logits.yaml`; -1
+/// steps means as many as the data allow.
 #[test]
 fn nemo_aligners_trainings_and_tools_are_told_from_pretraining() {
     let steps = "  optim:\n    name: mcore_distributed_optim\n";
@@ -124,14 +125,14 @@ fn nemo_aligners_trainings_and_tools_are_told_from_pretraining() {
         let lacks = read(&format!("{steps}{more}")).not_modelled;
         assert!(lacks.iter().any(|item| item.name.starts_with(name)), "{name}: {lacks:?}");
     }
-    // Restored, and no optimizer; a file that builds on another may have its optimizer there.
+    // It restores a model, and has no optimizer; a file that builds on another one may have its optimizer there.
     stopped(&read("  restore_from_path: a.nemo\n"), &["model.restore_from_path"]);
     assert!(read(&format!("{steps}  restore_from_path: a.nemo\n")).plan.is_some());
     assert!(read("  restore_from_path: a.nemo\ndefaults:\n  - base\n").not_modelled.is_empty());
 }
 
-/// NVIDIA/NeMo-Framework-Launcher `auto_configurator/base_configs/chatglm_6b.yaml`; `megatron_gpt_model.py:model_provider_func` takes it
-/// as it is.
+/// NVIDIA/NeMo-Framework-Launcher `auto_configurator/base_configs/chatglm_6b.yaml`;
+/// `megatron_gpt_model.py:model_provider_func` uses the vocabulary size without padding.
 #[test]
 fn a_vocabulary_that_nemo_is_told_is_not_asked_for_nor_padded() {
     let read = |more: &str| {
@@ -142,12 +143,12 @@ fn a_vocabulary_that_nemo_is_told_is_not_asked_for_nor_padded() {
         said("a.yaml", &text, &[])
     };
     let open = read("");
-    assert!(open.plan.is_none() && open.questions.iter().any(|asked| asked.name == "vocab_size"));
+    assert!(open.plan.is_none() && open.questions.iter().any(|asked| asked.name() == "vocab_size"));
     let told = read("  override_vocab_size: 65025\n");
     assert_eq!((told.plan.is_some(), value(&told, Field::PaddedVocabSize)), (true, "65025".to_owned()));
 }
 
-/// EleutherAI/pythia `models/1B/pythia-1b.yml`: keys with dashes, and steps that are accumulated under another name.
+/// EleutherAI/pythia `models/1B/pythia-1b.yml`: keys with dashes, and accumulation steps under another name.
 #[test]
 fn neoxs_keys_count_in_both_spellings() {
     let text = "pipe-parallel-size: 1\nmodel-parallel-size: 1\nnum-layers: 2\nhidden-size: 64\nnum-attention-heads: 4\nseq-length: 64\n\

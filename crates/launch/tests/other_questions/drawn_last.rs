@@ -1,6 +1,7 @@
-//! What the eleventh draw of public files found misread, and stops that named what changes nothing.
+//! Misreadings found in the eleventh draw of public files, and stops at settings that change nothing.
 
 use super::{said, script, stopped, value};
+use shardscope_launch::Asked;
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
@@ -9,9 +10,9 @@ const VERL: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grp
     actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.model.use_remove_padding=True \
     actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1";
 
-/// CLR-Lab/SimKO `run_qwen2.5-math-7b_grpo.sh`: Hydra refuses to add a key that is there, and verl has this one since March 31, 2025
-/// (#820). Until April 17 (#1100) `dp_actor.py:update_policy` took the entropy's weight times its mean out of the loss whatever the
-/// weight was, so that its graph was kept where it was 0 too.
+/// CLR-Lab/SimKO `run_qwen2.5-math-7b_grpo.sh`: Hydra refuses to add an existing key, and verl has had this one since
+/// March 31, 2025 (#820). Until April 17 (#1100) `dp_actor.py:update_policy` subtracted the entropy's weight times its
+/// mean from the loss for any weight, so its graph was kept even at 0.
 #[test]
 fn a_key_that_verl_lacked_tells_its_release() {
     let fields =
@@ -26,7 +27,7 @@ fn a_key_that_verl_lacked_tells_its_release() {
     assert_eq!(shown("+trainer.val_before_train=False actor_rollout_ref.actor.entropy_coeff=0"), early);
     let today = ["", "none", "true", "true"];
     assert_eq!(shown("trainer.val_before_train=False"), today);
-    // Whether there or not; and another key, which may have been added to any release.
+    // Added whether it exists or not; and another key, which may have been added to any release.
     assert_eq!(shown("++trainer.val_before_train=False"), today);
     assert_eq!(shown("+trainer.remove_previous_ckpt=True"), today);
 }
@@ -56,7 +57,7 @@ fn megatron(more: &str) -> Resolution {
     ))
 }
 
-/// MindSpeed-LLM's Qwen 7B of 2023 has Llama 2's sizes with biases of queries, keys and values, and 151,936 tokens.
+/// MindSpeed-LLM's Qwen 7B of 2023 has Llama 2's sizes with biases on queries, keys and values, and 151,936 tokens.
 #[test]
 fn a_shape_tells_no_vocabulary_where_the_attention_is_anothers() {
     let sizes = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --swiglu --disable-bias-linear \
@@ -67,13 +68,15 @@ fn a_shape_tells_no_vocabulary_where_the_attention_is_anothers() {
     for other in ["--add-qkv-bias", "--group-query-attention --num-query-groups 4"] {
         let asked = megatron(&format!("{sizes} {other}"));
         assert!(asked.plan.is_none(), "{other}");
-        let question = asked.questions.iter().find(|question| question.name == Field::VocabSize.name());
+        let question =
+            asked.questions.iter().find(|question| question.asks == Asked::Setting(Field::VocabSize));
         assert!(question.is_some(), "{other}: {:?}", asked.diagnostics);
-        assert!(asked.diagnostics.iter().any(|said| said.message.contains("left open")), "{other}");
+        assert!(asked.diagnostics.iter().any(|said| said.message.contains("path is not given")), "{other}");
     }
 }
 
-/// GPT-3's shape with somebody's own tokenizer (bigcode's santacoder has 49,280 tokens); a file that is named as the model is fits.
+/// GPT-3's shape with a custom tokenizer (bigcode's santacoder has 49,280 tokens); a file named after the model is
+/// accepted.
 #[test]
 fn a_shape_tells_no_vocabulary_beside_a_tokenizer_of_somebodys_own() {
     let gpt = "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --tokenizer-type HuggingFaceTokenizer --tokenizer-model";
@@ -84,8 +87,9 @@ fn a_shape_tells_no_vocabulary_beside_a_tokenizer_of_somebodys_own() {
     assert_eq!(value(&megatron(llama), Field::VocabSize), "32000");
 }
 
-/// A file of transformers' arguments was read as Megatron's flags for `bf16` and `seed`. Whether adapters train is its program's matter
-/// (CrowdStrike/automaldesc `configs/train.yaml`, QLoRA-FineTuning-Platform `qlora_default.yaml`).
+/// A file of transformers' arguments was read as Megatron's flags because of `bf16` and `seed`. Whether adapters train
+/// depends on its program (CrowdStrike/automaldesc `configs/train.yaml`, QLoRA-FineTuning-Platform
+/// `qlora_default.yaml`).
 #[test]
 fn arguments_without_their_program_ask_what_it_trains() {
     let file = "output_dir: a\nnum_train_epochs: 3\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 8\nlearning_rate: 1e-4\n\
@@ -93,19 +97,19 @@ fn arguments_without_their_program_ask_what_it_trains() {
     let given = [("model", "Qwen/Qwen2.5-7B"), ("world_size", "8")];
     let open = said("a.yaml", file, &given);
     assert!(open.plan.is_none());
-    let asked: Vec<_> = open.questions.iter().map(|question| question.name.as_str()).collect();
+    let asked: Vec<_> = open.questions.iter().map(|question| question.name()).collect();
     assert_eq!(asked, ["train_type"]);
     let full = said("a.yaml", file, &[given[0], given[1], ("train_type", "full")]);
     assert!(full.plan.is_some(), "{:?}", full.diagnostics);
     assert_eq!([Field::MicroBatchSize, Field::NumMicroBatches].map(|field| value(&full, field)), ["4", "8"]);
-    // With rollouts it is another question altogether.
+    // With rollouts, the questions are entirely different.
     let rollouts =
         said("a.yaml", &format!("{file}num_generations: 8\nmax_completion_length: 1024\n"), &given);
     assert!(rollouts.plan.is_none());
-    assert!(!rollouts.questions.iter().any(|question| question.name == "train_type"));
+    assert!(!rollouts.questions.iter().any(|question| question.name() == "train_type"));
 }
 
-/// NeMo-RL's `converter_type` names how weights are converted; axolotl's `base_model_config` says the model again.
+/// NeMo-RL's `converter_type` names how weights are converted; axolotl's `base_model_config` repeats the model.
 #[test]
 fn names_of_what_is_the_same_change_nothing() {
     let axolotl = "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nadapter: lora\nlora_r: 8\n\
@@ -120,8 +124,8 @@ fn names_of_what_is_the_same_change_nothing() {
     assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
 }
 
-/// Polygl0t/llm-foundry `alignment/dpo_trainer.sh`: a program that its name tells to be DPO had a reference beside the policy, whatever
-/// its options said of that.
+/// Polygl0t/llm-foundry `alignment/dpo_trainer.sh`: a program recognised as DPO by its name was given a reference next
+/// to the policy, whatever its options said about that.
 #[test]
 fn a_reference_that_is_run_before_the_training_is_none_beside_it() {
     let line = "torchrun --nproc_per_node 4 dpo_trainer.py --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 4096 --beta 0.1 \
@@ -135,7 +139,8 @@ fn a_reference_that_is_run_before_the_training_is_none_beside_it() {
     assert_eq!(shown(""), ["dpo", ""]);
 }
 
-/// Hong-Lab-UMN-ECE/RoSTE `train_qa_sft_roste.py`: layers of its own that quantize, under a name that begins as transformers' does.
+/// Hong-Lab-UMN-ECE/RoSTE `train_qa_sft_roste.py`: its own quantizing layers, under a name that begins like that of
+/// transformers.
 #[test]
 fn a_class_of_models_from_beside_the_program_is_its_own() {
     let of = |import: &str| {
@@ -152,8 +157,9 @@ fn a_class_of_models_from_beside_the_program_is_its_own() {
     assert!(theirs.plan.is_some(), "{:?} {:?}", theirs.diagnostics, theirs.not_modelled);
 }
 
-/// What the text leaves to its program or its environment has a proposal: MeetKai/functionary's `ds3_config.yaml` (accelerate's "auto"),
-/// InfoRM's scripts of 23 arguments, swiss-ai/apertus-finetuning-recipes `sft_train.py`.
+/// Values that the text leaves to its program or its environment have a proposal: MeetKai/functionary's
+/// `ds3_config.yaml` (accelerate's "auto"), InfoRM's scripts of 23 arguments, swiss-ai/apertus-finetuning-recipes
+/// `sft_train.py`.
 #[test]
 fn what_is_left_open_has_a_proposal_that_makes_a_plan() {
     let accelerate = "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_processes: 8\nmixed_precision: bf16\n\
@@ -165,18 +171,18 @@ fn what_is_left_open_has_a_proposal_that_makes_a_plan() {
         model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', torch_dtype=kwargs['dtype'])\n\
         args = SFTConfig(per_device_train_batch_size=1, max_length=2048, bf16=True)\ntrainer = SFTTrainer(model=model, args=args)\n";
     let open = said("train.py", program, &[("world_size", "8")]);
-    let asked = open.questions.iter().find(|question| question.name == Field::ParamsDtype.name());
+    let asked = open.questions.iter().find(|question| question.asks == Asked::Setting(Field::ParamsDtype));
     let asked = asked.unwrap_or_else(|| panic!("{:?} {:?}", open.questions, open.diagnostics));
     assert_eq!(asked.proposal.as_deref(), Some("bf16"));
     assert!(asked.choices.iter().any(|choice| choice == "fp32"));
-    // A length of 1,000,000,000 was proposed for each of both, beyond the limit.
+    // A length of 1,000,000,000 was proposed for each of them, beyond the limit.
     let script_of_arguments = "TP=$1\nBS=$2\nGBS=$3\nZERO=$4\nPROMPT_LEN=$5\nGENERATE_LEN=$6\nVLLM_MEMORY=$7\n\
         python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 8 --ref_num_nodes 1 --ref_num_gpus_per_node 8 \
         --vllm_num_engines 4 --vllm_tensor_parallel_size ${TP} --micro_train_batch_size ${BS} --train_batch_size ${GBS} --zero_stage ${ZERO} \
         --prompt_max_len ${PROMPT_LEN} --generate_max_len ${GENERATE_LEN} --vllm_gpu_memory_utilization ${VLLM_MEMORY} \
         --pretrain Qwen/Qwen2.5-7B\n";
     let read = script(script_of_arguments);
-    let call = read.questions.iter().find(|question| question.name == "arguments");
+    let call = read.questions.iter().find(|question| question.name() == "arguments");
     let line = call.and_then(|question| question.proposal.clone()).unwrap_or_default();
     assert!(line.ends_with("1024 1024 0.5"), "{line} of {:?}", read.questions);
 }

@@ -1,11 +1,11 @@
-//! What the thirteenth draw of public files found misread, or asked although the text says it.
+//! Misreadings found in the thirteenth draw of public files, and questions that the text already answers.
 
 use super::{said, script, stopped, value};
 use shardscope_plan::Field;
 use shardscope_source::Code;
 
-/// UKPLab/arxiv2024-lfqa-hallucination `scripts/run_sft.sh` starts `src/modelling/dpo/sft.py`, the step before DPO in the same folder. It was
-/// read as DPO, with a reference beside the policy and two samples of every pair.
+/// UKPLab/arxiv2024-lfqa-hallucination `scripts/run_sft.sh` starts `src/modelling/dpo/sft.py`, the step before DPO in
+/// the same folder. It was read as DPO, with a reference next to the policy and two samples per pair.
 #[test]
 fn a_program_in_a_folder_named_after_dpo_is_what_its_own_name_says() {
     let of = |program: &str| {
@@ -22,8 +22,9 @@ fn a_program_in_a_folder_named_after_dpo_is_what_its_own_name_says() {
     assert_eq!(of("sft/run_dpo.py"), "dpo");
 }
 
-/// zhiyuanhubj/Logic-RL `scripts/train_grpo_4gpu_7Binstruct.sh`: 16 prompts with 8 rollouts each are 32 sequences on each of 4 ranks, which is
-/// what `mini_batch.split` leaves of a larger micro-batch (`verl/workers/actor/dp_actor.py`). 128 were proposed, and then refused.
+/// zhiyuanhubj/Logic-RL `scripts/train_grpo_4gpu_7Binstruct.sh`: 16 prompts with 8 rollouts each are 32 sequences on
+/// each of 4 ranks, to which `mini_batch.split` limits a larger micro-batch (`verl/workers/actor/dp_actor.py`). 128
+/// were proposed, and then rejected.
 #[test]
 fn a_micro_batch_of_early_verl_is_proposed_as_large_as_a_ranks_part_at_most() {
     let early = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=16 data.max_prompt_length=512 \
@@ -31,12 +32,9 @@ fn a_micro_batch_of_early_verl_is_proposed_as_large_as_a_ranks_part_at_most() {
         actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.ppo_micro_batch_size=64 actor_rollout_ref.rollout.name=vllm \
         actor_rollout_ref.actor.fsdp_config.grad_offload=False actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=4 trainer.nnodes=1";
     let open = script(early);
-    let asked: Vec<_> = open
-        .questions
-        .iter()
-        .map(|question| (question.name.as_str(), question.proposal.as_deref()))
-        .collect();
-    // The model's name is Hydra's string, whose quotes bash had left.
+    let asked: Vec<_> =
+        open.questions.iter().map(|question| (question.name(), question.proposal.as_deref())).collect();
+    // The model's name is a Hydra string, with quotes that bash left in place.
     assert_eq!(asked, [(Field::MicroBatchSize.name(), Some("32"))]);
     let plan = said("run.sh", early, &[("micro_batch_size", "32")]);
     assert!(plan.plan.is_some(), "{:?}", plan.diagnostics);
@@ -47,7 +45,8 @@ const TODAY: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gr
     data.max_response_length=1024 actor_rollout_ref.model.path=models/Qwen2.5-1.5B actor_rollout_ref.actor.ppo_mini_batch_size=256 \
     actor_rollout_ref.rollout.name=vllm trainer.val_before_train=True trainer.nnodes=1";
 
-/// princeton-pli/RL-skill-comp `scripts/train_grpo.sh` counts what Slurm tells the job, and its header asks for 4 GPUs; 8 were proposed.
+/// princeton-pli/RL-skill-comp `scripts/train_grpo.sh` counts the GPUs that Slurm reports to the job, and its header
+/// requests 4; 8 were proposed.
 #[test]
 fn gpus_that_the_job_is_asked_for_are_those_of_the_schedulers_lines() {
     let of = |lines: &str, number: &str| {
@@ -60,12 +59,12 @@ fn gpus_that_the_job_is_asked_for_are_those_of_the_schedulers_lines() {
     assert_eq!(value(&of("#SBATCH --gres=gpu:h100:4", counted), Field::GpusPerNode), "4");
     for (lines, number) in [("", counted), ("#SBATCH --gres=gpu:h100:4", "$MY_GPUS")] {
         let open = of(lines, number);
-        let asked: Vec<&str> = open.questions.iter().map(|question| question.name.as_str()).collect();
+        let asked: Vec<&str> = open.questions.iter().map(|question| question.name()).collect();
         assert_eq!(asked, [Field::GpusPerNode.name()], "{lines} {number}");
     }
 }
 
-/// Junjie-Ye/MulDimIF `scripts/run_grpo.sh` packs by tokens, which slime's scripts do too, under FSDP.
+/// Junjie-Ye/MulDimIF `scripts/run_grpo.sh` packs by tokens, as slime's scripts do, but under FSDP.
 #[test]
 fn packs_of_verl_do_not_shard_as_slime_does() {
     let packed = script(&format!(
@@ -95,7 +94,8 @@ fn metrics_of_the_engine_and_kept_checkpoints_do_not_stop() {
     stopped(&of(&format!("{engine}.dp_size=2")), &[&format!("{engine}.dp_size")]);
 }
 
-/// TsinghuaC3I/UltraMedical `src/finetune/config/dpo_nca_pair_config_full.yaml`: of TRL's trainers DPO alone has that loss.
+/// TsinghuaC3I/UltraMedical `src/finetune/config/dpo_nca_pair_config_full.yaml`: among TRL's trainers only DPO has that
+/// loss.
 #[test]
 fn a_loss_of_dpo_alone_tells_the_trainer() {
     let of = |loss: &str| {
@@ -108,13 +108,13 @@ fn a_loss_of_dpo_alone_tells_the_trainer() {
     let pairs = of("nca_pair");
     assert!(pairs.plan.is_some(), "{:?}", pairs.diagnostics);
     assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
-    // CPO's trainer has this one too.
+    // CPO's trainer also has this one.
     let open = of("sigmoid");
-    let asked: Vec<&str> = open.questions.iter().map(|question| question.name.as_str()).collect();
+    let asked: Vec<&str> = open.questions.iter().map(|question| question.name()).collect();
     assert_eq!(asked, [Field::TrainingObjective.name()]);
 }
 
-/// A file of that name that another program takes is none of torchtune's, and is asked for.
+/// A file of that name used by another program is not torchtune's, and is asked for.
 #[test]
 fn names_of_torchtunes_files_are_known_to_torchtune_alone() {
     let asks = |command: &str| {
@@ -125,8 +125,8 @@ fn names_of_torchtunes_files_are_known_to_torchtune_alone() {
     assert!(asks("python my_train.py"));
 }
 
-/// Broyojo/humor-r1 `scripts/train_grpo.py`: constants are what the environment says, else their defaults, and TRL loads the model by its name in
-/// the dtype that it is told. It was read as fp32.
+/// Broyojo/humor-r1 `scripts/train_grpo.py`: constants come from the environment or have defaults, and TRL loads the
+/// model by its name in the given dtype. It was read as fp32.
 #[test]
 fn what_a_program_takes_from_the_environment_has_its_default() {
     let of = |init: &str| {
@@ -152,7 +152,7 @@ fn what_a_program_takes_from_the_environment_has_its_default() {
     stopped(&of("model_init_kwargs=loading(dtype), "), &["SFTConfig"]);
 }
 
-/// Shivam-0205/tinyllama-lora-finetuning `scripts/train.py` pads what it reads to 128 tokens; 2,048 were proposed.
+/// Shivam-0205/tinyllama-lora-finetuning `scripts/train.py` pads its samples to 128 tokens; 2,048 were proposed.
 #[test]
 fn samples_are_as_long_as_the_programs_tokenizer_cuts_them() {
     let text = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n\
@@ -165,11 +165,11 @@ fn samples_are_as_long_as_the_programs_tokenizer_cuts_them() {
     assert_eq!(value(&read, Field::SeqLength), "128");
     let open =
         said("train.py", &text.replace("max_length=128", "max_length=longest"), &[("world_size", "2")]);
-    let asked: Vec<&str> = open.questions.iter().map(|question| question.name.as_str()).collect();
+    let asked: Vec<&str> = open.questions.iter().map(|question| question.name()).collect();
     assert_eq!(asked, [Field::SeqLength.name()]);
 }
 
-/// AmphionTeam/TARS `train_dpo.sh`: the file of accelerate's configuration was taken for the program.
+/// AmphionTeam/TARS `train_dpo.sh`: accelerate's configuration file was taken for the program.
 #[test]
 fn accelerates_switch_for_a_module_stands_before_its_other_options() {
     let of = |start: &str| {
@@ -189,7 +189,7 @@ fn accelerates_switch_for_a_module_stands_before_its_other_options() {
     }
 }
 
-/// shibing624/MedicalGPT `scripts/run_dpo.sh`, which is forked often: prompt and answer are cut together.
+/// shibing624/MedicalGPT `scripts/run_dpo.sh`, which is often forked: prompt and answer are truncated together.
 #[test]
 fn prompts_and_answers_of_medicalgpt_are_one_sample() {
     let of = |program: &str, more: &str| {
@@ -203,7 +203,7 @@ fn prompts_and_answers_of_medicalgpt_are_one_sample() {
     assert!(pairs.plan.is_some(), "{:?}", pairs.diagnostics);
     assert_eq!(value(&pairs, Field::SeqLength), "1536");
     assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
-    // Another program's lengths may be those of an encoder and a decoder, and fp16 is on where nothing is said.
+    // Another program's lengths may be those of an encoder and a decoder, and fp16 is on by default.
     stopped(&of("dpo_training.py", "--bf16 True"), &["max_source_length"]);
     stopped(&of("dpo_training.py", "--train_file_dir data/reward"), &["max_source_length"]);
 }

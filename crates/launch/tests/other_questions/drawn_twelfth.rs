@@ -1,10 +1,11 @@
-//! What the twelfth draw of public files found misread.
+//! Misreadings found in the twelfth draw of public files.
 
 use super::{said, script, stopped, value};
 use shardscope_plan::Field;
 
-/// genggui001/Megatron-DeepSpeed-Llama `finetune_llama_7b_en.sh`: `pretrain_llama.py` builds `LlamaModelPipe` (RMSNorm, gated SiLU, rotary
-/// positions, an output layer of its own), of which no option says a word. It was read as GPT, 5.4 billion parameters instead of 6.7.
+/// genggui001/Megatron-DeepSpeed-Llama `finetune_llama_7b_en.sh`: `pretrain_llama.py` builds `LlamaModelPipe` (RMSNorm,
+/// gated SiLU, rotary positions, its own output layer), which no option mentions. It was read as GPT, with 5.4 billion
+/// parameters instead of 6.7.
 #[test]
 fn a_program_that_is_named_after_a_family_builds_its_blocks_itself() {
     let of = |program: &str, more: &str| {
@@ -19,7 +20,7 @@ fn a_program_that_is_named_after_a_family_builds_its_blocks_itself() {
     }
     let gpt = of("pretrain_gpt.py", "");
     assert!(gpt.plan.is_some(), "{:?}", gpt.diagnostics);
-    // Where options state the blocks, they count (Pai-Megatron-Patch's `pretrain_megatron_llama.py`).
+    // If options state the blocks, these are used (Pai-Megatron-Patch's `pretrain_megatron_llama.py`).
     let stated = of("pretrain_llama.py", "--swiglu --normalization RMSNorm --use-rotary-position-embeddings");
     assert!(stated.plan.is_some(), "{:?}", stated.diagnostics);
 }
@@ -29,17 +30,20 @@ const JANUARY: &str = "python -m verl.trainer.main_ppo algorithm.adv_estimator=g
     actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.model.enable_gradient_checkpointing=True \
     actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1";
 
-/// PsychFound `tinyzero/scripts/train_tiny_zero_grpo.sh`: verl of January 5 to 27, 2025, TinyZero, Logic-RL and Search-R1 take
-/// `ppo_micro_batch_size // ranks * rollout.n` (`verl/workers/fsdp_workers.py`), verl since then without the factor (#136). Fewer
-/// sequences than ranks leave none.
+/// PsychFound `tinyzero/scripts/train_tiny_zero_grpo.sh`: verl of January 5 to 27, 2025, TinyZero, Logic-RL and
+/// Search-R1 use `ppo_micro_batch_size // ranks * rollout.n` (`verl/workers/fsdp_workers.py`), later verl omits the
+/// factor (#136). Fewer sequences than ranks leave none.
 #[test]
 fn a_micro_batch_over_all_ranks_is_multiplied_by_rollouts_in_early_verl() {
     let of = |more: &str| script(&format!("{JANUARY} {more}"));
     let asked = |more: &str| {
         let open = of(more);
         assert!(open.plan.is_none(), "{more}");
-        let proposals: Vec<_> =
-            open.questions.into_iter().map(|question| (question.name, question.proposal)).collect();
+        let proposals: Vec<_> = open
+            .questions
+            .into_iter()
+            .map(|question| (question.name().to_owned(), question.proposal))
+            .collect();
         assert_eq!(proposals.len(), 1, "{more}: {proposals:?}");
         proposals[0].clone()
     };
@@ -54,12 +58,12 @@ fn a_micro_batch_over_all_ranks_is_multiplied_by_rollouts_in_early_verl() {
     assert_eq!(shown(&format!("{micro}=16 {five} algorithm.use_kl_in_reward=False")), "2");
     assert_eq!(shown(&format!("{micro}=16 {five} trainer.val_before_train=False")), "2");
     assert_eq!(shown(&format!("{micro}_per_gpu=4 {five}")), "4");
-    // Added to the configuration, it may be any release.
+    // With a key added to the configuration, it may be any release.
     assert_eq!(asked(&format!("{micro}=16 {five} +trainer.val_before_train=False")).1, Some("10".to_owned()));
 }
 
-/// Kernel-Coder `scripts/rl/run_verl.sh`: `max_model_len=8192` beside prompts of 8,192 tokens and responses of 16,384, which no response
-/// can reach (`vllm_async_server.py:generate`).
+/// Kernel-Coder `scripts/rl/run_verl.sh`: `max_model_len=8192` with prompts of 8,192 tokens and responses of 16,384,
+/// which no response can reach (`vllm_async_server.py:generate`).
 #[test]
 fn no_sequence_is_longer_than_what_the_rollout_engine_takes() {
     let of = |more: &str| {
@@ -71,14 +75,14 @@ fn no_sequence_is_longer_than_what_the_rollout_engine_takes() {
     assert_eq!(of(""), ["1536", "1536"]);
     assert_eq!(of("actor_rollout_ref.rollout.max_model_len=1024"), ["1024", "1024"]);
     assert_eq!(of("actor_rollout_ref.rollout.max_model_len=4096"), ["1536", "1536"]);
-    // What is padded is as long as both.
+    // Padded sequences are as long as prompt and response together.
     let padded =
         "actor_rollout_ref.model.use_remove_padding=False actor_rollout_ref.rollout.max_model_len=1024";
     assert_eq!(of(padded), ["1536", "1536"]);
 }
 
-/// Vako `axolotl.yaml` states neither bf16 nor fp16: axolotl's `bf16` is "auto" (`utils/schemas/config.py`), which is bf16 wherever the
-/// accelerator has it (`utils/config:resolve_dtype`). It was read as without autocast.
+/// Vako `axolotl.yaml` states neither bf16 nor fp16: `bf16` of axolotl is "auto" (`utils/schemas/config.py`), which
+/// means bf16 if the accelerator supports it (`utils/config:resolve_dtype`). It was read as without autocast.
 #[test]
 fn axolotls_precision_is_auto_where_nothing_is_said() {
     let of = |more: &str| {
@@ -97,8 +101,8 @@ fn axolotls_precision_is_auto_where_nothing_is_said() {
     assert_eq!(of("bf16:\n"), "none");
 }
 
-/// Firefly `train_args/ds_z3_config.json`: the Trainer fills in what is "auto" and adds no section
-/// (`transformers/integrations/deepspeed.py:trainer_config_process`). A file with `fp16` alone was read as bf16.
+/// Firefly `train_args/ds_z3_config.json`: the Trainer fills in "auto" values and adds no section
+/// (`transformers/integrations/deepspeed.py:trainer_config_process`). A file with only `fp16` was read as bf16.
 #[test]
 fn a_deepspeed_file_without_bf16_runs_in_fp16() {
     let of = |sections: &str| {
@@ -115,8 +119,8 @@ fn a_deepspeed_file_without_bf16_runs_in_fp16() {
     assert_eq!(of("\"fp16\": {\"enabled\": \"auto\"}, \"bf16\": {\"enabled\": \"auto\"},"), "bf16");
 }
 
-/// lmm-r1 `examples/scripts/train_iterative_dpo_llama.sh`: without `--flash_attn` OpenRLHF's attention was eager until August 15, 2025
-/// (`openrlhf/models/actor.py` before c250c21a), and is flash attention since.
+/// lmm-r1 `examples/scripts/train_iterative_dpo_llama.sh`: without `--flash_attn` the attention of OpenRLHF was eager
+/// until August 15, 2025 (`openrlhf/models/actor.py` before c250c21a), and is flash attention since.
 #[test]
 fn openrlhfs_attention_depends_on_its_release_where_nothing_is_said() {
     let of = |more: &str| {
@@ -125,15 +129,17 @@ fn openrlhfs_attention_depends_on_its_release_where_nothing_is_said() {
              --max_len 4096 --zero_stage 3 --bf16 --gradient_checkpointing --learning_rate 5e-7 {more}"
         ))
     };
-    let asked = |more: &str| of(more).questions.into_iter().map(|question| question.name).collect::<Vec<_>>();
+    let asked = |more: &str| {
+        of(more).questions.into_iter().map(|question| question.name().to_owned()).collect::<Vec<_>>()
+    };
     assert_eq!(asked(""), ["attn_implementation", "world_size"]);
     for more in ["--flash_attn", "--packing_samples", "--attn_implementation flash_attention_2"] {
         assert_eq!(asked(more), ["world_size"], "{more}");
     }
 }
 
-/// As scripts wait until `${#free[@]}` accelerators are free: how many fields an unknown output splits into is unknown too, and the branch
-/// that trains was taken for one that is never reached.
+/// Scripts that wait until `${#free[@]}` accelerators are free: the number of fields into which an unknown output
+/// splits is unknown too, and the branch that trains was treated as unreachable.
 #[test]
 fn how_many_elements_an_unknown_list_has_is_unknown() {
     const RUN: &str = "torchrun --standalone --nnodes=1 --nproc_per_node=2 -m verl.trainer.fsdp_sft_trainer data.train_batch_size=128 \
@@ -149,14 +155,14 @@ fn how_many_elements_an_unknown_list_has_is_unknown() {
         let read = listed(list);
         assert!(read.plan.is_some(), "{list}: {:?}", read.diagnostics);
     }
-    // What is quoted is one element whatever it is, and two that are known are two.
+    // A quoted value is always one element, and two known elements are two.
     assert!(listed("free=(\"$FREE\")").plan.is_none());
     assert!(listed("free=(a b)").plan.is_some());
     assert!(listed("free=(a)").plan.is_none());
 }
 
-/// NeMo-RL's `grpo-gemma3-1b-it-1n8g-fsdp2tp1.yaml`: windows of Gemma 3 as litgpt has them (`litgpt/config.py`, `sliding_window_size`); the
-/// rows had left them to the library, whose default is 4,096.
+/// NeMo-RL's `grpo-gemma3-1b-it-1n8g-fsdp2tp1.yaml`: Gemma 3 has the windows of litgpt's table (`litgpt/config.py`,
+/// `sliding_window_size`); the catalog rows had left them to the library, whose default is 4,096.
 #[test]
 fn gemma_threes_windows_are_its_own() {
     for (name, window) in [("1b-it", "512"), ("4b-it", "1024"), ("12b-it", "1024"), ("27b-it", "1024")] {
@@ -168,7 +174,8 @@ fn gemma_threes_windows_are_its_own() {
     }
 }
 
-/// ChatLLM `train_single.sh`: FastChat's `train_mem.py` patches flash attention in, LLaVA's asks transformers for it. It was read as SDPA.
+/// ChatLLM `train_single.sh`: FastChat's `train_mem.py` patches in flash attention, LLaVA's requests it from
+/// transformers. It was read as SDPA.
 #[test]
 fn fastchats_train_mem_turns_flash_attention_on() {
     let of = |program: &str| {

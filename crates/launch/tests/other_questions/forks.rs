@@ -1,10 +1,10 @@
-//! Forks of Megatron-LM and files of recipes, each by the settings that decided its end.
+//! Forks of Megatron-LM and recipe files, each with the settings that decided its outcome.
 
 use super::{MODEL, said, script, stopped, value};
 use shardscope_plan::Field;
 
-/// HYGON-AI/Megatron-LM-das, `examples/llama3/train_llama3_8B.sh` at 0685d1f550: mpirun starts the script, whose variables for nodes belong
-/// to its branch for torchrun.
+/// HYGON-AI/Megatron-LM-das, `examples/llama3/train_llama3_8B.sh` at 0685d1f550: mpirun starts the script, whose
+/// variables for nodes belong to its torchrun branch.
 #[test]
 fn a_world_that_mpirun_sets_is_asked_for_with_what_fits() {
     let text = format!(
@@ -16,7 +16,7 @@ fn a_world_that_mpirun_sets_is_asked_for_with_what_fits() {
     );
     let open = said("train.sh", &text, &[]);
     let asked: Vec<(&str, Option<&str>)> =
-        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
     assert_eq!(asked, [("num_nodes", Some("1"))]);
     assert!(open.plan.is_none());
     let set = said("train.sh", &text, &[("num_nodes", "2")]);
@@ -25,8 +25,8 @@ fn a_world_that_mpirun_sets_is_asked_for_with_what_fits() {
     assert_eq!(shown, ["2", "8", "8"], "{:?}", set.diagnostics);
 }
 
-/// HabanaAI/Megatron-LM at 13c28deafa, `examples/llama/pretrain_llama.sh`: what is off is not what stops, and checks of checkpoints are no
-/// settings.
+/// HabanaAI/Megatron-LM at 13c28deafa, `examples/llama/pretrain_llama.sh`: options that are off do not stop, and
+/// checkpoint checks are not settings.
 #[test]
 fn gaudis_kernels_stop_once() {
     let off = "--use-torch-compile=0 --use-fused-sdpa-with-recompute 0 --use-fast-softmax 1 --verify-checkpoint \
@@ -38,8 +38,8 @@ fn gaudis_kernels_stop_once() {
     assert_eq!(run.not_modelled.len(), 1, "{:?}", run.not_modelled);
 }
 
-/// yanring/Megatron-MoE-ModelZoo at e8650517d6, `model_configs/benchmarking/Qwen3-Next-80B-A3B.yaml`: the flag's name before it was
-/// `--experimental-attention-variant`.
+/// yanring/Megatron-MoE-ModelZoo at e8650517d6, `model_configs/benchmarking/Qwen3-Next-80B-A3B.yaml`: the former name
+/// of the flag `--experimental-attention-variant`.
 #[test]
 fn the_older_name_of_the_gated_delta_rule_is_read_by_its_sizes() {
     let text = |kind: &str| {
@@ -59,7 +59,8 @@ fn the_older_name_of_the_gated_delta_rule_is_read_by_its_sizes() {
     stopped(&said("a.yaml", &text("mamba"), &[("world_size", "64")]), &["--linear-attention-type"]);
 }
 
-/// mosaicml/llm-foundry at 8c8dd48f72, `scripts/train/yamls/pretrain/gpt2-small.yaml`: a table of positions as long as the run's samples.
+/// mosaicml/llm-foundry at 8c8dd48f72, `scripts/train/yamls/pretrain/gpt2-small.yaml`: a position table as long as the
+/// run's samples.
 #[test]
 fn positions_that_llm_foundry_sets_are_rows_of_the_table() {
     let text = |model: &str, key: &str| {
@@ -79,8 +80,59 @@ fn positions_that_llm_foundry_sets_are_rows_of_the_table() {
     );
 }
 
-/// stas00/ml-engineering at 744d01e18b, `orchestration/slurm/launchers/{srun,torchrun}-launcher.slurm`: what they start trains nothing, and
-/// nothing is asked.
+/// mosaicml/llm-foundry at its last commit, `scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml` and
+/// `mpt-30b-instruct.yaml`: MPT checkpoints come with llm-foundry's own code, whose attention the run chooses; Llama's
+/// configuration has no such names, so `llmfoundry/utils/config_utils.py:set_config_overrides` raises.
+#[test]
+fn a_checkpoint_of_mpt_runs_llm_foundrys_own_code() {
+    let text = |model: &str, more: &str| {
+        format!(
+            "max_seq_len: 2048\nmodel:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: {model}\n{more}\
+             train_loader:\n  name: finetuning\neval_loader:\n  name: finetuning\nglobal_train_batch_size: 64\n\
+             device_eval_batch_size: 8\ndevice_train_microbatch_size: 8\nprecision: amp_bf16\n\
+             fsdp_config:\n  sharding_strategy: FULL_SHARD\n  activation_checkpointing: true\n"
+        )
+    };
+    let implementation = |name: &str| {
+        format!(
+            "  config_overrides:\n    max_seq_len: 2048\n    attn_config:\n      attn_impl: {name}\n      attn_uses_sequence_id: false\n"
+        )
+    };
+    // The shape of mosaicml/mpt-7b (`scripts/train/yamls/pretrain/mpt-7b.yaml`, except for its vocabulary rows).
+    let shape = [
+        ("world_size", "8"),
+        ("num_layers", "32"),
+        ("hidden_size", "4096"),
+        ("ffn_hidden_size", "16384"),
+        ("num_attention_heads", "32"),
+        ("vocab_size", "50432"),
+    ];
+    let kernel = |more: &str| {
+        let run = said("a.yaml", &text("mosaicml/mpt-7b", more), &shape);
+        assert!(run.not_modelled.is_empty(), "{:?}", run.not_modelled);
+        let fields = [Field::AttentionKernel, Field::PositionEmbeddingType, Field::AddBiasLinear];
+        fields.map(|field| value(&run, field))
+    };
+    assert_eq!(kernel(&implementation("flash")), ["flash", "alibi", "false"]);
+    assert_eq!(kernel(&implementation("torch")), ["unfused", "alibi", "false"]);
+    assert_eq!(kernel(""), ["unfused", "alibi", "false"]);
+    let run = |model: &str, more: &str| said("a.yaml", &text(model, more), &shape);
+    let other = "  config_overrides:\n    attn_config:\n      sliding_window_size: 4\n";
+    stopped(&run("mosaicml/mpt-7b", other), &["model.config_overrides.attn_config.sliding_window_size"]);
+    let within = "  config_overrides:\n    attn_config:\n      attn_uses_sequence_id: true\n";
+    stopped(&run("mosaicml/mpt-7b", within), &["model.config_overrides.attn_config.attn_uses_sequence_id"]);
+    stopped(
+        &run("meta-llama/Meta-Llama-3-8B", &implementation("flash")),
+        &["model.config_overrides.max_seq_len"],
+    );
+    // Evaluation with four times as many sequences, whose logits are not counted.
+    let text = text("mosaicml/mpt-30b", &implementation("flash"))
+        .replace("device_train_microbatch_size: 8", "device_train_microbatch_size: 2");
+    stopped(&said("a.yaml", &text, &shape), &["evaluation_batch_size"]);
+}
+
+/// stas00/ml-engineering at 744d01e18b, `orchestration/slurm/launchers/{srun,torchrun}-launcher.slurm`: the program
+/// they start trains nothing, and nothing is asked.
 #[test]
 fn a_launcher_of_a_check_is_told_in_one_sentence() {
     for command in [
@@ -100,7 +152,7 @@ fn a_launcher_of_a_check_is_told_in_one_sentence() {
     }
 }
 
-/// yanring/Megatron-MoE-ModelZoo, `sbatch_benchmarking.sh`: files by the names that a reader finds them under.
+/// yanring/Megatron-MoE-ModelZoo, `sbatch_benchmarking.sh`: files under the names by which a user finds them.
 #[test]
 fn files_are_named_without_the_folder_that_a_run_finds() {
     let text = "export WORKSPACE=$(dirname \"$(readlink -f \"$0\")\")\nsource \"${WORKSPACE}/runtime_configs/benchmarking/common.conf\"\n\
@@ -121,7 +173,8 @@ fn files_are_named_without_the_folder_that_a_run_finds() {
     );
 }
 
-/// accelerate's own words offload; DeepSpeed's groups below `deepspeed_config` are handed on by nobody (`accelerate/utils/launch.py`, 1.12.0).
+/// accelerate's own keys offload; nothing passes on DeepSpeed's groups under `deepspeed_config`
+/// (`accelerate/utils/launch.py`, 1.12.0).
 #[test]
 fn groups_of_deepspeed_in_accelerates_file_offload_nothing() {
     let text = |offload: &str| {
@@ -145,7 +198,7 @@ fn groups_of_deepspeed_in_accelerates_file_offload_nothing() {
     assert!(!told(&own));
 }
 
-/// huggingface/nanotron, `src/nanotron/trainer.py`: the stages' length is asserted to be the run's.
+/// huggingface/nanotron, `src/nanotron/trainer.py`: it asserts that the stages' length is the run's.
 #[test]
 fn a_stage_of_another_length_is_no_run_of_nanotrons() {
     let text = |length: u64| {
@@ -161,8 +214,8 @@ fn a_stage_of_another_length_is_no_run_of_nanotrons() {
     stopped(&said("a.yaml", &text(8192), &[]), &["data_stages.0.sequence_length"]);
 }
 
-/// GeodesicResearch/geodesic-megatron at df06386a22, `configs/pa_warm_start_sft_120b/*.yaml`: Megatron starts it, and the reader may go on
-/// without the offloading.
+/// GeodesicResearch/geodesic-megatron at df06386a22, `configs/pa_warm_start_sft_120b/*.yaml`: Megatron starts it, and
+/// the user may continue without the offloading.
 #[test]
 fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
     let experts = "--num-experts 8 --moe-router-topk 2 --moe-grouped-gemm --expert-model-parallel-size 8 --sequence-parallel \
@@ -178,7 +231,7 @@ fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
     assert!(run(again).plan.is_some());
 }
 
-/// allenai/OLMo, `scripts/augusta/peteish1.sh`: what OLMo does where its file is silent is not said of a file that is not here.
+/// allenai/OLMo, `scripts/augusta/peteish1.sh`: OLMo's defaults are not reported for a file that is missing.
 #[test]
 fn defaults_are_not_said_of_a_file_that_is_not_here() {
     let text = "torchrun --nnodes 2 --nproc-per-node 8 scripts/train.py configs/peteish1-google.yaml --save_interval_ephemeral=10000 \

@@ -1,4 +1,4 @@
-//! Frameworks of pre-training that are none of Megatron's: whose layers and defaults are theirs, and who stops by name.
+//! Pre-training frameworks other than Megatron: those with their own layers and defaults, and those that stop by name.
 
 use super::pretraining::asked;
 use super::{launch, said, script, stopped, value};
@@ -8,7 +8,7 @@ const NANOTRON: &str = "model:\n  dtype: bfloat16\n  model_config:\n    hidden_s
     num_attention_heads: 8\n    num_hidden_layers: 2\n    vocab_size: 32000\ntokens:\n  sequence_length: 256\n  \
     micro_batch_size: 4\nparallelism:\n  dp: 4\n  tp: 2\n  pp: 1\n";
 
-/// huggingface/nanotron, `examples/moe/config_llamoe.yaml`: once a dense model.
+/// huggingface/nanotron, `examples/moe/config_llamoe.yaml`: formerly read as a dense model.
 #[test]
 fn experts_of_nanotrons_example_and_other_recomputation_stop_it() {
     assert!(said("a.yaml", NANOTRON, &[]).plan.is_some());
@@ -20,8 +20,8 @@ fn experts_of_nanotrons_example_and_other_recomputation_stop_it() {
     stopped(&more("moe_layer_recompute: true"), &["parallelism.moe_layer_recompute"]);
 }
 
-/// huggingface/nanotron, `src/nanotron/config/config.py`: a text without `dtype` was once taken for weights in fp32, and the name of
-/// its only adaptive optimizer for an unknown key.
+/// huggingface/nanotron, `src/nanotron/config/config.py`: a text without `dtype` was formerly read as fp32 weights, and
+/// the name of its only adaptive optimizer as an unknown key.
 #[test]
 fn nanotron_keeps_weights_in_bf16_and_names_its_optimizer() {
     let silent = said("a.yaml", &NANOTRON.replace("  dtype: bfloat16\n", ""), &[]);
@@ -37,8 +37,8 @@ fn nanotron_keeps_weights_in_bf16_and_names_its_optimizer() {
     stopped(&named("sgd"), &["optimizer.optimizer_factory.name"]);
 }
 
-/// LambdaLabsML/torchtitan, `configs/llama3_70b-16xb200-64k.toml`: what its trainer keeps was once among the keys that are not read,
-/// beside where it writes; converters other than float8's were once passed over.
+/// LambdaLabsML/torchtitan, `configs/llama3_70b-16xb200-64k.toml`: the key for what its trainer keeps was formerly
+/// ignored, like the paths it writes to; converters other than float8's were skipped.
 #[test]
 fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
     let read = |training: &str, model: &str, more: &str| {
@@ -67,7 +67,8 @@ fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
     assert!(float8.plan.is_some() && !value(&float8, Field::NotRead).is_empty());
 }
 
-/// Ascend/MindSpeed-LLM, `examples/mindspore/deepseek3`: experts were once cut over tensor-parallel ranks all the same, with a mark.
+/// Ascend/MindSpeed-LLM, `examples/mindspore/deepseek3`: experts were formerly sharded over tensor-parallel ranks
+/// regardless, with a mark.
 #[test]
 fn what_mindspeed_does_otherwise_stops_it() {
     let read = |more: &str| script(&launch("pretrain_gpt.py", more));
@@ -84,7 +85,8 @@ const FOUNDRY: &str = "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_mod
     vocab_size: 50257\ntrain_loader:\n  name: text\nglobal_train_batch_size: 256\ndevice_train_microbatch_size: 4\n\
     precision: amp_bf16\n";
 
-/// mosaicml/llm-foundry, `scripts/train/yamls/pretrain`: once padded to 50,304 rows, and sharded without being told so.
+/// mosaicml/llm-foundry, `scripts/train/yamls/pretrain`: formerly padded to 50,304 rows, and sharded without being told
+/// to.
 #[test]
 fn llm_foundry_pads_nothing_and_shards_where_it_is_told() {
     let read = |more: &str| said("a.yaml", &format!("{FOUNDRY}{more}"), &[("world_size", "8")]);
@@ -110,7 +112,7 @@ const REGISTRY: &str = "def base() -> Trainer.Config:\n    return Trainer.Config
     optimizer=default_adamw(lr=1e-4), training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192, \
     max_context_length=8192))\n";
 
-/// pytorch/torchtitan, `torchtitan/experiments`: once Python that is not evaluated.
+/// pytorch/torchtitan, `torchtitan/experiments`: formerly reported as Python that is not evaluated.
 #[test]
 fn registries_of_torchtitans_other_trainers_are_read_and_named() {
     let registry = |returns: &str, value: &str| {
@@ -128,7 +130,7 @@ fn registries_of_torchtitans_other_trainers_are_read_and_named() {
     assert_eq!(groups.plan, own.plan);
     let diloco = faults.replace("enable=True", "semi_sync_method=\"diloco\"");
     stopped(&read(&registry("FaultTolerantTrainer.Config", &diloco)), &["fault_tolerance.semi_sync_method"]);
-    // `to_graph_trainer_config` hands on the configuration of another registry, which is known by its name.
+    // `to_graph_trainer_config` passes on the configuration of another registry, which is known by name.
     let traced =
         read(&registry("GraphTrainer.Config", "to_graph_trainer_config(llama3_8b(), model_registry)"));
     stopped(&traced, &["trainer"]);
@@ -145,7 +147,7 @@ fn registries_of_torchtitans_other_trainers_are_read_and_named() {
     }
 }
 
-/// AI-Hypercomputer/maxtext, `src/maxtext/configs/tpu/v5p/64b.sh`: once a file that is not here, with one sequence for each rank.
+/// AI-Hypercomputer/maxtext, `src/maxtext/configs/tpu/v5p/64b.sh`: formerly a missing file, with one sequence per rank.
 const MAXTEXT: &str = "python3 -m maxtext.trainers.pre_train.train configs/base.yml steps=15 per_device_batch_size=3 \
     remat_policy=full global_parameter_scale=64 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 hardware=gpu \
     max_target_length=2048 base_output_directory=/out dataset_type=synthetic attention='flash' quantization=\"\"\n";
@@ -156,7 +158,7 @@ fn maxtexts_command_is_its_base_with_changes() {
     assert_eq!(asked(&open), [("world_size", "8")]);
     let names: Vec<_> = open.not_modelled.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["framework"]);
-    // Scale 64: twice two doublings of every size of `base.yml`.
+    // Scale 64: the number of layers and the widths of `base.yml` are each doubled twice.
     for (field, expected) in [
         (Field::NumLayers, "64"),
         (Field::HiddenSize, "8192"),
@@ -189,7 +191,7 @@ fn maxtexts_files_of_models_are_their_own_layers() {
         );
         said("a.yml", &text, &[("world_size", "8")])
     };
-    // Two layers of Gemma 2 are one of these.
+    // Two Gemma 2 layers form one of these.
     stopped(
         &file("decoder_block: gemma2\nmlp_activations: [\"gelu\",\"linear\"]\n"),
         &["decoder_block", "framework"],
@@ -217,7 +219,8 @@ fn maxtexts_files_of_models_are_their_own_layers() {
     stopped(&file("decoder_block: llama2\nquantization: fp8\n"), &["quantization"]);
 }
 
-/// stanford-crfm/levanter, `config/gpt2_small_fast.yaml` and `llama2_7b.yaml`: once GELU and biases under the name of Llama.
+/// stanford-crfm/levanter, `config/gpt2_small_fast.yaml` and `llama2_7b.yaml`: formerly read with GELU and biases under
+/// the name of Llama.
 #[test]
 fn levanters_models_are_theirs_by_their_type() {
     let file = |model: &str, trainer: &str| {
@@ -257,7 +260,7 @@ fn levanters_models_are_theirs_by_their_type() {
     assert!(refused.plan.is_none() && told, "{:?}", refused.diagnostics);
 }
 
-/// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: once nanotron's.
+/// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: formerly read as nanotron's.
 #[test]
 fn trainium_is_no_gpu() {
     let text = "name: hf_llama\nmodel_source: hf\ntrainer:\n  devices: 32\n  num_nodes: 1\ndistributed_strategy:\n  \
@@ -274,7 +277,8 @@ fn trainium_is_no_gpu() {
 const NEOX: &str = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 24\nhidden_size: 768\nnum_attention_heads: 12\n\
     seq_length: 2048\nmax_position_embeddings: 2048\ntrain_micro_batch_size_per_gpu: 4\ncheckpoint_activations: true\n";
 
-/// EleutherAI/gpt-neox, `configs/mamba/mamba-130M.yml`, `rwkv/170M.yml`, `gmlp_small.yml`, `20B.yml`: once layers of GPT.
+/// EleutherAI/gpt-neox, `configs/mamba/mamba-130M.yml`, `rwkv/170M.yml`, `gmlp_small.yml`, `20B.yml`: formerly read as
+/// GPT layers.
 #[test]
 fn layers_of_gpt_neox_are_told_by_their_kind() {
     let read = |more: &str| {
@@ -296,7 +300,7 @@ fn layers_of_gpt_neox_are_told_by_their_kind() {
     stopped(&read("gpt_j_residual: true\ngpt_j_tied: true\n"), &["gpt_j_tied"]);
 }
 
-/// MindSpeed-LLM's trainer over FSDP2 (`examples/fsdp2/qwen3`), which is none of Megatron's.
+/// MindSpeed-LLM's trainer over FSDP2 (`examples/fsdp2/qwen3`), which is not Megatron's.
 #[test]
 fn mindspeeds_trainer_over_fsdp_stops_by_name() {
     let text = "model:\n  train_from_scratch: False\ndata:\n  cutoff_len: 4096\nparallel:\n  fsdp_modules:\n    - model.layers.{*}\n  \

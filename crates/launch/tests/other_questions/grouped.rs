@@ -1,4 +1,4 @@
-//! Settings files of somebody's own program, with the Trainer's arguments in a group.
+//! Settings files of custom programs, with the Trainer's arguments in a group.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
@@ -58,14 +58,14 @@ fn four_bits_and_switched_off_adapters_are_read() {
 #[test]
 fn what_no_group_is_known_for_stops_and_what_is_missing_is_asked() {
     stopped(&file(&[MODEL, DATA, "ia3:\n  target_modules: [k_proj]\n", TRAINING]), &["ia3.target_modules"]);
-    // Whether the program trains adapters, and how long samples are.
+    // Whether the program trains adapters and how long the samples are is asked.
     let open = file(&[MODEL, TRAINING]);
-    let asked: Vec<&str> = open.questions.iter().map(|question| question.name.as_str()).collect();
+    let asked: Vec<&str> = open.questions.iter().map(|question| question.name()).collect();
     assert!(
         asked.contains(&Field::TrainType.name()) && asked.contains(&Field::SeqLength.name()),
         "{asked:?}"
     );
-    // Rollouts, a teacher and several trainings are not told by these arguments.
+    // Rollouts, a teacher and several trainings are not described by these arguments.
     for other in [
         "grpo:\n  num_generations: 8\n",
         "teacher:\n  name: a/b\n",

@@ -1,4 +1,5 @@
-//! Layers that are not GPT's: other heads, experts under a fork's names, hybrid patterns, and kinds that are not modelled.
+//! Layers that differ from GPT's: other heads, experts under a fork's names, hybrid patterns, and kinds that are not
+//! modelled.
 
 use super::{launch, script, stopped, value};
 use shardscope_plan::Field;

@@ -1,4 +1,4 @@
-//! Configurations of lingua at 437d680e52: its transformer compiled under FSDP2, and what it does otherwise by name.
+//! lingua configurations at 437d680e52: its transformer compiled under FSDP2, and settings that stop by name.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
@@ -27,10 +27,10 @@ fn compiled_layers_stay_gathered_over_fp32_shards() {
     let shown = [Field::FfnHiddenSize, Field::NumQueryGroups, Field::UntieEmbeddingsAndOutputWeights]
         .map(|field| value(&wider, field));
     assert_eq!(shown, ["6144", "4", "false"]);
-    // int(1.3 x 5461) = 7099, up to a multiple of 256.
+    // int(1.3 x 5461) = 7099, rounded up to a multiple of 256.
     let factor = run("", ", ffn_dim_multiplier: 1.3", "probe_freq: null");
     assert_eq!((factor.plan.is_some(), value(&factor, Field::FfnHiddenSize)), (true, "7168".into()));
-    // An evaluation that is another job changes nothing here.
+    // An evaluation in a separate job changes nothing here.
     assert!(run("", "", "async_eval_gpus: 8\neval: {validation: {max_steps: 10}}").plan.is_some());
 }
 

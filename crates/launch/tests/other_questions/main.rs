@@ -1,4 +1,5 @@
-//! Never another question: each text here was once read as another training, and is now read right, asked about or stopped.
+//! Never a different question: each text here was once read as another training, and is now read correctly, asked about
+//! or stopped.
 
 mod adapters;
 mod automodel;
@@ -7,6 +8,7 @@ mod drawn_forks;
 mod drawn_fourteenth;
 mod drawn_frameworks;
 mod drawn_last;
+mod drawn_own_keys;
 mod drawn_thirteenth;
 mod drawn_twelfth;
 mod forks;
@@ -36,7 +38,7 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, OffloadModule};
 use shardscope_source::Source;
 
-/// A dense model of some 8B parameters as Megatron's flags.
+/// A dense model of about 8B parameters as Megatron's flags.
 const MODEL: &str = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 12288 --num-attention-heads 32 --seq-length 4096 \
     --micro-batch-size 1 --global-batch-size 64 --vocab-size 151936 --bf16 --swiglu";
 
@@ -55,7 +57,7 @@ fn launch(program: &str, more: &str) -> String {
     format!("torchrun --nnodes 1 --nproc_per_node 8 {program} {MODEL} {more}\n")
 }
 
-/// Whether there is no verdict, and one of the sentences names each of these.
+/// Asserts that there is no verdict, and that one of the messages names each of these.
 #[track_caller]
 fn stopped(resolution: &Resolution, names: &[&str]) {
     assert!(resolution.plan.is_none(), "a verdict all the same");
@@ -98,7 +100,7 @@ fn what_trains_nothing_has_no_gradients() {
         stopped(&script(&launch(program, "")), &["program"]);
     }
     assert!(script(&launch("pretrain_gpt.py", "")).plan.is_some());
-    // The training among them is the one that is read.
+    // The training among them is read.
     let both = format!(
         "{}{}",
         launch("convert_ckpt.py", "--tensor-model-parallel-size 2"),
@@ -114,7 +116,8 @@ fn a_vision_model_beside_the_decoder_is_not_left_out() {
     stopped(&script(&launch("pretrain_gpt.py", "--vision-model-type clip")), &["vision-model-type"]);
 }
 
-/// The stop says how much is left out, where the configuration states the tower's sizes and its type has rules.
+/// The message says how much is left out, if the configuration states the tower's sizes and there are rules for its
+/// type.
 #[test]
 fn a_vision_tower_is_left_out_with_its_count() {
     let read = |vision: &str, name: &str| {
@@ -138,7 +141,7 @@ fn a_recipe_by_name_is_not_fp32_on_one_gpu() {
     let bridge = script(
         "torchrun --nproc-per-node=8 --nnodes=4 run_recipe.py --recipe llama3_70b_pretrain_config train.micro_batch_size=1 model.seq_length=8192",
     );
-    // What the function comes to: recipes/llama/h100/llama3.py of Megatron-Bridge.
+    // The values that the function returns: recipes/llama/h100/llama3.py of Megatron-Bridge.
     assert!(bridge.plan.is_some(), "{:?}", bridge.diagnostics);
     for (field, expected) in [
         (Field::ParamsDtype, "bf16"),
@@ -175,7 +178,7 @@ fn mindspeed_runs_its_own_flash_attention() {
         "--use-flash-attn --transformer-impl local --use-fused-rmsnorm --use-fused-swiglu",
     );
     assert_eq!(value(&script(&line), Field::AttentionKernel), "flash");
-    // Megatron core's own layers have none elsewhere.
+    // Elsewhere Megatron core's own layers have no flash attention.
     let other = launch("pretrain_gpt.py", "--use-flash-attn --transformer-impl local");
     assert_eq!(value(&script(&other), Field::AttentionKernel), "unfused");
 }
@@ -213,7 +216,7 @@ fn the_large_switches_of_fsdp_are_read() {
         [Field::OffloadParam, Field::OffloadOptimizer].map(|field| value(&offloads, field)),
         ["true"; 2]
     );
-    // FSDP2 has meshes in the place of strategies.
+    // FSDP2 has meshes instead of strategies.
     stopped(
         &said("fsdp.yaml", &config("fsdp_sharding_strategy: HYBRID_SHARD"), &[]),
         &["fsdp_config.fsdp_sharding_strategy"],
@@ -256,7 +259,7 @@ fn nodes_that_a_cluster_sets_are_asked_for() {
         resolution
             .questions
             .iter()
-            .any(|question| question.name.contains("nodes") || question.name == "WORLD_SIZE")
+            .any(|question| question.name().contains("nodes") || question.name() == "WORLD_SIZE")
     );
 }
 
@@ -270,7 +273,7 @@ fn megatron_under_another_trainers_name_is_no_trainer_of_transformers() {
     assert_eq!(value(&resolution, Field::LoraDropout), "0.05", "ms-swift's default");
     let lora = resolution.plan.as_ref().and_then(|plan| plan.recipe().tuning.lora).expect("adapters");
     assert_eq!((lora.rank, lora.dropout), (8, true));
-    // Adapters beside experts cannot be cut further, and ways to train that no library has here stay out.
+    // Adapters of experts cannot be sharded further, and training methods that no library has here stay out.
     assert!(
         script(&text.replace("--moe_grouped_gemm", "--expert_tensor_parallel_size 2 --moe_grouped_gemm"))
             .plan
@@ -294,7 +297,7 @@ fn sizes_under_other_names_are_read() {
     let ray = "model_name_or_path: Qwen/Qwen3-4B\nfinetuning_type: lora\ndo_train: true\ncutoff_len: 2048\nbf16: true\n\
                ray_num_workers: 4\nlearning_rate: 1e-4\n";
     assert_eq!(value(&said("ray.yaml", ray, &[]), Field::WorldSize), "4");
-    // A key that is written twice is read once.
+    // A key that occurs twice is read once.
     let verl = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen3-8B \
         actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.ppo_mini_batch_size=64 \
         actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 \
@@ -329,8 +332,8 @@ fn the_fsdp_example_of_awsome_distributed_training_is_read() {
     stopped(&run("--model_type=gpt_neox"), &["model_type"]);
 }
 
-/// torchtitan cut a local batch into as many micro-batches as pipeline ranks until pull request 1073 (April 2025), and cuts
-/// it into micro-batches of one sequence since.
+/// Until pull request 1073 (April 2025) torchtitan split a local batch into as many micro-batches as pipeline ranks;
+/// since then it splits it into micro-batches of one sequence.
 #[test]
 fn the_micro_batch_of_a_torchtitan_pipeline_follows_its_version() {
     let toml = |degree: &str| {

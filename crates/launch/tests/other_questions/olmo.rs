@@ -1,4 +1,4 @@
-//! Configurations of OLMo's own trainer at 59a53e3f68, and what it does otherwise by name.
+//! Configurations of OLMo's own trainer at 59a53e3f68, and settings that stop by name.
 
 use super::{said, stopped, value};
 use shardscope_bash::Environment;
@@ -6,7 +6,7 @@ use shardscope_launch::{Request, Resolution};
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// A configuration whose `model`, `fsdp` and top level have these keys besides.
+/// A configuration with these additional keys in `model`, in `fsdp` and at top level.
 fn run(model: &str, fsdp: &str, more: &str) -> Resolution {
     let text = format!(
         "model:\n  d_model: 4096\n  n_heads: 32\n  n_layers: 32\n  mlp_hidden_size: 22016\n  rope: true\n  flash_attention: true\n  \
@@ -129,7 +129,7 @@ fn olmo_core_programs_without_a_configuration_stop_by_name() {
     let read = said("config.json", saved, &[("world_size", "64")]);
     stopped(&read, &["train_module.dp_config"]);
     assert_eq!([value(&read, Field::SeqLength), value(&read, Field::MicroBatchSize)], ["8192", "2"]);
-    // Converting checkpoints trains nothing.
+    // Converting checkpoints does not train anything.
     let other = said("merge.py", "from olmo_core.io import join_path\nmerge(a, b)\n", &[]);
     assert!(other.not_modelled.is_empty() && other.plan.is_none(), "{:?}", other.not_modelled);
 }

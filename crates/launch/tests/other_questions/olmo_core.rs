@@ -1,10 +1,11 @@
-//! OLMo-core 2.6: saved configurations and scripts, and what it does otherwise by name.
+//! OLMo-core 2.6: saved configurations and scripts, and settings that stop by name.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
-/// A script after `src/scripts/official/OLMo3/OLMo-3-1025-7B-midtrain.py` with this model, these keywords of what trains it and of FSDP.
+/// A script based on `src/scripts/official/OLMo3/OLMo-3-1025-7B-midtrain.py` with this model and these keywords for the
+/// training module and FSDP.
 fn script(model: &str, training: &str, parallel: &str) -> Resolution {
     let text = format!(
         "from olmo_core.nn.transformer import TransformerConfig\nDEFAULT_SEQUENCE_LENGTH = 8192\nGLOBAL_BATCH_SIZE = 2**21  # ~2M tokens\n\
@@ -80,7 +81,7 @@ fn what_is_not_modelled_stops_by_name() {
             "train_module.dp_config.wrapping_strategy",
         ),
         ("", "prefetch_factor=2", "train_module.dp_config.prefetch_factor"),
-        // What is computed may be anything.
+        // Computed values may be anything.
         ("", "num_replicas=get_world_size() // 64", "train_module.dp_config.num_replicas"),
         (
             "ac_config=TransformerActivationCheckpointingConfig(Mode.full) if big else None",
@@ -111,7 +112,8 @@ fn what_is_not_modelled_stops_by_name() {
     }
 }
 
-/// `llama_like` works out the inner width; a kernel of attention is PyTorch's unless one is named; sizes given beside a name win.
+/// `llama_like` computes the inner width; the attention kernel is PyTorch's unless one is named; sizes given together
+/// with a name take precedence.
 #[test]
 fn models_are_what_their_calls_make() {
     let like = script(
@@ -125,7 +127,7 @@ fn models_are_what_their_calls_make() {
     assert!(like.plan.is_some(), "{:?} {:?}", like.diagnostics, like.not_modelled);
     let fewer = script("olmo2_1B(vocab_size=1024, n_layers=6, qk_norm=False)", "", "");
     assert_eq!([value(&fewer, Field::NumLayers), value(&fewer, Field::QkLayernorm)], ["6", "false"]);
-    // All layers, where a mode is not said.
+    // All layers, if no mode is given.
     let all = script("olmo2_1B(vocab_size=1024)", "ac_config=TransformerActivationCheckpointingConfig()", "");
     assert_eq!(
         [value(&all, Field::RecomputeGranularity), value(&all, Field::RecomputeMethod)],

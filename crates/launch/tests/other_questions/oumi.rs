@@ -1,4 +1,4 @@
-//! oumi's settings, which are those of the trainers under it by other names.
+//! oumi's settings, which are those of the underlying trainers under other names.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
@@ -27,7 +27,7 @@ fn a_supervised_training_is_trls_with_oumis_defaults() {
         Field::TrainType,
     ]
     .map(|field| value(&read, field));
-    // Mixed precision is off by default: the weights train in bf16 as they are.
+    // Mixed precision is off by default: the weights train in bf16 without fp32 copies.
     assert_eq!(shown, ["4096", "2", "8", "true", "bf16", "false", "full"]);
     let bare =
         self::read(&format!("{MODEL}{}", TRAINING.replace("  enable_gradient_checkpointing: true\n", "")));
@@ -56,14 +56,14 @@ fn groups_count_where_they_are_switched_on() {
     assert_eq!(shown.map(|field| value(&sharded, field)), ["fsdp1", "2", "true"]);
     let unused = fsdp.replace("enable_fsdp: true", "enable_fsdp: false");
     assert_eq!(value(&read(&format!("{MODEL}{TRAINING}{unused}")), Field::DataParallelEngine), "");
-    // Packed weights are sharded where they are stored in a float format.
+    // Packed weights are sharded if they are stored in a float format.
     let packed = |storage: &str| read(&format!("{MODEL}{TRAINING}  use_peft: true\n{peft}{storage}{fsdp}"));
     assert!(packed("  bnb_4bit_quant_storage: bfloat16\n").plan.is_some());
     stopped(&packed(""), &["peft.q_lora"]);
-    // Arguments of the trainer under it go by their own names.
+    // Arguments of the underlying trainer keep their own names.
     let liger = read(&format!("{MODEL}{TRAINING}  trainer_kwargs:\n    use_liger_kernel: true\n"));
     assert_eq!(value(&liger, Field::LigerKernel), "true");
-    // Without a policy the whole model is one unit.
+    // Without a policy the entire model is one unit.
     let whole = fsdp.replace("  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", "");
     stopped(&read(&format!("{MODEL}{TRAINING}{whole}")), &["fsdp.enable_fsdp"]);
 }

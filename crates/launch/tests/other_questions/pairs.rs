@@ -3,8 +3,9 @@
 use super::{said, stopped, value};
 use shardscope_plan::Field;
 
-/// huggingface/alignment-handbook `recipes/zephyr-141b-A35b/orpo/config_full.yaml`, axolotl `examples/mistral/orpo/mistral-qlora-orpo.yml` and
-/// TRL's `examples/scripts/cpo.py` in short: no reference, and the cross entropy of chosen samples.
+/// huggingface/alignment-handbook `recipes/zephyr-141b-A35b/orpo/config_full.yaml`, axolotl
+/// `examples/mistral/orpo/mistral-qlora-orpo.yml` and TRL's `examples/scripts/cpo.py`, shortened: no reference, and the
+/// cross entropy of chosen samples.
 #[test]
 fn odds_and_contrasts_of_pairs_are_read() {
     let handbook = "model_name_or_path: mistralai/Mistral-7B-v0.1\ntorch_dtype: bfloat16\nbf16: true\nbeta: 0.05\nmax_length: 2048\n\
@@ -22,7 +23,8 @@ fn odds_and_contrasts_of_pairs_are_read() {
         let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];
         assert_eq!(shown.map(|field| value(&read, field)), ["dpo", word, "none"], "{name}");
     }
-    // axolotl's SimPO is that of CPO's trainer, whose weight of the cross entropy is 1 unless stated; it had been told without.
+    // axolotl's SimPO is that of CPO's trainer, whose cross-entropy weight is 1 unless stated; it was formerly read as
+    // 0.
     for (more, word) in [("", "cpo_simpo"), ("cpo_alpha: 0.0\n", "simpo")] {
         let text =
             axolotl.replace("rl: orpo\norpo_alpha: 0.1\n", &format!("rl: simpo\nsimpo_gamma: 0.5\n{more}"));
@@ -31,15 +33,16 @@ fn odds_and_contrasts_of_pairs_are_read() {
         let shown = [Field::PreferenceLogits, Field::ReferenceModel];
         assert_eq!(shown.map(|field| value(&read, field)), [word, "none"]);
     }
-    // Log-probabilities are a kernel's where the text tells no older release: in TRL's own module the trainers were before it, axolotl
-    // pins a release, and the handbook's `max_prompt_length` is refused by the newest.
+    // Log-probabilities are computed by a kernel if the text does not indicate an older release: the trainers were
+    // previously in TRL's own module, axolotl pins a release, and the newest one rejects the handbook's
+    // `max_prompt_length`.
     let loss = |name: &str, text: &str| value(&said(name, text, &[]), Field::LossKind);
     let moved = cpo.replace("from trl import", "from trl.experimental.cpo import");
     assert_eq!(loss("c.py", &moved), "token_kernel");
     assert_eq!(loss("a.yaml", &handbook.replace("max_prompt_length: 1792\n", "")), "token_kernel");
     assert_eq!(loss("c.py", &format!("# pip install trl==1.13.0\n{moved}")), "");
     assert_eq!([loss("a.yaml", handbook), loss("b.yaml", axolotl), loss("c.py", cpo)], ["", "", ""]);
-    // Dropout of adapters is off, as in every trainer of preferences.
+    // Adapters' dropout is off, as in every preference trainer.
     assert_eq!(value(&said("b.yaml", axolotl, &[]), Field::LoraDropout), "0");
     let with = |more: &str| {
         let text =
@@ -59,7 +62,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
         assert_eq!(value(&read, Field::PreferenceLogits), word);
         assert_ne!(value(&read, Field::LossKind), "fused_tiles", "its trainer has no fused output layer");
     }
-    // ms-swift's trainers run the model first and hand its output to TRL's functions; its SimPO is a CPO.
+    // ms-swift's trainers run the model first and pass its output to TRL's functions; its SimPO is a CPO.
     let swift = |kind: &str, more: &str| {
         let text = format!(
             "swift rlhf --rlhf_type {kind} --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear{more}\n"

@@ -1,4 +1,4 @@
-//! Pre-training: files that are not here, and what others than decoders are trained from.
+//! Pre-training: missing files, and models other than decoders.
 
 use super::{MODEL, launch, said, script, stopped, value};
 use shardscope_bash::Environment;
@@ -6,14 +6,14 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Source};
 
-/// The names of what is asked for, with what is proposed.
+/// The names of the settings that are asked for, with their proposals.
 pub(super) fn asked(resolution: &Resolution) -> Vec<(&str, &str)> {
     let questions = resolution.questions.iter();
-    questions.map(|asked| (asked.name.as_str(), asked.proposal.as_deref().unwrap_or(""))).collect()
+    questions.map(|asked| (asked.name(), asked.proposal.as_deref().unwrap_or(""))).collect()
 }
 
-/// microsoft/Megatron-DeepSpeed, `examples_deepspeed/MoE`: the engine shards as its file says, which `sed` makes of a template. Both
-/// were once taken for a run that shards nothing.
+/// microsoft/Megatron-DeepSpeed, `examples_deepspeed/MoE`: the engine shards as its file says, which `sed` creates from
+/// a template. Both were formerly read as a run that shards nothing.
 #[test]
 fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
     let run = |more: &str| {
@@ -27,7 +27,7 @@ fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
     let by_sed = "stage=2\nsed \"s/BATCH/64/\" T.json \\\n | sed \"s/ZERO_STAGE/${stage}/\" > ds.json";
     assert_eq!(asked(&script(&run(by_sed))), [("zero_stage", "2")]);
     assert_eq!(asked(&script(&run("sed 's/ZERO_STAGE/1/' T.json > ds.json"))), [("zero_stage", "1")]);
-    // What writes the file itself, or says the stage as well, is asked nothing.
+    // A script that writes the file itself, or also states the stage, is not asked.
     let here = "cat > ds.json <<EOF\n{\"train_batch_size\": 64, \"zero_optimization\": {\"stage\": 1}}\nEOF";
     assert_eq!(asked(&script(&run(here))), []);
     assert!(
@@ -35,7 +35,7 @@ fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
     );
     // Without its switch the engine does not run.
     assert!(script(&run("").replace("--deepspeed ", "")).plan.is_some());
-    // deepspeedai/DeepSpeedExamples, `training/bing_bert`: no word of Megatron's.
+    // deepspeedai/DeepSpeedExamples, `training/bing_bert`: none of Megatron's options.
     let other =
         "deepspeed --num_gpus 8 deepspeed_train.py --cf bert.json --deepspeed --deepspeed_config ds.json\n";
     assert!(asked(&script(other)).iter().all(|(name, _)| *name != "zero_stage"));
@@ -43,7 +43,7 @@ fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
     stopped(&script(&on_host), &["--checkpoint-in-cpu"]);
 }
 
-/// NVIDIA/NeMo-Framework-Launcher, `examples/training/gpt/a100/40b_8node.sh`: once torchtitan's on one GPU.
+/// NVIDIA/NeMo-Framework-Launcher, `examples/training/gpt/a100/40b_8node.sh`: formerly read as torchtitan's on one GPU.
 const LAUNCHER: &str = "python3 launcher_scripts/main.py training=gpt3/40b stages=[training] data_dir=/d \
     training.run.name=40b training.trainer.num_nodes=8 training.model.global_batch_size=256 training.model.micro_batch_size=2 \
     training.model.pipeline_model_parallel_size=4 +training.model.optim.grad_sync_dtype=bf16\n";
@@ -77,7 +77,7 @@ fn nemos_launcher_changes_the_file_that_it_names() {
     }
 }
 
-/// `launcher_scripts/conf` of the same repository: each was once a decoder that trains.
+/// `launcher_scripts/conf` of the same repository: each was formerly read as the training of a decoder.
 #[test]
 fn nemos_other_files_are_no_training_of_a_decoder() {
     let file = |more: &str| said("a.yaml", &format!("{TRAINING}{more}"), &[("vocab_size", "50257")]);
@@ -102,7 +102,7 @@ fn nemos_other_files_are_no_training_of_a_decoder() {
     assert!(file("inference:\n  greedy: true\n").plan.is_some());
 }
 
-/// `configs/local_setup.yml` and `text_generation.yml` of the same repository, which once asked for a model.
+/// `configs/local_setup.yml` and `text_generation.yml` of the same repository, for which a model was formerly asked.
 #[test]
 fn paths_of_gpt_neox_are_no_training() {
     for text in [
@@ -115,8 +115,9 @@ fn paths_of_gpt_neox_are_no_training() {
     }
 }
 
-/// yanring/Megatron-MoE-ModelZoo, `ckpt_convert_scripts/DeepSeek-V3`; aws-samples, `3.test_cases/megatron/bionemo`; Pai's
-/// `examples/baichuan/run_finetune_huggingface_baichuan.sh`; ColossalAI's `examples/tutorial/opt`: each once a decoder that trains.
+/// yanring/Megatron-MoE-ModelZoo, `ckpt_convert_scripts/DeepSeek-V3`; aws-samples, `3.test_cases/megatron/bionemo`;
+/// Pai's `examples/baichuan/run_finetune_huggingface_baichuan.sh`; ColossalAI's `examples/tutorial/opt`: each was
+/// formerly read as the training of a decoder.
 #[test]
 fn programs_of_other_purposes_are_told_by_their_names_and_options() {
     for (program, more) in [
@@ -134,7 +135,8 @@ fn programs_of_other_purposes_are_told_by_their_names_and_options() {
     stopped(&script(opt), &["program"]);
 }
 
-/// alibaba/Pai-Megatron-Patch, `examples/llama2/run_finetune_megatron_llama.sh`: written for releases whose parser has 1.
+/// alibaba/Pai-Megatron-Patch, `examples/llama2/run_finetune_megatron_llama.sh`: written for releases whose parser
+/// defaults to 1.
 #[test]
 fn layers_recomputed_as_one_are_asked_for_or_those_of_the_release() {
     let full = "--recompute-granularity full --recompute-method uniform";
@@ -143,7 +145,7 @@ fn layers_recomputed_as_one_are_asked_for_or_those_of_the_release() {
     assert_eq!((old.plan.is_some(), value(&old, Field::RecomputeNumLayers)), (true, "1".into()));
 }
 
-/// `examples/qwen2/run_mcore_qwen2_moe.sh` of the same repository: a degree that only one size of model uses.
+/// `examples/qwen2/run_mcore_qwen2_moe.sh` of the same repository: a degree that only one model size uses.
 #[test]
 fn degrees_behind_a_script_are_proposed_as_one() {
     let text = format!(
@@ -158,7 +160,8 @@ fn degrees_behind_a_script_are_proposed_as_one() {
     assert_eq!(line.as_deref(), Some("1B 1 1 1 1"), "{:?}", open.questions);
 }
 
-/// AMD-AGI/Primus, `examples/customer_package/run_llama3.1_8b_pretrain_mi355x.sh`: once Megatron's words alone, in fp32.
+/// AMD-AGI/Primus, `examples/customer_package/run_llama3.1_8b_pretrain_mi355x.sh`: formerly read only from Megatron's
+/// words, in fp32.
 #[test]
 fn an_experiment_of_primus_that_the_environment_names_is_asked_for() {
     let text = "export EXP=\"examples/megatron/configs/MI355X/llama3.1_8B-pretrain.yaml\"\nexport NNODES=1\n\
@@ -186,7 +189,7 @@ fn an_experiment_of_primus_that_the_environment_names_is_asked_for() {
     assert!(both.plan.is_some(), "{:?}", both.diagnostics);
 }
 
-/// FlagOpen/FlagScale, `examples/aquila/conf/train/7b.yaml`: once Megatron's own 10,880.
+/// FlagOpen/FlagScale, `examples/aquila/conf/train/7b.yaml`: formerly Megatron's own 10,880.
 #[test]
 fn flagscales_inner_width_is_a_multiple() {
     let model = MODEL.replace("--ffn-hidden-size 12288 ", "");
@@ -200,8 +203,8 @@ fn flagscales_inner_width_is_a_multiple() {
     assert_eq!(width("--multiple-of 256 --ffn-hidden-size 512"), "512");
 }
 
-/// Ascend/MindSpeed-LLM, `examples/mcore/qwen3_moe/dpo_qwen3_30b_a3b_16K_A3_ptd.sh`; bigscience, `train/tr8b-104B/tr8b-104B-bnb.slurm`:
-/// once trainings of the next token, and by Adam in fp32.
+/// Ascend/MindSpeed-LLM, `examples/mcore/qwen3_moe/dpo_qwen3_30b_a3b_16K_A3_ptd.sh`; bigscience,
+/// `train/tr8b-104B/tr8b-104B-bnb.slurm`: formerly read as next-token training, and as Adam in fp32.
 #[test]
 fn preferences_and_small_states_of_forks_stop() {
     for name in ["--stage dpo", "--use-bnb-optimizer", "--add-output-layer-bias"] {
@@ -214,7 +217,7 @@ fn preferences_and_small_states_of_forks_stop() {
     assert!(sft.plan.is_some_and(|plan| plan.recipe().marks.is_empty()));
 }
 
-/// HYGON-AI/Megatron-LM-das, `examples/GLM/run_glm5_300B.sh`: what lacks is the training, not the variables of its network.
+/// HYGON-AI/Megatron-LM-das, `examples/GLM/run_glm5_300B.sh`: the training is missing, not its network variables.
 #[test]
 fn a_script_that_starts_another_asks_for_that_one() {
     let text = "source requirements/env.sh\nmpirun -np 8 --hostfile hosts bash -c 'source requirements/env.sh && \
@@ -224,7 +227,8 @@ fn a_script_that_starts_another_asks_for_that_one() {
     assert!(first.contains("train_glm5_300B.sh, which is not here"), "{first}");
 }
 
-/// Each depth of a hybrid model has a pattern of layers of its own, or there is none: one layer is never its count.
+/// Each depth of a hybrid model has its own layer pattern, or there is none: the number of depths never follows from
+/// one layer.
 #[test]
 fn depths_of_hybrid_models_stop() {
     let hybrid = "--is-hybrid-model --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec --num-layers 6 \
@@ -239,8 +243,8 @@ fn depths_of_hybrid_models_stop() {
     assert!(dense.plan.is_some(), "{:?}", dense.diagnostics);
 }
 
-/// `--hybrid-layer-pattern` (megatron/core/models/hybrid/hybrid_layer_allocation.py): signs say how many layers there are, bars where a
-/// stage ends, slashes that depths of multi-token prediction follow; before it there were ratios.
+/// `--hybrid-layer-pattern` (megatron/core/models/hybrid/hybrid_layer_allocation.py): symbols give the number of
+/// layers, bars the end of a stage, slashes introduce depths of multi-token prediction; earlier releases had ratios.
 #[test]
 fn patterns_of_hybrid_models_are_spelt_out() {
     let sizes =
@@ -266,13 +270,14 @@ fn patterns_of_hybrid_models_are_spelt_out() {
     let stages = &staged.plan.as_ref().unwrap_or_else(|| panic!("{:?}", staged.diagnostics)).layout().stages;
     let ends: Vec<u64> = stages.stages.iter().map(shardscope_plan::Stage::layers).collect();
     assert_eq!(ends, [4, 5]);
-    // `pattern_from_ratios(6, 0.25, 0.25)`: two of attention, two MLPs.
+    // `pattern_from_ratios(6, 0.25, 0.25)`: two attention layers, two MLPs.
     assert_eq!(layers(&run("--num-layers 6 --hybrid-attention-ratio 0.25 --hybrid-mlp-ratio 0.25")), (6, 2));
     stopped(&run("--hybrid-layer-pattern M-M*/M-/M-"), &["mtp_num_layers"]);
     stopped(&run("--hybrid-layer-pattern GMG*"), &["hybrid_override_pattern"]);
 }
 
-/// `train_batch_size` is micro-batch x accumulation x ranks over which data is parallel (`deepspeed/runtime/config.py:_batch_assertion`).
+/// `train_batch_size` is micro-batch x accumulation x data-parallel ranks
+/// (`deepspeed/runtime/config.py:_batch_assertion`).
 #[test]
 fn a_batch_stated_whole_says_how_many_gpus_there_are() {
     let run = |more: &str, set: &[(&str, &str)]| {
@@ -287,7 +292,7 @@ fn a_batch_stated_whole_says_how_many_gpus_there_are() {
     let told = run(whole, &[]);
     assert!(told.plan.is_some(), "{:?}", told.diagnostics);
     assert_eq!([value(&told, Field::WorldSize), value(&told, Field::NumMicroBatches)], ["32", "2"]);
-    // Other machines are a contradiction, where accumulation gave way.
+    // Other machines contradict it, while previously accumulation was adjusted.
     let other = run(whole, &[("world_size", "64")]);
     assert!(other.plan.is_none());
     assert!(
@@ -295,12 +300,12 @@ fn a_batch_stated_whole_says_how_many_gpus_there_are() {
         "{:?}",
         other.diagnostics
     );
-    // Two of the three leave the third to the machines.
+    // If two of the three are given, the machines decide the third.
     let open = run("train_batch_size: 64\n", &[("world_size", "16")]);
     assert_eq!(value(&open, Field::NumMicroBatches), "4");
 }
 
-/// NeMo 1: weights in fp32 under autocast are not Megatron's, and selective recomputation has a method there.
+/// NeMo 1: fp32 weights under autocast differ from Megatron's, and selective recomputation has a method there.
 #[test]
 fn nemo_one_without_o2_holds_fp32_weights() {
     let file = "trainer: {num_nodes: 1, devices: 8, precision: bf16}\nmodel:\n  num_layers: 24\n  hidden_size: 2048\n  \

@@ -1,4 +1,4 @@
-//! Primus: what stands below its overrides besides Megatron's flags.
+//! Primus: its overrides other than Megatron's flags.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
@@ -11,7 +11,7 @@ fn tuned(more: &str) -> Resolution {
     said("exp.yaml", &text, &[("world_size", "8")])
 }
 
-/// The group had been passed over, and all weights were counted as trained.
+/// The group was formerly ignored, and all weights were counted as trained.
 #[test]
 fn adapters_of_its_fine_tuning_are_read() {
     let lora = "      lora:\n        enabled: true\n        dim: 16\n        target_modules:\n          - linear_qkv\n          - linear_proj\n";
@@ -45,7 +45,7 @@ fn groups_that_are_not_known_mark_the_verdict() {
     assert_eq!(other.recipe().marks.not_read, ["quantum"]);
 }
 
-/// Its first stage fuses kernels; from the second on DeepEP receives into buffers for the worst case.
+/// Its first stage fuses kernels; from the second on DeepEP receives into worst-case buffers.
 #[test]
 fn stages_without_synchronisation_stop_from_the_second_on() {
     let of = |stage: u64| {
@@ -63,7 +63,8 @@ fn stages_without_synchronisation_stop_from_the_second_on() {
     stopped(&of(2), &["turbo_sync_free_moe_stage"]);
 }
 
-/// Primus-Turbo's attention exchanges heads over the context-parallel ranks, whatever Megatron's default is; its sinks are its own.
+/// Primus-Turbo's attention exchanges heads over the context-parallel ranks, whatever Megatron's default; its sinks are
+/// its own.
 #[test]
 fn attention_of_primus_turbo_exchanges_heads_and_stops_with_sinks() {
     let turbo = "      enable_primus_turbo: true\n      use_turbo_attention: true\n";
@@ -71,11 +72,11 @@ fn attention_of_primus_turbo_exchanges_heads_and_stops_with_sinks() {
     assert_eq!(value(&cut, Field::CpCommType), "a2a");
     assert_eq!(value(&tuned(turbo), Field::CpCommType), "");
     stopped(&tuned(&format!("{turbo}      use_sink_attention: true\n")), &["--use_sink_attention"]);
-    // DeepEP's compute units are a matter of its kernels.
+    // DeepEP's compute units only concern its kernels.
     assert!(tuned(&format!("{turbo}      turbo_deepep_num_cu: 64\n")).plan.is_some());
 }
 
-/// Its own files of models are no copies of the published ones.
+/// Its own model files are not copies of the published ones.
 #[test]
 fn models_are_those_of_its_own_files() {
     let of = |model: &str| {

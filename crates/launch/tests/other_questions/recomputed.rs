@@ -1,4 +1,4 @@
-//! Which of PyTorch's checkpoints recomputes layers: said by the text, or the default of its trainer.
+//! Which of PyTorch's checkpoint implementations recomputes layers: stated by the text, or the default of its trainer.
 
 use super::{said, script, value};
 use shardscope_launch::Resolution;
@@ -44,4 +44,25 @@ fn transformers_has_the_other_kind_since_release_5() {
         let told = format!("{TRAINER} --gradient_checkpointing_kwargs '{{\"use_reentrant\": {json}}}'");
         assert_eq!(is_reentrant(&script(&told)), reentrant, "{told}");
     }
+}
+
+#[test]
+fn the_default_is_a_setting_only_where_layers_are_recomputed() {
+    for (whose, recomputed) in [
+        (AXOLOTL.replace("gradient_checkpointing: true\n", ""), false),
+        (AXOLOTL.to_owned(), true),
+        (format!("{FACTORY}disable_gradient_checkpointing: true\n"), false),
+        (FACTORY.to_owned(), true),
+    ] {
+        let read = file(&whose);
+        let shown = value(&read, Field::ReentrantCheckpoints);
+        assert_eq!(shown == "true", recomputed, "{whose}: {shown}");
+        // The plan still contains it: a layout that recomputes is estimated as the trainer would run it.
+        let plan = read.plan.as_ref().expect("a plan");
+        assert!(plan.recipe().transformers.reentrant_checkpoints, "{whose}");
+    }
+    // A value stated by the text is a setting in any case.
+    let told = AXOLOTL
+        .replace("gradient_checkpointing: true\n", "gradient_checkpointing_kwargs:\n  use_reentrant: true\n");
+    assert_eq!(value(&file(&told), Field::ReentrantCheckpoints), "true");
 }

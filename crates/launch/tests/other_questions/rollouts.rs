@@ -1,7 +1,8 @@
-//! Reinforcement learning: what generates, what trains, and what its readers cannot say.
+//! Reinforcement learning: the parts that generate, the parts that train, and what its readers cannot tell.
 
 use super::{MODEL, said, script, stopped, value};
 use shardscope_bash::Environment;
+use shardscope_launch::Asked;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, NumberFormat};
 use shardscope_source::{Code, Source};
@@ -17,8 +18,8 @@ fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
         actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size=16 \
         actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=2 algorithm.use_kl_in_reward=False";
     let resolution = script(text);
-    // One driver is started; Ray puts workers on all of them. 16 sequences over 16 ranks are one each in verl
-    // since January 27, 2025, which a key tells.
+    // One driver is started; Ray places workers on all of them. 16 sequences over 16 ranks are one each in verl since
+    // January 27, 2025, which a key indicates.
     let [world, micro, global] = [Field::WorldSize, Field::MicroBatchSize, Field::GlobalBatchSize]
         .map(|field| value(&resolution, field));
     assert_eq!([world.as_str(), &micro, &global], ["16", "1", "256"]);
@@ -39,7 +40,7 @@ fn adapters_that_verl_loads_are_no_full_training() {
     let key = "actor_rollout_ref.model.lora_adapter_path";
     assert!(tuned(&format!("{key}=null")).plan.is_some());
     stopped(&tuned(&format!("{key}=/saved/adapter")), &[key]);
-    // The rank that is stated may be another than the adapter's own.
+    // The stated rank may differ from the adapter's own.
     stopped(&tuned(&format!("{key}=/saved/adapter actor_rollout_ref.model.lora_rank=32")), &[key]);
     let plain = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \
         data.micro_batch_size_per_gpu=4 model.partial_pretrain=Qwen/Qwen2.5-7B";
@@ -55,7 +56,7 @@ fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
     let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 2048 \
         --gradient_accumulation_steps 1 --per_device_train_batch_size 1 --fsdp";
     let file = script(&format!("{swift} ./examples/fsdp2.json"));
-    assert!(file.plan.is_none() && file.questions.iter().any(|question| question.name == "zero_stage"));
+    assert!(file.plan.is_none() && file.questions.iter().any(|question| question.name() == "zero_stage"));
     stopped(&script(&format!("{swift} ./activation_cpu_offload/fsdp2.json")), &["fsdp"]);
     assert_eq!(value(&script(&format!("{swift} fsdp2")), Field::DataParallelEngine), "fsdp2");
     let tuned = script(
@@ -93,7 +94,7 @@ fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
     let canonical = script(&miles("--lora-type canonical_lora"));
     assert_eq!(value(&canonical, Field::AdapterLibrary), "megatron-bridge-canonical");
     stopped(&script(&miles("--exclude-modules o_proj")), &["exclude-modules"]);
-    // PPO's estimator brings a critic, and is no matter of sampling.
+    // PPO's estimator adds a critic, and is not a sampling option.
     stopped(&script(&miles("").replace("grpo", "ppo")), &["--advantage-estimator"]);
     let verl = |more: &str| {
         format!(
@@ -115,7 +116,7 @@ fn adapters_of_reinforcement_learning_under_megatron_are_megatron_bridges() {
     );
 }
 
-/// Tokens of a micro-batch, micro-batches of a rank and the longest sample of a plan.
+/// Tokens per micro-batch, micro-batches per rank and the longest sample of a plan.
 fn packs(text: &str) -> (u64, u64, Option<u64>) {
     let read = script(text);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.diagnostics, read.questions));
@@ -138,9 +139,9 @@ fn micro_batches_of_tokens_hold_many_samples() {
     };
     let tokens = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
     assert_eq!(packs(&verl(&format!("{tokens}=24000"))), (24000, 11, Some(1536)));
-    // The stated batch stays what it is: samples.
+    // The stated batch is not changed: it counts samples.
     assert_eq!(value(&script(&verl(&format!("{tokens}=24000"))), Field::GlobalBatchSize), "1280");
-    // What the reader sets is the length of a pack, and the micro-batch with it makes a batch of sequences.
+    // The user sets the length of a pack; setting the micro-batch as well makes it a batch of sequences.
     let text = verl(&format!("{tokens}=24000"));
     let set = |overrides: &[(&str, &str)]| {
         let plan = said("run.sh", &text, overrides).plan.unwrap_or_else(|| panic!("no plan"));
@@ -148,9 +149,9 @@ fn micro_batches_of_tokens_hold_many_samples() {
     };
     assert_eq!(set(&[("seq_length", "48000")]), (48000, 6, Some(1536)));
     assert_eq!(set(&[("seq_length", "1536"), ("micro_batch_size", "2")]), (1536, 80, None));
-    // All samples of a rank fit into one pack, which they do not fill.
+    // All samples of a rank fit into one pack without filling it.
     assert_eq!(packs(&verl(&format!("{tokens}=400000"))), (160 * 1536, 1, Some(1536)));
-    // Ulysses' ranks share a pack: 320 samples of each replica in packs of 48,000.
+    // Ulysses ranks share a pack: 320 samples per replica in packs of 48,000.
     let shared = format!("{tokens}=24000 actor_rollout_ref.actor.ulysses_sequence_parallel_size=2");
     assert_eq!(packs(&verl(&shared)), (48000, 11, Some(1536)));
 }
@@ -165,28 +166,28 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
         )
     };
     let limits = "--max-tokens-per-gpu 9216 --rollout-max-response-len 3072";
-    // 32 samples of a rank: 32 x 3072 / 9216 = 10.67.
+    // 32 samples per rank: 32 x 3072 / 9216 = 10.67.
     assert_eq!(packs(&slime(&format!("{limits} --use-dynamic-batch-size"))), (9216, 11, Some(3072)));
-    // One sample is longer than a pack, and is one by itself.
+    // One sample is longer than a pack, and forms one by itself.
     let long = "--max-tokens-per-gpu 4096 --rollout-max-response-len 8192 --use-dynamic-batch-size";
     assert_eq!(packs(&slime(long)), (8192, 32, Some(8192)));
-    // The context ends what prompt and response come to.
+    // The context limits the sum of prompt and response.
     let context = format!("{limits} --rollout-max-prompt-len 1024 --rollout-max-context-len 4000");
     assert_eq!(value(&script(&slime(&context)), Field::RolloutLength), "4000");
-    // Without the switch a micro-batch is so many samples, and neither number of tokens nor --seq-length is read.
+    // Without the switch a micro-batch is a number of samples, and neither the token limit nor --seq-length is read.
     let fixed = script(&slime(limits));
     let shown =
         [Field::SeqLength, Field::MicroBatchSize, Field::NumMicroBatches].map(|field| value(&fixed, field));
     assert_eq!(shown, ["3072", "1", "32"]);
     assert_eq!(fixed.plan.unwrap_or_else(|| panic!("no plan")).recipe().sample_length, None);
-    // How long samples get is asked for.
+    // The length of the samples is asked for.
     let open = script(&slime("--max-tokens-per-gpu 9216 --use-dynamic-batch-size"));
     assert!(open.plan.is_none());
-    assert!(open.questions.iter().any(|question| question.name == Field::RolloutLength.name()));
+    assert!(open.questions.iter().any(|question| question.asks == Asked::Setting(Field::RolloutLength)));
 }
 
-/// kilian-group/phantom-reasoning's `config_pw_1gpu_smoke.yaml` in short: without `beta` and `max_prompt_length`, which GRPO's file of today's
-/// TRL needs neither of, it was answered as supervised fine-tuning.
+/// kilian-group/phantom-reasoning's `config_pw_1gpu_smoke.yaml`, shortened: without `beta` and `max_prompt_length`,
+/// which current TRL's GRPO does not need, it was answered as supervised fine-tuning.
 #[test]
 fn files_of_grpo_are_told_by_what_makes_their_rollouts() {
     let text = "model_name_or_path: Qwen/Qwen3-0.6B\nfrom_local: true\nbf16: true\ndtype: bfloat16\nattn_implementation: flash_attention_2\n\
@@ -197,13 +198,13 @@ fn files_of_grpo_are_told_by_what_makes_their_rollouts() {
     let of = [Field::TrainingObjective, Field::RolloutEngine, Field::RolloutsPerPrompt]
         .map(|field| value(&read, field));
     assert_eq!(of, ["policy", "vllm", "4"]);
-    // What has completions and does not say how many may be GRPO or compare them.
+    // A file with completions that does not give their number may be GRPO or compare them.
     let open = said("a.yaml", &text.replace("num_generations: 4\n", ""), &[("world_size", "1")]);
     assert!(open.plan.is_none());
 }
 
-/// dhcode-cpp/X-R1 `recipes/X_R1_zero_0dot5B_config.yaml` in short. `trl/trainer/grpo_config.py` of 0.15: `vllm_device` is "auto", the
-/// accelerator behind those that train, `vllm_gpu_memory_utilization` 0.9 and `beta` 0.04.
+/// dhcode-cpp/X-R1 `recipes/X_R1_zero_0dot5B_config.yaml`, shortened. `trl/trainer/grpo_config.py` of 0.15:
+/// `vllm_device` is "auto", the accelerator after those that train, `vllm_gpu_memory_utilization` 0.9 and `beta` 0.04.
 #[test]
 fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
     let read = |more: &str| {
@@ -224,9 +225,9 @@ fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
     assert!(early.plan.is_some(), "{:?}", early.diagnostics);
     assert_eq!(shown(&read("vllm_device: cuda:3\nbeta: 0\n")), ["1", "none", "0.9"]);
     assert_eq!(shown(&read("vllm_device: auto\nvllm_gpu_memory_utilization: 0.7\n")), ["1", "device", "0.7"]);
-    // What names the way is TRL of today.
+    // A text that names the vLLM mode is for the current TRL.
     assert_eq!(shown(&read("vllm_device: auto\nvllm_mode: colocate\n")), ["", "none", "0.3"]);
-    // R1-V's program around TRL 0.14 takes the pixels of an image.
+    // R1-V's program based on TRL 0.14 takes the pixels of an image.
     assert_eq!(shown(&read("max_pixels: 401408\n")), ["1", "device", "0.9"]);
 }
 
@@ -236,7 +237,8 @@ const VERL: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grp
     actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1";
 
 /// `verl.trainer.main_generation` (`recipe/r1/run_r1_distill_qwen.sh`), `trainer.val_only`, and Absolute Zero's
-/// `azr.generate_seed_dataset_only` (`absolute_zero_reasoner/trainer/ppo/azr_ray_trainer.py:fit` returns before it trains).
+/// `azr.generate_seed_dataset_only` (`absolute_zero_reasoner/trainer/ppo/azr_ray_trainer.py:fit` returns before it
+/// trains).
 #[test]
 fn verl_that_generates_or_evaluates_alone_trains_nothing() {
     let generation = script(
@@ -252,7 +254,7 @@ fn verl_that_generates_or_evaluates_alone_trains_nothing() {
     }
     let megatron = format!("{own} actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2");
     stopped(&script(&format!("{megatron} trainer.val_only=True")), &["trainer.val_only"]);
-    // Another option of that ending trains.
+    // Another option with that suffix trains.
     assert!(script(&format!("{own} trainer.val_rank_zero_only=False")).plan.is_some());
 }
 
@@ -268,7 +270,7 @@ fn a_file_that_verls_words_build_on_is_known_or_asked_for() {
     let asked = unknown.diagnostics.iter().find(|said| said.code == Code::MissingFile);
     assert!(asked.is_some_and(|said| said.message.contains("_2_sokoban")), "{:?}", unknown.diagnostics);
     assert!(unknown.plan.is_none());
-    // It stands beside the words.
+    // The file is given together with the words.
     let file = "actor_rollout_ref:\n  model:\n    enable_gradient_checkpointing: false\n";
     let both = read_all(&[("run.sh", &format!("{own} --config-name mine")), ("mine.yaml", file)]);
     assert!(both.plan.is_some(), "{:?}", both.diagnostics);
@@ -281,13 +283,14 @@ fn a_file_that_verls_words_build_on_is_known_or_asked_for() {
     let shown =
         [Field::RolloutEngine, Field::SeqLength, Field::RolloutPrompts].map(|field| value(&turns, field));
     assert_eq!(shown, ["sglang", "4096", "256"]);
-    // What Megatron's file is named for.
+    // The name of Megatron's file.
     let megatron = script(&format!("{own} --config-name='ppo_megatron_trainer'"));
     assert_eq!(value(&megatron, Field::Software), "megatron_core_te");
 }
 
-/// `verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml` of January 2025, and `verl/trainer/main_ppo.py`, which
-/// always had a role for the reference: Unakar/Logic-RL `examples/ppo_trainer/run_gemma.sh` in short.
+/// `verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml` of January 2025, and
+/// `verl/trainer/main_ppo.py`, which always had a role for the reference: Unakar/Logic-RL
+/// `examples/ppo_trainer/run_gemma.sh`, shortened.
 #[test]
 fn keys_of_early_verl_bring_its_defaults() {
     let fields = [
@@ -310,13 +313,16 @@ fn keys_of_early_verl_bring_its_defaults() {
     assert_eq!(shown(over_all), early);
     let offload = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.actor.fsdp_config.grad_offload=False";
     assert_eq!(shown(offload), early);
-    // What is said counts; the entropy's graph is there where its weight is 0, too.
+    // Stated values are used; the entropy's graph also exists if its weight is 0.
     let said = "actor_rollout_ref.model.enable_gradient_checkpointing=True actor_rollout_ref.actor.entropy_coeff=0 \
         actor_rollout_ref.ref.fsdp_config.param_offload=True";
     assert_eq!(shown(&format!("{over_all} {said}")), ["true", "false", "true", "host", "false", "1024"]);
-    // Padded samples, whose entropy is not known here; and Megatron's layout.
+    // Padded samples, of which the loss only has the responses' logits; and Megatron's layout.
     let key = "actor_rollout_ref.actor.ppo_micro_batch_size";
-    stopped(&script(&format!("{VERL} {over_all}")), &[key]);
+    let padded = script(&format!("{VERL} {over_all}"));
+    assert!(padded.not_modelled.is_empty(), "{:?}", padded.not_modelled);
+    let fields = [Field::PaddingMask, Field::PolicyEntropy, Field::RolloutResponse];
+    assert_eq!(fields.map(|field| value(&padded, field)), ["true", "true", "1024"]);
     let megatron = script(&format!("{VERL} {over_all} --config-name=ppo_megatron_trainer"));
     stopped(&megatron, &[key]);
     let layout = [Field::TensorModelParallelSize, Field::MicroBatchSize].map(|field| value(&megatron, field));

@@ -1,4 +1,4 @@
-//! What ranks share, as files of accelerate, FSDP and DeepSpeed say it.
+//! What ranks share, as stated in files of accelerate, FSDP and DeepSpeed.
 
 use super::{said, script, stopped, value};
 use shardscope_bash::Environment;
@@ -12,11 +12,11 @@ fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
         --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
     let resolution = script(text);
     assert!(resolution.plan.is_none(), "the file decides what ranks share");
-    assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+    assert!(resolution.questions.iter().any(|question| question.name() == "zero_stage"));
 }
 
-/// trl's `multi_gpu.yaml`: the ranks hold copies, in a format that the file leaves to its program. It was priced with Megatron's bf16 weights
-/// beside fp32 ones, 18 bytes each.
+/// trl's `multi_gpu.yaml`: the ranks hold copies, in a format that the file leaves to its program. It was estimated
+/// with Megatron's bf16 weights plus fp32 ones, 18 bytes each.
 #[test]
 fn accelerates_copies_have_the_format_that_their_program_loads() {
     let text = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n";
@@ -24,7 +24,7 @@ fn accelerates_copies_have_the_format_that_their_program_loads() {
     let open = said("multi_gpu.yaml", text, &given);
     assert!(open.plan.is_none());
     let asked: Vec<_> =
-        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
     assert_eq!(asked, [("params_dtype", Some("bf16"))]);
     for format in [NumberFormat::Bf16, NumberFormat::Fp32] {
         let answered = [&given[..], &[("params_dtype", format.name())]].concat();
@@ -34,7 +34,7 @@ fn accelerates_copies_have_the_format_that_their_program_loads() {
     }
     let halves = said("fp16.yaml", &text.replace("bf16", "fp16"), &given);
     assert_eq!(halves.questions[0].proposal.as_deref(), Some("fp32"));
-    // What shards casts the weights, and a trainer's own words say what they are.
+    // Sharding casts the weights, and a trainer's own options state their format.
     let sharded = text.replace("MULTI_GPU", "FSDP");
     assert!(said("fsdp.yaml", &sharded, &given).plan.is_some());
     let script = "accelerate launch --config_file a.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 \
@@ -44,7 +44,8 @@ fn accelerates_copies_have_the_format_that_their_program_loads() {
     assert!(both.questions.is_empty() && both.plan.is_some(), "{:?}", both.questions);
 }
 
-/// Without a policy of wrapping the whole model is one unit, and by size an MLP may be one: both had the figures of layers.
+/// Without a wrapping policy the entire model is one unit, and by size an MLP may be one: both were given the figures
+/// of layers.
 #[test]
 fn units_of_fsdp_that_are_no_layers_stop() {
     let file = |policy: &str| {
@@ -64,7 +65,7 @@ fn units_of_fsdp_that_are_no_layers_stop() {
     }
 }
 
-/// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
+/// axolotl's templates leave `fsdp` and `fsdp_config` empty if nothing is sharded.
 #[test]
 fn an_empty_group_for_fsdp_shards_nothing() {
     let text = "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nadapter: lora\nlora_r: 8\n\
@@ -83,7 +84,8 @@ fn an_empty_group_for_fsdp_shards_nothing() {
     );
 }
 
-/// What DeepSpeed's ZeRO++ and MiCS hold and send stopped nothing, and what its files say of clipping and logs marked every answer.
+/// Buffers and messages of DeepSpeed's ZeRO++ and MiCS stopped nothing, while its keys for clipping and logs marked
+/// every answer.
 #[test]
 fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
     let file = |more: &str| {
@@ -102,8 +104,9 @@ fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
     stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
 }
 
-/// liziniu/ReMax `step1_supervised_finetuning/training_scripts/llama2/run_llama2_7b.sh` in short: DeepSpeed-Chat's `--offload` sets
-/// `offload_param` at every stage (`dschat/utils/ds_utils.py`), and DeepSpeed heeds it from stage 3 on.
+/// liziniu/ReMax `step1_supervised_finetuning/training_scripts/llama2/run_llama2_7b.sh`, shortened: DeepSpeed-Chat's
+/// `--offload` sets `offload_param` at every stage (`dschat/utils/ds_utils.py`), and DeepSpeed applies it from stage 3
+/// on.
 #[test]
 fn weights_are_on_the_host_from_stage_3_on() {
     let held = |stage: &str, more: &str| {
@@ -132,7 +135,8 @@ fn weights_are_on_the_host_from_stage_3_on() {
     assert_eq!((chat("2"), chat("3")), ((false, true), (true, false)));
 }
 
-/// `deepspeed:` of LLaMA-Factory as a group of keys was passed over: ZeRO-2 with states on the host, priced as plain data parallelism.
+/// `deepspeed:` of LLaMA-Factory as a group of keys was ignored: ZeRO-2 with states on the host, estimated as plain
+/// data parallelism.
 #[test]
 fn deepspeeds_configuration_among_a_trainers_keys_counts() {
     let text = "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nstage: sft\nfinetuning_type: lora\nlora_target: q_proj\ncutoff_len: 2048\n\
@@ -147,8 +151,8 @@ fn deepspeeds_configuration_among_a_trainers_keys_counts() {
     stopped(&said("a.yaml", &reduced, &[("world_size", "4")]), &["communication_data_type"]);
 }
 
-/// OpenCoder's `stage1_example.sh`: the variable that holds the nodes decides the accumulation too. It was asked for without a value, and
-/// the nodes once more.
+/// OpenCoder's `stage1_example.sh`: the variable with the number of nodes also decides the accumulation. It was asked
+/// for without a proposal, and the nodes a second time.
 #[test]
 fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
     let text = "BATCH_SIZE=4096\nMICRO_BATCH_SIZE=8\nGRAD_ACCU=$(($BATCH_SIZE / $WORLD_SIZE / $MICRO_BATCH_SIZE / 8))\n\
@@ -156,7 +160,7 @@ fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
         --per_device_train_batch_size $MICRO_BATCH_SIZE --gradient_accumulation_steps $GRAD_ACCU --gradient_checkpointing True --bf16 True\n";
     let open = script(text);
     let asked: Vec<_> =
-        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
     assert_eq!(asked, [("WORLD_SIZE", Some("1"))]);
     let source = Source::new(text);
     for (nodes, steps) in [("1", "64"), ("4", "16")] {
@@ -170,8 +174,8 @@ fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
     }
 }
 
-/// Qwen3-Coder's `sft_qwencoder.sh` divides its batch of 1,024 by the GPUs that it counts. One micro-batch was proposed, with which a step
-/// has 32 sequences.
+/// Qwen3-Coder's `sft_qwencoder.sh` divides its batch of 1,024 by the GPUs that it counts. One micro-batch was
+/// proposed, which gives a step of 32 sequences.
 #[test]
 fn what_is_divided_by_counted_gpus_is_proposed_as_it_comes_out() {
     let text = |count: &str, more: &str| {
@@ -188,7 +192,7 @@ fn what_is_divided_by_counted_gpus_is_proposed_as_it_comes_out() {
     ] {
         let open = script(&text(count, more));
         let asked: Vec<_> =
-            open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+            open.questions.iter().map(|asked| (asked.name(), asked.proposal.as_deref())).collect();
         assert_eq!(asked, [("num_micro_batches", Some(steps)), ("gpus_per_node", Some(devices))]);
         let answers: Vec<(&str, &str)> =
             asked.iter().map(|(name, value)| (*name, value.expect("a proposal"))).collect();

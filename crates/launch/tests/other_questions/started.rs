@@ -1,5 +1,6 @@
-//! Programs that take their settings from the line that starts them: the line is asked for, and the answer is read as if it were
-//! pasted beside the program, together with the defaults of the program's own classes and the branches that its options decide.
+//! Programs that take their settings from the command line that starts them: the line is asked for, and the answer is
+//! read as if it were pasted next to the program, together with the defaults of the program's own classes and the
+//! branches that its options decide.
 
 use super::value;
 use shardscope_bash::Environment;
@@ -7,8 +8,8 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// baichuan-inc/Baichuan2 `fine-tune/fine-tune.py` in short, with FastChat's `train_lora.py` (q_lora) and OpenBMB/MiniCPM's
-/// `finetune.py` (a parameter that is given an option).
+/// baichuan-inc/Baichuan2 `fine-tune/fine-tune.py`, shortened, with FastChat's `train_lora.py` (q_lora) and
+/// OpenBMB/MiniCPM's `finetune.py` (a parameter that is given an option).
 const PROGRAM: &str = r#"
 @dataclass
 class ModelArguments:
@@ -72,7 +73,7 @@ fn beside(program: &str, line: &str) -> Resolution {
 }
 
 fn names(resolution: &Resolution) -> Vec<&str> {
-    resolution.questions.iter().map(|asked| asked.name.as_str()).collect()
+    resolution.questions.iter().map(|asked| asked.name()).collect()
 }
 
 #[test]
@@ -97,17 +98,17 @@ fn the_line_is_one_question_and_its_answer_counts_as_pasted() {
         };
         assert_eq!(said(&answer), said(&paste), "{more}");
         assert_eq!((answer.plan.is_some(), names(&answer)), (paste.plan.is_some(), names(&paste)), "{more}");
-        // Nothing of the answer has a place in the text.
+        // Nothing in the answer has a position in the text.
         let within = |span: Option<shardscope_source::Span>| {
             span.is_none_or(|span| span.end as usize <= source.text().len())
         };
         assert!(answer.settings.iter().all(|setting| within(setting.span)));
         assert!(answer.diagnostics.iter().all(|said| within(said.span)));
     }
-    // A field of one line joins what a backslash would.
+    // A one-line input field joins lines that a backslash would join.
     let joined = answered(PROGRAM, &LINE.replace(" --bf16", " \\ --bf16"));
     assert_eq!(value(&joined, Field::Bf16), "true");
-    // What is no line leaves the question.
+    // If the answer is not a command line, the question remains.
     assert_eq!(names(&answered(PROGRAM, "hello")), ["command_line"]);
 }
 
@@ -137,14 +138,14 @@ fn classes_of_arguments_have_defaults_and_options_decide_branches() {
         said(" --use_lora --lora_r 64 --q_lora True"),
         ["adafactor", "512", "qlora", "64", "q_proj v_proj", "fp4", "4"]
     );
-    // A condition that is not decided is asked for.
+    // An undecided condition is asked about.
     let other = PROGRAM.replace("if training_args.use_lora:", "if is_large(model):");
     let asked = answered(&other, LINE);
     assert!(asked.plan.is_none());
     assert_eq!(names(&asked), ["train_type"]);
 }
 
-/// What a program does to the model by itself stops the verdict, unless an option says that it does not.
+/// Changes that a program itself makes to the model stop the verdict, unless an option disables them.
 #[test]
 fn a_program_with_hands_of_its_own_stops() {
     let with = |step: &str| PROGRAM.replace("    return model\n", &format!("{step}    return model\n"));
@@ -153,7 +154,8 @@ fn a_program_with_hands_of_its_own_stops() {
         assert!(read.plan.is_none() != read.not_modelled.is_empty(), "{step}");
         read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
     };
-    // dvlab-research/LongLoRA `supervised-fine-tune.py`, OpenBMB/MiniCPM-V `finetune.py`, hkust-nlp/dart-math `pipeline/train.py`.
+    // dvlab-research/LongLoRA `supervised-fine-tune.py`, OpenBMB/MiniCPM-V `finetune.py`, hkust-nlp/dart-math
+    // `pipeline/train.py`.
     assert_eq!(
         stops("    [p.requires_grad_() for n, p in model.named_parameters() if 'norm' in n]\n", ""),
         ["requires_grad_"]
@@ -162,7 +164,7 @@ fn a_program_with_hands_of_its_own_stops() {
     assert_eq!(stops("    module = module.to(torch.float32)\n", ""), ["module.to"]);
     assert_eq!(stops("    monkey_patch4pack(config)\n", ""), ["monkey_patch4pack"]);
     assert_eq!(stops("    replace_llama_attn(True)\n", ""), ["replace_llama_attn"]);
-    // Before adapters all is frozen anyway, and a hook on the first input trains nothing.
+    // Before adapters are added everything is frozen anyway, and a hook on the first input trains nothing.
     assert!(stops("    param.requires_grad = False  # train adapters\n", " --use_lora True").is_empty());
     assert!(stops("    output.requires_grad_(True)\n", "").is_empty());
     let branch =
@@ -177,7 +179,8 @@ fn a_program_with_hands_of_its_own_stops() {
     assert_eq!(value(&checkpointed, Field::GradientCheckpointing), "true");
 }
 
-/// A program that declares its options by argparse: their defaults are the proposed line, and what the line gives counts.
+/// A program that declares its options with argparse: their defaults form the proposed line, and the values of the
+/// given line are used.
 #[test]
 fn options_of_argparse_are_one_line_that_is_asked_for() {
     let program = "import argparse\nfrom transformers import Trainer, TrainingArguments\nBASE = 'Qwen/Qwen2.5-7B'\nparser = argparse.ArgumentParser()\n\
@@ -201,7 +204,7 @@ fn options_of_argparse_are_one_line_that_is_asked_for() {
     assert_eq!(said("torchrun --nproc_per_node 4 train.py --batch-size 2"), ["2", "16", "28", "4"]);
 }
 
-/// shibing624/MedicalGPT `training/pretraining.py` in short.
+/// shibing624/MedicalGPT `training/pretraining.py`, shortened.
 const MEDICAL: &str = r#"
 @dataclass
 class ModelArguments:
@@ -281,7 +284,7 @@ fn a_programs_variables_and_branches_are_what_its_line_makes_of_them() {
     assert_eq!(said("--use_peft False"), ["full", "", "", "", "", "full"]);
 }
 
-/// tloen/alpaca-lora `finetune.py` in short.
+/// tloen/alpaca-lora `finetune.py`, shortened.
 const ALPACA: &str = r#"
 def train(
     base_model: str = "",
@@ -331,13 +334,13 @@ fn parameters_of_a_function_are_the_options_that_fire_makes_of_them() {
         fields.map(|field| value(&resolution, field)),
         ["32", "4", "16", "8", "q_proj v_proj", "int8"]
     );
-    // A model that is compiled before the trainer has it is another.
+    // A model that is compiled before the trainer gets it is different.
     let before = ALPACA.replace(
         "    trainer = transformers",
         "    model = torch.compile(model)\n    trainer = transformers",
     );
     assert_eq!(beside(&before, line).not_modelled.len(), 1);
-    // A class of trainers is none that has the model.
+    // Defining a trainer class does not give it the model.
     let class = before.replace("def train(", "class Own(transformers.Trainer):\n    pass\n\ndef train(");
     assert_eq!(beside(&class, line).not_modelled.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Values that were taken for others, and flags that were passed over.
+//! Values that were mistaken for others, and flags that were ignored.
 
 use super::{MODEL, launch, said, script, stopped, value};
 use shardscope_launch::Resolution;
@@ -33,7 +33,7 @@ fn the_momentum_of_sgd_is_the_softwares() {
     assert_eq!(optimizer(&without), OptimizerKind::Sgd);
 }
 
-/// `SGDScheduleFree` keeps z alone, `AdamWScheduleFree` the second moment too.
+/// `SGDScheduleFree` only keeps z, `AdamWScheduleFree` also the second moment.
 #[test]
 fn sgd_without_a_schedule_keeps_one_state() {
     let of = |name: &str| optimizer(&script(&format!("{TRAINER} --optim {name}\n")));
@@ -48,7 +48,7 @@ fn refused(resolution: &Resolution, code: Code, message: &str) {
     assert_eq!(told.map(|said| said.message.as_str()), Some(message), "{:?}", resolution.diagnostics);
 }
 
-/// Both are asserted by Megatron at its start.
+/// Megatron asserts both at start.
 #[test]
 fn what_megatron_refuses_is_refused() {
     let modules = "--recompute-granularity selective --recompute-modules core_attn foo";
@@ -59,7 +59,7 @@ fn what_megatron_refuses_is_refused() {
     assert!(script(&launch("pretrain_gpt.py", "--rampup-batch-size 16 16 4000")).plan.is_some());
 }
 
-/// 32 layers of which the first and the last are none, over four stages.
+/// 32 layers, of which the first and the last are no-ops, over four stages.
 #[test]
 fn stages_of_a_run_with_no_op_layers_are_cut_as_asked() {
     let layers = |more: &str| -> Vec<u64> {
@@ -74,23 +74,23 @@ fn stages_of_a_run_with_no_op_layers_are_cut_as_asked() {
     assert_eq!(layers(uneven), [5, 10, 10, 5]);
 }
 
-/// Programs of other libraries whose words have some of Megatron's, NeMo's or transformers' names: each once had the verdict of a
-/// training by those.
+/// Programs of other libraries with some option names of Megatron, NeMo or transformers: each was formerly answered as
+/// a training with those.
 #[test]
 fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
     let commands = [
-        // A pipeline of its own, whose `--num-layers` are a stage's.
+        // A custom pipeline, whose `--num-layers` are per stage.
         "python dist_train.py --model-name m --model-type gptneox --total-steps 9 --train-warmup-steps 0 --task-name t \
          --num-layers 8 --embedding-dim 4096 --pipeline-group-size 4 --data-group-size 2 --dp-mode allreduce --pp-mode gpipe \
          --seq-length 2048 --micro-batch-size 1 --fp16 --hidden-size 4096 --num-attention-heads 32 --vocab-size 50432",
-        // Rollouts and rewards under names of its own.
+        // Rollouts and rewards with custom names.
         "python train_zero.py --critic_type drgrpo --pretrain Qwen/Qwen2.5-7B --num_samples 8 --oracle math --collocate --vllm_sleep \
          --gpus 8 --zero-stage 2 --ref_offload --flash-attn --bf16 --max-train 9 --rnd-seed --beta 0 --oracle_type reward \
          --train_batch_size_per_device 1 --rollout_batch_size_per_device 16",
-        // Neither batch nor epochs in the words that transformers' Trainer has.
+        // The options contain neither the batch nor the epochs of transformers' Trainer.
         "deepspeed --module align.trainers.text.dpo --model_name_or_path Qwen/Qwen3-4B --train_datasets a --train_split train \
          --train_template b --epochs 3 --lr_scheduler_type cosine --output_dir c",
-        // A loop of its own around a model of transformers, whose precision and sharding have names of its own.
+        // A custom loop around a model of transformers, with its own names for precision and sharding.
         "torchrun --nproc_per_node 8 train_sft.py --model_name Qwen/Qwen3-4B --fc_mode a --ds_stage 3 --ds_config_path b \
          --weight_precision bf16 --seq_length 4096 --data_mix c --num_nodes 1 --learning_rate 1e-5 --model_save_id d \
          --gradient_accumulation_steps 4 --per_device_train_batch_size 2",
@@ -101,7 +101,7 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
         let resolution = said("run.sh", command, &answers);
         stopped(&resolution, &["program"]);
     }
-    // Megatron's programs take options of forks and of their own beside Megatron's.
+    // Megatron's programs take options of forks and their own in addition to Megatron's.
     let more = "--own-a 1 --own-b 1 --own-c 1 --own-d 1 --own-e 1 --own-f 1 --own-g 1 --own-h 1 --own-i 1 --own-j 1 --own-k 1 \
                 --own-l 1 --own-m 1";
     for program in ["pretrain_own.py", "/w/megatron-fork/train.py"] {
@@ -113,7 +113,7 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
         );
     }
     stopped(&script(&launch("train.py", more)), &["program"]);
-    // Arguments of transformers' Trainer are known by some that only it has, whatever stands beside them.
+    // Arguments of transformers' Trainer are recognised by some that only it has, whatever other options there are.
     let trainer = TRAINER.replace(
         "--max_length 2048",
         "--save_total_limit 2 --logging_steps 5 --a 1 --b 1 --c 1 --d 1 --e 1 --f 1",
@@ -123,7 +123,7 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
     assert!(read.not_modelled.iter().all(|item| item.name.len() == 1), "{:?}", read.not_modelled);
 }
 
-/// A tokenizer that is named and not known has not GPT-2's vocabulary.
+/// A named but unknown tokenizer does not have GPT-2's vocabulary.
 #[test]
 fn a_named_tokenizer_that_is_not_known_leaves_the_vocabulary_open() {
     let model = MODEL.replace("--vocab-size 151936 ", "");
@@ -131,16 +131,17 @@ fn a_named_tokenizer_that_is_not_known_leaves_the_vocabulary_open() {
     let nameless = script(&text);
     assert_eq!(value(&nameless, Field::VocabSize), "50257");
     assert!(
-        nameless.plan.is_some() && nameless.questions.iter().any(|question| question.name == "vocab_size")
+        nameless.plan.is_some() && nameless.questions.iter().any(|question| question.name() == "vocab_size")
     );
     let named = script(&format!("{text} --tokenizer-model /w/own_256k.model"));
     assert!(named.plan.is_none());
     let question =
-        named.questions.iter().find(|question| question.name == "vocab_size").expect("it is asked for");
+        named.questions.iter().find(|question| question.name() == "vocab_size").expect("it is asked for");
     assert_eq!(question.proposal.as_deref(), Some("50257"));
 }
 
-/// The options of `swift sft "${ARGS[@]}"` came from a program that the script runs; ms-swift's defaults stood in their place.
+/// The options of `swift sft "${ARGS[@]}"` came from a program that the script runs; ms-swift's defaults were used
+/// instead.
 #[test]
 fn options_that_a_command_prints_are_not_known() {
     for text in [
@@ -154,7 +155,7 @@ fn options_that_a_command_prints_are_not_known() {
     assert!(stated.not_modelled.is_empty(), "{:?}", stated.not_modelled);
 }
 
-/// transformers refuses both formats at once; weights had been held in one and multiplied in the other.
+/// transformers rejects both formats at once; weights were formerly held in one and multiplied in the other.
 #[test]
 fn two_formats_at_once_are_none() {
     let text = "base_model: Qwen/Qwen2.5-7B\nadapter: lora\nlora_r: 8\nlora_target_linear: true\nmicro_batch_size: 1\nsequence_len: 512\n";

@@ -1,6 +1,7 @@
-//! Trainers of transformers and of their own.
+//! Trainers of transformers and custom trainers.
 
 use super::{said, script, stopped, value};
+use shardscope_launch::Asked;
 use shardscope_plan::Field;
 
 #[test]
@@ -32,13 +33,13 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
         )
     };
     let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
-    // Its names tell the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
+    // The file's names indicate the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
     assert_eq!(value(&read("output_dir: data/zephyr-7b-dpo-full"), Field::TrainingObjective), "dpo");
     stopped(&read("output_dir: data/zephyr-rloo-141b"), &["trainer"]);
     assert_eq!(value(&read("output_dir: data/zephyr-orpo-141b"), Field::PreferenceLogits), "orpo");
     let open = read("output_dir: data/out");
     assert!(open.plan.is_none());
-    let asked = open.questions.iter().find(|question| question.name == "training_objective");
+    let asked = open.questions.iter().find(|question| question.name() == "training_objective");
     assert_eq!(asked.expect("a question").proposal.as_deref(), Some("dpo"));
     let answered = [("world_size", "8"), ("training_objective", "dpo")];
     assert!(said("config.yaml", &file(""), &answered).plan.is_some());
@@ -66,9 +67,9 @@ fn heads_predictions_and_quantized_checkpoints_are_told_from_trainings_of_the_mo
         said("t.yaml", &text, &[("world_size", "1")])
     };
     stopped(&tuned("TechxGenus/Meta-Llama-3-8B-Instruct-GPTQ"), &["model_name_or_path"]);
-    // Of a dynamic one some layers are not quantized: which, its own configuration says.
+    // In a dynamic one some layers are not quantized; its own configuration says which.
     let open = tuned("unsloth/Qwen3-8B-unsloth-bnb-4bit");
-    let asked = open.questions.iter().find(|asked| asked.name == Field::WholeLinears.name());
+    let asked = open.questions.iter().find(|asked| asked.asks == Asked::Setting(Field::WholeLinears));
     let address = "https://huggingface.co/unsloth/Qwen3-8B-unsloth-bnb-4bit/blob/main/config.json";
     assert!(open.plan.is_none() && asked.expect("a question").prompt.contains(address));
     let nf4 = tuned("unsloth/Qwen3-8B-bnb-4bit");
@@ -109,16 +110,16 @@ fn deepspeed_chat_is_read_by_its_own_words() {
     let shown = [Field::ZeroStage, Field::DataParallelEngine, Field::OffloadParam, Field::Fp16]
         .map(|field| value(&tuned, field));
     assert_eq!(shown, ["3", "deepspeed", "true", "true"]);
-    assert!(!tuned.questions.iter().any(|question| question.name == "zero_stage"));
+    assert!(!tuned.questions.iter().any(|question| question.name() == "zero_stage"));
     assert_eq!(value(&script(&text("--zero_stage 2 --dtype bf16")), Field::Bf16), "true");
-    // An argument of the call is asked for by its own name.
+    // An argument of the script is asked for by its own name.
     let open = script(&text("--zero_stage $ZERO_STAGE"));
-    assert!(open.questions.iter().any(|question| question.name == "$2"), "{:?}", open.questions);
+    assert!(open.questions.iter().any(|question| question.name() == "$2"), "{:?}", open.questions);
     stopped(&script(&text("--zero_stage 2 --lora_dim 128")), &["lora_dim"]);
     stopped(&script(&text("--zero_stage 2 --num_padding_at_beginning 1")), &["num_padding_at_beginning"]);
     // A bare switch leaves the stage to the program.
     let bare = script(&text(""));
-    let asked = bare.questions.iter().find(|question| question.name == "zero_stage").expect("a question");
+    let asked = bare.questions.iter().find(|question| question.name() == "zero_stage").expect("a question");
     assert!(asked.prompt.contains("the program"), "{}", asked.prompt);
 }
 
@@ -135,7 +136,7 @@ fn trainers_that_are_not_modelled_are_named() {
     let read = said("sft.toml", prime, &[]);
     stopped(&read, &["compiled_checkpoints"]);
     assert_eq!([Field::WorldSize, Field::SeqLength].map(|field| value(&read, field)), ["2", "1024"]);
-    // A command of which nothing is known is no silence.
+    // A command of which nothing is known does stop.
     stopped(&script("deepspeed train_x.py --job_name a --deepspeed --print_steps 100"), &["program"]);
 }
 
@@ -196,7 +197,7 @@ fn commands_and_options_that_were_read_past_stop_the_verdict() {
              --gradient_accumulation_steps 1 --learning_rate 2e-5 --bf16 --block_size 512 --zero_stage 2 {more}\n"
         ))
     };
-    // The options alone make the difference.
+    // Only the options make the difference.
     let plain = command("examples/finetune.py", "");
     assert!(plain.not_modelled.is_empty(), "{:?}", plain.not_modelled);
     assert!(command("examples/finetune.py", "--use_customized_optim 0").not_modelled.is_empty());
@@ -228,7 +229,7 @@ fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
         let name = option.split(' ').next().unwrap_or_default();
         stopped(&run(&format!("--{option}")), &[name]);
     }
-    // Switched off, or of another name: read past, the last one with a mark.
+    // Switched off, or with another name: ignored, the last one with a mark.
     for option in [
         "sequence_parallel_degrees 1",
         "freeze_backbone False",
@@ -252,7 +253,7 @@ fn a_script_of_anybodys_names_its_model_by_any_usual_option() {
     }
 }
 
-/// TRL's GRPO by its keys, where no name tells the program: it was offered as DPO.
+/// TRL's GRPO recognised by its keys, if no name indicates the program: it was offered as DPO.
 #[test]
 fn several_completions_of_a_prompt_are_rollouts() {
     let text = "model_name_or_path: Qwen/Qwen2.5-3B-Instruct\ndtype: bfloat16\nbf16: true\nper_device_train_batch_size: 1\n\
@@ -263,8 +264,8 @@ fn several_completions_of_a_prompt_are_rollouts() {
         (value(&read, Field::TrainingObjective), value(&read, Field::SeqLength)),
         ("policy".into(), "1280".into())
     );
-    assert!(read.questions.iter().all(|question| question.name != "training_objective"));
-    // RLOO's beta is not 0 unless it is stated, so that a reference stands beside the policy.
+    assert!(read.questions.iter().all(|question| question.name() != "training_objective"));
+    // RLOO's beta is not 0 by default, so there is a reference next to the policy.
     let rloo = text.replace("runs/countdown", "runs/rloo-1").replace("beta: 0.001\n", "");
     let read = said("r.yaml", &rloo, &[("world_size", "8")]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
@@ -272,7 +273,7 @@ fn several_completions_of_a_prompt_are_rollouts() {
     assert_eq!(value(&said("g.yaml", &text.replace("beta: 0.001\n", ""), &[]), Field::RlReference), "none");
 }
 
-/// TRL's `examples/scripts/rloo.py` in short, and its command: two completions of a prompt and a reference unless something else is said.
+/// TRL's `examples/scripts/rloo.py`, shortened, and its command: two completions per prompt and a reference by default.
 #[test]
 fn rloo_of_trl_is_read() {
     let program = "from trl import RLOOConfig, RLOOTrainer\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B')\n\
@@ -294,11 +295,11 @@ fn rloo_of_trl_is_read() {
         value(&said("r.py", &program.replace("='o'", "='o', beta=0.0"), &set), Field::RlReference),
         "none"
     );
-    // Of the releases that had a reward model beside it.
+    // An option of the releases that had a reward model next to it.
     stopped(&said("r.py", &program.replace("='o'", "='o', rloo_k=4"), &set), &["rloo_k"]);
 }
 
-/// Keywords of adapters that are written as dictionaries or ranges; they had been passed over.
+/// Adapter keywords written as dictionaries or ranges, which were formerly ignored.
 #[test]
 fn adapters_of_some_layers_stop_however_they_are_written() {
     let with = |more: &str| {
@@ -327,7 +328,8 @@ fn adapters_of_some_layers_stop_however_they_are_written() {
     stopped(&with(", use_dora=choice()"), &["use_dora"]);
 }
 
-/// `configs/train_configs/sft/tulu3_8b_preview_mix_v3.9-noncommercial.yaml` of allenai/open-instruct was read with TRL's defaults.
+/// `configs/train_configs/sft/tulu3_8b_preview_mix_v3.9-noncommercial.yaml` of allenai/open-instruct was read with
+/// TRL's defaults.
 #[test]
 fn a_file_of_open_instruct_has_its_own_defaults() {
     let file = |more: &str| {
@@ -348,7 +350,7 @@ fn a_file_of_open_instruct_has_its_own_defaults() {
     assert_eq!(shown(&file("loss_type: dpo_norm\nbeta: 5\n"))[2..], ["dpo", "precomputed"]);
 }
 
-/// `scripts/run_finetune_with_lora.sh` of OptimalScale/LMFlow was priced as a full training with checkpointing.
+/// `scripts/run_finetune_with_lora.sh` of OptimalScale/LMFlow was estimated as a full training with checkpointing.
 #[test]
 fn switches_are_read_as_numbers_too() {
     let text = |switch: &str| {

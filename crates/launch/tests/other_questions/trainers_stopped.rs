@@ -1,4 +1,4 @@
-//! Other trainings under the words of a trainer, and batches of evaluations and of few GPUs.
+//! Other trainings with a trainer's options, and batches of evaluations and of few GPUs.
 
 use super::{said, script, stopped, value};
 use shardscope_plan::Field;
@@ -12,9 +12,10 @@ fn other_trainings_by_a_trainers_words_stop() {
         ))
     };
     assert!(text("").plan.is_some(), "{:?}", text("").diagnostics);
-    // FlagEmbedding/examples/finetune/embedder/decoder_only/base.sh: two queries with eight passages each were two sequences.
+    // FlagEmbedding/examples/finetune/embedder/decoder_only/base.sh: two queries with eight passages each were read as
+    // two sequences.
     stopped(&text("--train_group_size 8 --query_max_len 512"), &["train_group_size", "query_max_len"]);
-    // VILA/longvila/train/4_extend_llm_512k.sh: adapters of LongLoRA.
+    // VILA/longvila/train/4_extend_llm_512k.sh: LongLoRA's adapters.
     stopped(&text("--low_rank_training True"), &["low_rank_training"]);
     assert!(text("--low_rank_training False").plan.is_some());
     // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
@@ -25,15 +26,17 @@ fn other_trainings_by_a_trainers_words_stop() {
         &["do_dpo_align", "reward_model_name_or_path"],
     );
     stopped(&text("--use_v1_kernels true"), &["use_v1_kernels"]);
-    // llm-foundry/scripts/train/yamls/finetune/t5-small_dolly_sft.yaml: an encoder and a decoder, for which a model was asked.
+    // llm-foundry/scripts/train/yamls/finetune/t5-small_dolly_sft.yaml: an encoder-decoder, for which a model was
+    // asked.
     let t5 = "max_seq_len: 1024\nmodel:\n  name: hf_t5\n  pretrained_model_name_or_path: t5-small\nglobal_train_batch_size: 96\n\
         device_train_microbatch_size: 16\ntrain_loader:\n  name: finetuning\nprecision: amp_bf16\n";
     stopped(&said("t5.yaml", t5, &[]), &["model.name"]);
-    // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: sizes and checkpointing of its own.
+    // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: its own sizes and checkpointing.
     stopped(&text("--config_overrides n_layer=64,gradient_checkpointing=true"), &["config_overrides"]);
     // mlcommons/training_results_v5.0/Lenovo/benchmarks/bert/run_test.sh
     stopped(&text("--max_predictions_per_seq 76"), &["max_predictions_per_seq"]);
-    // awsome-distributed-training/3.test_cases/23.SMHP-esm2/3.train_fsdp.sh: a protein's encoder, whose model was asked for.
+    // awsome-distributed-training/3.test_cases/23.SMHP-esm2/3.train_fsdp.sh: a protein encoder, whose model was asked
+    // for.
     let esm = script(
         "torchrun --nproc_per_node 4 train.py --config_name facebook/esm2_t30_150M_UR50D --bf16 True --max_seq_length 512 \
          --gradient_accumulation_steps 16 --per_device_train_batch_size 8",
@@ -44,7 +47,8 @@ fn other_trainings_by_a_trainers_words_stop() {
     stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);
 }
 
-/// alignment-handbook's `recipes/zephyr-7b-beta/dpo/config_full.yaml` evaluates pairs in larger batches than it trains on.
+/// alignment-handbook's `recipes/zephyr-7b-beta/dpo/config_full.yaml` evaluates pairs in larger batches than in
+/// training.
 #[test]
 fn pairs_of_larger_evaluations_are_counted() {
     let file = |name: &str, batch: &str| {
@@ -59,11 +63,12 @@ fn pairs_of_larger_evaluations_are_counted() {
     assert_eq!(value(&dpo, Field::EvaluationBatchSize), "8");
     stopped(&file("zephyr-7b-kto\nrpo_alpha: 0", "4"), &["evaluation_batch_size"]);
     assert!(file("zephyr-7b-kto", "4").plan.is_some());
-    // trl/trainer/kto_trainer.py refuses it.
+    // trl/trainer/kto_trainer.py rejects it.
     stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
 }
 
-/// A batch too small for eight GPUs proposes as many as share it: scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
+/// For a batch too small for eight GPUs the number that can share it is proposed:
+/// scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
 #[test]
 fn a_small_batch_proposes_fewer_gpus() {
     let file = |global: u64| {
@@ -72,7 +77,7 @@ fn a_small_batch_proposes_fewer_gpus() {
              \"zero_optimization\": {{\"stage\": 2}}}}"
         );
         let asked = said("ds.json", &text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]);
-        let question = asked.questions.into_iter().find(|question| question.name == "world_size");
+        let question = asked.questions.into_iter().find(|question| question.name() == "world_size");
         question.and_then(|question| question.proposal)
     };
     assert_eq!(file(48).as_deref(), Some("6"));

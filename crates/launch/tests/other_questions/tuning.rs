@@ -1,4 +1,4 @@
-//! Programs, switches and defaults of fine-tuning that were once another training's.
+//! Fine-tuning programs, switches and defaults that were formerly read as those of another training.
 
 use super::{said, script, stopped, value};
 use shardscope_bash::Environment;
@@ -15,7 +15,7 @@ fn program(text: &str) -> Resolution {
     said("train.py", text, &[("world_size", "8"), ("seq_length", "2048"), ("model", "Qwen/Qwen2.5-7B")])
 }
 
-/// lm-sys/FastChat `fastchat/train/train.py` in short: every argument of the training stands on the command line.
+/// lm-sys/FastChat `fastchat/train/train.py`, shortened: every training argument is on the command line.
 const PARSED: &str = "import transformers\nfrom transformers import Trainer\n\n@dataclass\n\
     class TrainingArguments(transformers.TrainingArguments):\n    optim: str = field(default=\"adamw_torch\")\n\n\
     parser = transformers.HfArgumentParser((ModelArguments, DataArguments, TrainingArguments))\n\
@@ -26,9 +26,9 @@ const PARSED: &str = "import transformers\nfrom transformers import Trainer\n\n@
 #[test]
 fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
     let open = program(PARSED);
-    let asked: Vec<&str> = open.questions.iter().map(|asked| asked.name.as_str()).collect();
+    let asked: Vec<&str> = open.questions.iter().map(|asked| asked.name()).collect();
     assert!(open.plan.is_none() && open.not_modelled.is_empty() && asked == ["command_line"], "{asked:?}");
-    // A program without a trainer is none, and one that fills the arguments itself says them.
+    // A program without a trainer does not ask, and one that sets the arguments itself states them.
     assert!(
         read_all(&[("chat.py", "parser = HfArgumentParser(ModelArguments)\nmodel.generate()\n")])
             .not_modelled
@@ -39,7 +39,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
     let filled = program(&filled);
     assert!(filled.plan.is_some(), "{:?}", filled.diagnostics);
     assert_eq!(value(&filled, Field::MicroBatchSize), "4");
-    // The line beside it says all.
+    // The given command line states everything.
     let line = "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 4096 \
         --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_checkpointing True";
     for files in [[("run.sh", line), ("train.py", PARSED)], [("train.py", PARSED), ("run.sh", line)]] {
@@ -49,7 +49,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
             [Field::MicroBatchSize, Field::SeqLength, Field::WorldSize].map(|field| value(&both, field));
         assert_eq!(shown, ["2", "4096", "8"]);
     }
-    // Losses of preferences and rewards are told by the trainer.
+    // Preference and reward losses are recognised by the trainer.
     stopped(&program(&PARSED.replace("Trainer(model", "BCOTrainer(model")), &["BCOTrainer"]);
     let dpo = program(&PARSED.replace("Trainer(model", "DPOTrainer(model"));
     assert_eq!(value(&dpo, Field::TrainingObjective), "dpo");
@@ -57,7 +57,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
 
 #[test]
 fn what_a_program_computes_is_no_default() {
-    // huggingface/cookbook `notebooks/en/fine_tuning_code_llm_on_single_gpu.ipynb` in short.
+    // huggingface/cookbook `notebooks/en/fine_tuning_code_llm_on_single_gpu.ipynb`, shortened.
     let text = |targets: &str, more: &str| {
         format!(
             "from transformers import Trainer\nTARGETS = \"c_proj,c_attn\"\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
@@ -67,7 +67,7 @@ fn what_a_program_computes_is_no_default() {
     };
     let asks = |text: &str| {
         let read = program(text);
-        read.questions.iter().map(|question| question.name.clone()).collect::<Vec<_>>()
+        read.questions.iter().map(|question| question.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(asks(&text("targets_of(model)", "bf16=True")), ["lora_target_modules"]);
     let named = program(&text("TARGETS.split(',')", "bf16=True"));
@@ -80,13 +80,13 @@ fn what_a_program_computes_is_no_default() {
     let stated = program(&text("['q_proj', 'v_proj']", "bf16=torch.cuda.is_bf16_supported()"));
     assert!(stated.plan.is_some(), "{:?}", stated.diagnostics);
     assert_eq!([Field::Bf16, Field::Autocast].map(|field| value(&stated, field)), ["true", "bf16"]);
-    // Biases train where they are said to.
+    // Biases train if requested.
     stopped(&program(&text("['q_proj']", "bf16=True").replace("'none'", "'lora_only'")), &["bias"]);
     let bits = "quant = BitsAndBytesConfig(load_in_4bit=args.bits == 4)\n";
     let handed_on =
         text("['q_proj']", "bf16=True").replace("Qwen3-8B'", "Qwen3-8B', quantization_config=quant");
     stopped(&program(&(bits.to_owned() + &handed_on)), &["load_in_4bit"]);
-    // A name within a function is what all its assignments say.
+    // A name within a function may have the value of any of its assignments.
     let inside = |more: &str| {
         let program = text("targets", "bf16=True");
         program.replace(
@@ -97,14 +97,15 @@ fn what_a_program_computes_is_no_default() {
     let one = program(&inside(""));
     assert_eq!(value(&one, Field::LoraTargetModules), "q_proj k_proj");
     assert_eq!(asks(&inside("    targets = ['v_proj']\n")), ["lora_target_modules"]);
-    // A pasted cell is no TOML, whatever it begins with.
+    // A pasted cell is not TOML, whatever it begins with.
     let cell = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = TrainingArguments(bf16=True)\n";
     assert_eq!(value(&said("", cell, &[]), Field::NumLayers), "36");
 }
 
 #[test]
 fn trainers_of_trl_in_python_are_read_as_their_files_are() {
-    // huggingface/trl `examples/notebooks/openenv_wordle_grpo.ipynb` in short; what is loaded behind the training is for inference.
+    // huggingface/trl `examples/notebooks/openenv_wordle_grpo.ipynb`, shortened; the model loaded after the training is
+    // for inference.
     let grpo = "from trl import GRPOTrainer\nname = 'Qwen/Qwen3-1.7B'\nconfig = GRPOConfig(per_device_train_batch_size=1, gradient_accumulation_steps=64, \
         num_generations=2, max_completion_length=1024, use_vllm=True, vllm_mode='colocate', vllm_gpu_memory_utilization=0.15, \
         vllm_max_model_length=3072)\ntrainer = GRPOTrainer(model=name, args=config)\ntrainer.train()\n\
@@ -130,8 +131,8 @@ fn trainers_of_trl_in_python_are_read_as_their_files_are() {
     stopped(&said("train.py", &fast, &[]), &["KTOConfig"]);
 }
 
-/// IBM/Dromedary `training/step3_principle_engraving/scripts/finetune_dromedary2_70b_sft.sh` in short: QLoRA's program finds all
-/// linear layers itself, and alpha is 16.
+/// IBM/Dromedary `training/step3_principle_engraving/scripts/finetune_dromedary2_70b_sft.sh`, shortened: QLoRA's
+/// program finds all linear layers itself, and alpha is 16.
 #[test]
 fn qloras_program_adapts_every_linear_layer() {
     let text = "torchrun --nnodes=1 --nproc-per-node=8 finetune_qlora.py --per_device_train_batch_size 4 --double_quant True \
@@ -151,7 +152,7 @@ fn qloras_program_adapts_every_linear_layer() {
     assert_ne!(value(&full, Field::BaseQuantization), "nf4");
 }
 
-/// QwenLM/Qwen3-VL `qwen-vl-finetune/scripts/sft_7b.sh`: what its three switches do not name is frozen.
+/// QwenLM/Qwen3-VL `qwen-vl-finetune/scripts/sft_7b.sh`: everything not named by its three switches is frozen.
 #[test]
 fn qwens_program_for_vision_trains_what_its_switches_name() {
     let text = |switches: &str| {
@@ -161,7 +162,7 @@ fn qwens_program_for_vision_trains_what_its_switches_name() {
         )
     };
     let frozen = |switches: &str| value(&script(&text(switches)), Field::FrozenModules);
-    // Of Qwen3-VL the switch of the merger leaves those of deep layers to the tower's.
+    // In Qwen3-VL the switch of the merger leaves the deepstack mergers to the tower's switch.
     let merger = frozen("--tune_mm_vision False --tune_mm_mlp True --tune_mm_llm True");
     assert_eq!(merger, "vision_tower deepstack_merger_list");
     assert_eq!(frozen("--tune_mm_vision True --tune_mm_mlp True --tune_mm_llm True"), "");
@@ -177,12 +178,12 @@ fn qwens_program_for_vision_trains_what_its_switches_name() {
     let shown =
         [Field::FrozenModules, Field::LoraTargetModules, Field::LoraRank].map(|field| value(&lora, field));
     assert_eq!(shown, ["vision_tower multi_modal_projector", "q_proj k_proj v_proj o_proj", "64"]);
-    // Another program's switch of the same kind is not passed over (OpenBMB/MiniCPM-V `finetune/finetune_ds.sh`).
+    // Another program's switch of the same kind is not ignored (OpenBMB/MiniCPM-V `finetune/finetune_ds.sh`).
     let other = text("--tune_vision true --tune_llm false");
     stopped(&script(&other), &["tune_vision", "tune_llm"]);
 }
 
-/// dvlab-research/Step-DPO `bash_scrips/qwen2_7b_step_dpo.sh`: a file before the options, and a loss of preferences.
+/// dvlab-research/Step-DPO `bash_scrips/qwen2_7b_step_dpo.sh`: a file before the options, and a preference loss.
 #[test]
 fn a_file_before_the_options_is_asked_for() {
     let text = |file: &str| {
@@ -198,10 +199,10 @@ fn a_file_before_the_options_is_asked_for() {
     };
     let told = read.diagnostics.iter().find(missing).expect("the file is asked for");
     assert!(told.message.contains("config_full.yaml"), "{}", told.message);
-    // A weight of preferences is none of samples; the names of the run tell which loss.
+    // A preference weight is not a sample weight; the run's names indicate the loss.
     assert_eq!(value(&script(&text("")), Field::TrainingObjective), "dpo");
     let open = script(&text("").replace("step-dpo", "out"));
-    assert!(open.questions.iter().any(|question| question.name == "training_objective"));
+    assert!(open.questions.iter().any(|question| question.name() == "training_objective"));
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn of_two_whole_runs_one_is_answered_and_named() {
         "{:?}",
         both.diagnostics
     );
-    // What one of them starts belongs to it, and what starts nothing says nothing.
+    // A script started by another one belongs to it, and one that starts nothing does not count.
     let starts = "export MODEL=a\nbash b.sh\n";
     assert_eq!(told(&read_all(&[("a.sh", starts), ("b.sh", &other)])), None);
     assert_eq!(told(&read_all(&[("a.sh", one), ("env.sh", "export NCCL_DEBUG=INFO\n")])), None);
@@ -236,19 +237,21 @@ fn modelscopes_folders_are_names_of_models() {
     let text = "torchrun --nproc_per_node=8 train.py --model_name_or_path /models/Qwen/Qwen2___5-Coder-1___5B --bf16 True \
         --model_max_length 1280 --per_device_train_batch_size 2 --gradient_accumulation_steps 4";
     assert_eq!(value(&script(text), Field::HiddenSize), "1536");
-    // SkyworkAI/Skywork `bash_scripts/skywork_13b_pt.sh` calls the training of samples a task.
+    // SkyworkAI/Skywork `bash_scripts/skywork_13b_pt.sh` calls the kind of training a task.
     assert!(script(&format!("{text} --task_type pt")).not_modelled.is_empty());
     stopped(&script(&format!("{text} --task_type seq_cls")), &["task_type"]);
 }
 
-/// SkyworkAI/Skywork `bash_scripts/skywork_13b_sft_lora.sh`, OptimalScale/LMFlow `scripts/archive/run_finetune_with_qlora.sh`: which
-/// layers have adapters where the words do not say is the program's to know.
+/// SkyworkAI/Skywork `bash_scripts/skywork_13b_sft_lora.sh`, OptimalScale/LMFlow
+/// `scripts/archive/run_finetune_with_qlora.sh`: if the words do not say which layers have adapters, only the program
+/// knows.
 #[test]
 fn targets_that_a_program_keeps_to_itself_are_asked_for() {
     let text = "torchrun --nproc_per_node=8 train.py --model_name_or_path meta-llama/Llama-2-13b-hf --bf16 True --model_max_length 1280 \
         --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --use_lora true --lora_r 32";
-    let asks =
-        |text: &str| script(text).questions.into_iter().map(|question| question.name).collect::<Vec<_>>();
+    let asks = |text: &str| {
+        script(text).questions.into_iter().map(|question| question.name().to_owned()).collect::<Vec<_>>()
+    };
     assert_eq!(asks(text), ["lora_target_modules"]);
     assert!(asks(&format!("{text} --lora_target_modules q_proj,k_proj")).is_empty());
     let lmflow = text.replace("--use_lora true --lora_r 32", "--use_qlora 1 --save_aggregated_lora 0");
@@ -262,7 +265,7 @@ fn targets_that_a_program_keeps_to_itself_are_asked_for() {
 
 #[test]
 fn other_losses_than_the_next_tokens_are_told_by_name() {
-    // pytorch/torchtune `recipes/dev/7B_full_early_exit.yaml`, modelscope/ms-swift `examples/ray/gkd/` in short.
+    // pytorch/torchtune `recipes/dev/7B_full_early_exit.yaml`, modelscope/ms-swift `examples/ray/gkd/`, shortened.
     let tune = "model:\n  _component_: torchtune.models.llama2.llama2_7b\ntokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  \
         max_seq_len: 2048\nbatch_size: 2\ngradient_accumulation_steps: 1\noptimizer:\n  _component_: torch.optim.AdamW\nshuffle: true\ndtype: bf16\n";
     let one = [("world_size", "1")];
@@ -275,18 +278,18 @@ fn other_losses_than_the_next_tokens_are_told_by_name() {
     let swift = "model: Qwen/Qwen2.5-7B\nrlhf_type: gkd\nteacher_model: Qwen/Qwen2.5-32B\ntensor_model_parallel_size: 2\n\
         micro_batch_size: 1\nglobal_batch_size: 16\nmax_length: 8192\nsequence_parallel: true\nrecompute_granularity: selective\n";
     assert!(said("gkd.yaml", swift, &[("world_size", "8")]).plan.is_none());
-    // TRL's words with a weight of preferences (QwenLM/Qwen2.5-Coder `finetuning/dpo/scripts/dpo_qwencoder.sh`).
+    // TRL's options with a preference weight (QwenLM/Qwen2.5-Coder `finetuning/dpo/scripts/dpo_qwencoder.sh`).
     let words = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --dataset_name d --max_length 1280 \
         --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --bf16 True --beta 0.1";
-    assert!(script(words).questions.iter().any(|question| question.name == "training_objective"));
+    assert!(script(words).questions.iter().any(|question| question.name() == "training_objective"));
     let named = script(&words.replace("train.py", "examples/scripts/dpo.py"));
     assert!(named.questions.is_empty(), "{:?}", named.questions);
     assert_eq!(value(&named, Field::TrainingObjective), "dpo");
     stopped(&script(&words.replace("train.py", "examples/scripts/dpo_online.py")), &["program"]);
 }
 
-/// Bits in which weights are loaded are no checkpoint's matter, though their option begins as one's
-/// (FlagAlpha/Llama2-Chinese `train/sft/finetune_lora.sh`): QLoRA had been read as LoRA over 16 bits.
+/// The bits in which weights are loaded do not concern checkpoint files, although the option's name begins alike
+/// (FlagAlpha/Llama2-Chinese `train/sft/finetune_lora.sh`): QLoRA was formerly read as LoRA over 16 bits.
 #[test]
 fn bits_of_loaded_weights_are_no_checkpoint_files() {
     let run = |more: &str| {
@@ -306,12 +309,12 @@ fn bits_of_loaded_weights_are_no_checkpoint_files() {
     assert_eq!(said("--load_in_bits 8"), ["qlora", "int8", ""]);
     assert_eq!(said("--load_in_kbits 4"), ["qlora", "nf4", "false"]);
     assert_eq!(said("--load_in_kbits 16"), ["lora", "", ""]);
-    // One that nobody knows is said to be unknown, and not to change nothing.
+    // An unknown option is reported as unknown, not as changing nothing.
     stopped(&run("--load_in_3bit True --load_best_model_at_end False"), &["load_in_3bit"]);
 }
 
-/// tatsu-lab/stanford_alpaca: `train.py` loads without `torch_dtype`, and its README counts 16 bytes of a parameter ("7 x 4 x 4 = 112 GB").
-/// `evaluation_strategy` is an option of transformers until 4.46 alone.
+/// tatsu-lab/stanford_alpaca: `train.py` loads without `torch_dtype`, and its README counts 16 bytes per parameter ("7
+/// x 4 x 4 = 112 GB"). `evaluation_strategy` is only an option of transformers until 4.46.
 #[test]
 fn weights_that_transformers_4_loads_for_fsdp_are_fp32() {
     let held = |more: &str| {
@@ -325,6 +328,6 @@ fn weights_that_transformers_4_loads_for_fsdp_are_fp32() {
     assert_eq!(held(&format!("--evaluation_strategy no {fsdp}")), "fp32");
     assert_eq!(held(&format!("--eval_strategy no {fsdp}")), "bf16");
     assert_eq!(held(&format!("--evaluation_strategy no --torch_dtype bfloat16 {fsdp}")), "bf16");
-    // DeepSpeed casts what is loaded.
+    // DeepSpeed casts the loaded weights.
     assert_eq!(held("--evaluation_strategy no --deepspeed ds_config_zero3.json"), "bf16");
 }

@@ -1,6 +1,8 @@
-//! What programs of the tenth draw of public files have of their own: settings, trainers, tokenizers and samples that no framework has.
+//! What programs in the tenth draw of public files define themselves: settings, trainers, tokenizers and samples that
+//! no framework has.
 
 use super::{launch, said, script, stopped, value};
+use shardscope_launch::Asked;
 use shardscope_plan::Field;
 use shardscope_source::Code;
 
@@ -11,7 +13,7 @@ fn an_option_that_nobody_knows_stops_the_verdict() {
     let gone = said("run.sh", &line, &[("without", "my-own-attention")]);
     let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
     assert_eq!((marks.without, marks.not_read), (vec!["--my-own-attention".to_owned()], Vec::new()));
-    // Off, or by its name about something around the training: the verdict is marked.
+    // Switched off, or, judging by its name, about something other than the training: the verdict is marked.
     for (more, name) in
         [("--my-own-attention false", "--my-own-attention"), ("--my-own-test-files a", "--my-own-test-files")]
     {
@@ -21,7 +23,8 @@ fn an_option_that_nobody_knows_stops_the_verdict() {
     }
 }
 
-/// A reader who knows the fork goes on without all of its options at once: they are told from what is known and not modelled.
+/// A user who knows the fork continues without all of its options at once: they are distinguished from known ones that
+/// are not modelled.
 #[test]
 fn options_that_nobody_knows_are_told_from_those_that_are_not_modelled() {
     let read = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --optimizer came --my-own-moe 8"));
@@ -30,7 +33,8 @@ fn options_that_nobody_knows_are_told_from_those_that_are_not_modelled() {
     assert_eq!(told, [("--my-own-attention", false), ("--my-own-moe", false), ("optimizer", true)]);
 }
 
-/// What frameworks' and forks' sources show to change nothing (`options/*.txt` name them), and settings that train nothing.
+/// Options that, according to the sources of frameworks and forks, change nothing (listed in `options/*.txt`), and
+/// settings that train nothing.
 #[test]
 fn options_whose_source_was_read_are_no_strangers() {
     let unread = |read: &shardscope_launch::Resolution| {
@@ -85,10 +89,11 @@ fn settings_of_a_fork_stop_whatever_they_are_called() {
     let of = |more: &str| said("a.toml", &format!("{titan}{more}"), &[("world_size", "8")]);
     assert!(of("enable = false\n").plan.is_some());
     stopped(&of("enable = true\nsemi_sync_method = \"diloco\"\n"), &["fault_tolerance.enable"]);
-    stopped(&script(&launch("pretrain_maskllm.py", "--mask-only --N 2 --M 4")), &["--mask-only", "--N"]);
+    stopped(&script(&launch("pretrain_maskllm.py", "--mask-only --N 2 --M 4")), &["--mask-only"]);
 }
 
-/// SAGE's `recipe.hint.main_hint` makes hints with the policy itself, Reinforce-Ada's rounds of rollouts go on until they differ.
+/// SAGE's `recipe.hint.main_hint` generates hints with the policy itself, Reinforce-Ada repeats rounds of rollouts
+/// until they differ.
 #[test]
 fn trainers_made_of_verl_are_their_own() {
     let of = |program: &str, more: &str| {
@@ -114,7 +119,7 @@ fn trainers_made_of_verl_are_their_own() {
     );
 }
 
-/// torchrun's `-m` stands before its other options, and `--nproc_per_node=8` was taken for the module.
+/// torchrun's `-m` comes before its other options, and `--nproc_per_node=8` was taken for the module.
 #[test]
 fn torchruns_switch_for_a_module_stands_anywhere() {
     let of = |start: &str| {
@@ -130,7 +135,7 @@ fn torchruns_switch_for_a_module_stands_anywhere() {
     }
 }
 
-/// Viking's tokenizer of 131,072 words was read as GPT-2's.
+/// Viking's tokenizer of 131,072 tokens was read as GPT-2's.
 #[test]
 fn gpt2s_tokenizer_reads_words_of_anybodys_own() {
     let shape = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --seq-length 4096 \
@@ -141,7 +146,7 @@ fn gpt2s_tokenizer_reads_words_of_anybodys_own() {
     {
         let open = of(&format!("--vocab-file {file}"));
         assert!(open.plan.is_none(), "{file}");
-        let asked = open.questions.iter().find(|question| question.name == Field::VocabSize.name());
+        let asked = open.questions.iter().find(|question| question.asks == Asked::Setting(Field::VocabSize));
         assert_eq!(asked.and_then(|question| question.proposal.as_deref()), Some(proposed));
     }
     for file in ["", "--vocab-file /data/gpt2-vocab.json"] {
@@ -149,7 +154,8 @@ fn gpt2s_tokenizer_reads_words_of_anybodys_own() {
     }
 }
 
-/// `megatron_patch/tokenizer/__init__.py`: four tokenizers have rows of their own, and Qwen 2's as many more as are stated.
+/// `megatron_patch/tokenizer/__init__.py`: four tokenizers have their own number of rows, and Qwen 2's the stated
+/// number in addition.
 #[test]
 fn pais_tokenizers_have_the_rows_it_gives_them() {
     let shape = "--num-layers 22 --hidden-size 2176 --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 \
@@ -179,7 +185,7 @@ fn pais_tokenizers_have_the_rows_it_gives_them() {
     stopped(&padded(2048), &["--max-padding-length"]);
 }
 
-/// Samples of a function of somebody's own, and MindSpeed's products in pieces, only marked the verdict.
+/// A custom generation function, and MindSpeed's products in pieces, only marked the verdict.
 #[test]
 fn generation_of_ones_own_and_products_in_pieces_stop() {
     stopped(&script(&launch("pretrain_gpt.py", "--use-ascend-coc")), &["--use-ascend-coc"]);
@@ -205,7 +211,7 @@ fn generation_of_ones_own_and_products_in_pieces_stop() {
     );
 }
 
-/// A snapshot in a hub's cache was a model of no name.
+/// A snapshot in a hub cache was read as a model without a name.
 #[test]
 fn a_hubs_cache_names_the_model() {
     let of = |path: &str| {
@@ -220,7 +226,8 @@ fn a_hubs_cache_names_the_model() {
     assert_eq!(value(&of("/cache/models--own--mine/snapshots/cf98f3b3"), Field::NumLayers), "");
 }
 
-/// Zyphra's fork of the legacy models has experts of one choice beside Transformer Engine, which were read as Megatron core's.
+/// Zyphra's fork of the legacy models has top-1 experts together with Transformer Engine, which were read as Megatron
+/// core's.
 #[test]
 fn experts_of_the_legacy_models_beside_transformer_engine_stop() {
     let experts = "--num-experts 16 --expert-model-parallel-size 8 --use-flash-attn --transformer-impl transformer_engine";
@@ -231,7 +238,7 @@ fn experts_of_the_legacy_models_beside_transformer_engine_stop() {
     }
 }
 
-/// A program that hands a dictionary of its own to `from_pretrained` says there what it loads and how.
+/// A program that passes its own dictionary to `from_pretrained` states in it what it loads and how.
 #[test]
 fn keywords_that_a_program_makes_for_its_model_stop() {
     let of = |keywords: &str| {
@@ -246,7 +253,8 @@ fn keywords_that_a_program_makes_for_its_model_stop() {
     stopped(&of("**keywords"), &["from_pretrained"]);
 }
 
-/// `torchtune/models/llama2/_component_builders.py`: sizes among the builder's arguments, which had been asked for as "llama2".
+/// `torchtune/models/llama2/_component_builders.py`: sizes among the builder's arguments; formerly a model called
+/// "llama2" was asked for.
 #[test]
 fn torchtunes_builders_take_their_sizes() {
     let of = |component: &str, more: &str| {
@@ -272,7 +280,7 @@ fn torchtunes_builders_take_their_sizes() {
     );
 }
 
-/// What frameworks have themselves is known, each option by what it changes (`formats/options.txt`); a fork's stays unknown.
+/// The frameworks' own options are known, each with what it changes (`options/*.txt`); a fork's remain unknown.
 #[test]
 fn options_of_the_frameworks_own_are_known() {
     let swift = |more: &str| {
@@ -297,7 +305,7 @@ fn options_of_the_frameworks_own_are_known() {
     let packed = swift("--packing true --packing_length 16384 --attn_impl flash_attn");
     assert_eq!([Field::SeqLength, Field::Packing].map(|field| value(&packed, field)), ["16384", "true"]);
     assert_eq!(value(&swift("--packing_length 16384"), Field::SeqLength), "2048");
-    // 4-bit constants are quantized once more unless the text says otherwise.
+    // 4-bit constants are quantized again unless the text says otherwise.
     let four = |more: &str| {
         value(&swift(&format!("--quant_method bnb --quant_bits 4 {more}")), Field::DoubleQuantization)
     };
@@ -319,17 +327,18 @@ fn options_of_the_frameworks_own_are_known() {
         value(&said("t.yaml", &format!("{tune}{more}"), &[("world_size", "8")]), Field::ZeroStage)
     };
     assert_eq!((stage(""), stage("fsdp_reshard_after_forward: false\n")), ("3".to_owned(), "2".to_owned()));
-    // A teacher stands beside the student, whatever else the file says.
+    // A teacher is held next to the student, whatever else the file says.
     let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 1\nmax_length: 2048\nlearning_rate: 1e-5\n";
     let trl = |more: &str| said("a.yaml", &format!("{trl}{more}"), &[("world_size", "8")]);
     assert!(trl("shuffle_dataset: true\nhub_revision: main\n").plan.is_some());
     stopped(&trl("teacher_model_name_or_path: Qwen/Qwen2.5-32B\n"), &["teacher_model_name_or_path"]);
 }
 
-/// Words of older versions, and what a word does in one framework alone.
+/// Options of older versions, and options whose effect is specific to one framework.
 #[test]
 fn a_word_does_in_each_framework_what_that_does_with_it() {
-    // LLaMA-Factory turns `resize_vocab` on at new tokens, and trains the embeddings (`model/patcher.py:patch_tokenizer`).
+    // LLaMA-Factory turns `resize_vocab` on for new tokens, and trains the embeddings
+    // (`model/patcher.py:patch_tokenizer`).
     let factory = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\ncutoff_len: 2048\nlora_rank: 8\nbf16: true\n\
         per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nadd_special_tokens: <a>,<b>\n";
     stopped(&said("a.yaml", factory, &[("world_size", "8")]), &["add_special_tokens"]);
@@ -344,7 +353,8 @@ fn a_word_does_in_each_framework_what_that_does_with_it() {
     };
     assert_eq!(value(&line("--optim adamw_torch --adafactor True"), Field::Optimizer), "adafactor");
     assert_eq!(value(&line("--optim sgd --adafactor False"), Field::Optimizer), "sgd");
-    // verl's supervised trainer over engines counts micro-batches in tokens (`verl/trainer/config/sft_trainer_engine.yaml`).
+    // verl's supervised trainer over engines counts micro-batches in tokens
+    // (`verl/trainer/config/sft_trainer_engine.yaml`).
     let verl = |more: &str| {
         script(&format!(
             "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer data.train_batch_size=256 data.max_length=4096 \
@@ -362,4 +372,15 @@ fn a_word_does_in_each_framework_what_that_does_with_it() {
         &verl("engine.reshard_after_forward=False data.use_dynamic_bsz=False"),
         &["engine.reshard_after_forward"],
     );
+}
+
+/// DimensionSTP/llm-fine-tune-hf `configs/sft.yaml` was read as a model configuration without sizes.
+#[test]
+fn a_key_that_is_called_model_type_makes_no_model() {
+    let text = "modality: text\nfine_tune_method: sft\nmodel_type: Qwen3.5-9B\nbatch_size: 16\n";
+    let read = said("sft.yaml", text, &[]);
+    assert!(read.diagnostics.iter().any(|said| said.code == Code::UnknownSettings), "{:?}", read.diagnostics);
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    // A transformers type has its own sizes.
+    assert_eq!(value(&said("config.yaml", "model_type: llama\n", &[]), Field::NumLayers), "32");
 }

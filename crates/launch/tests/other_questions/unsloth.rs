@@ -1,10 +1,10 @@
-//! Notebooks around unsloth: the accelerator that they ask Colab for, and what unsloth chooses there.
+//! Notebooks with unsloth: the accelerator that they request from Colab, and what unsloth chooses there.
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::{Field, NumberFormat};
 
-/// A notebook of one cell, with what Colab writes of its runtime.
+/// A notebook with a single cell and the runtime metadata that Colab writes.
 fn notebook(program: &str, metadata: &str) -> String {
     let cell = program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!(
@@ -31,7 +31,7 @@ fn the_runtime_that_a_notebook_asks_colab_for_is_its_accelerator() {
     assert_eq!(named("\"machine_shape\": \"hm\", \"gpuType\": \"A100\""), "A100-SXM-80GB");
     assert_eq!(named("\"provenance\": []"), "H100-SXM");
     stopped(&on("\"gpuType\": \"V28\""), &["gpuType"]);
-    // Without it a sentence says where the notebook is run.
+    // Without metadata a sentence says where the notebook runs.
     let told = |words: &str| {
         let page = format!("{{\"cells\": [{{\"cell_type\": \"markdown\", \"source\": [\"{words}\"]}},\n");
         let text =
@@ -41,7 +41,7 @@ fn the_runtime_that_a_notebook_asks_colab_for_is_its_accelerator() {
     assert_eq!(told("Press *Run all* on a **free** Tesla T4 Google Colab instance!"), "T4");
     assert_eq!(told("Press *Run all* on your A100 Google Colab Pro instance!"), "A100-SXM-40GB");
     assert_eq!(told("A Google Colab notebook for a T4"), "H100-SXM");
-    // What a cell says of it is no runtime.
+    // A mention in a cell does not define the runtime.
     let cell = format!("{QLORA}x = {{\"gpuType\": \"L4\"}}\n");
     assert_eq!(value(&said("a.ipynb", &notebook(&cell, ""), &[]), Field::Accelerator), "H100-SXM");
 }
@@ -56,18 +56,25 @@ fn unsloth_trains_in_fp16_where_there_is_no_bf16() {
     assert_eq!(plan.cluster().accelerator.memory.get(), 15_360 << 20);
     let large = on("\"gpuType\": \"L4\"");
     assert_eq!(shown.map(|field| value(&large, field)), ["true", "false", "bf16", "bf16"]);
-    // The reader's own choice of an accelerator counts as the notebook's.
+    // An accelerator chosen by the user has the same effect as the notebook's.
     let chosen = said("a.py", QLORA, &[("accelerator", "T4")]);
     assert_eq!(shown.map(|field| value(&chosen, field)), ["false", "true", "fp16", "fp16"]);
     let stated = QLORA.replace("SFTConfig(per", "SFTConfig(bf16=True, per");
     stopped(&said("a.py", &stated, &[("accelerator", "T4")]), &["bf16"]);
     assert!(said("a.py", &stated, &[("accelerator", "L4")]).plan.is_some());
-    // Before Turing it does not compile its loss.
+    // It does not compile its loss on GPUs before Turing.
     stopped(&said("a.py", QLORA, &[("accelerator", "V100-SXM2-16GB")]), &["accelerator"]);
-    // Gemma 3 runs in fp32 there, and no layer of it is compiled as a whole; Qwen's models are.
+    // There, Gemma 3 runs in fp32 between its modules, which is known for its decoder; Qwen's layers are compiled as
+    // everywhere else.
     let compiled =
         QLORA.replace("FastLanguageModel", "FastModel").replace("mistral-7b-v0.3", "gemma-3-4b-it");
-    stopped(&said("a.py", &compiled, &[("accelerator", "T4")]), &["compiled_layers"]);
+    stopped(&said("a.py", &compiled, &[("accelerator", "T4")]), &["vision_tower"]);
+    let text = compiled.replace("r=8", "finetune_vision_layers=False, r=8");
+    let read = said("a.py", &text, &[("accelerator", "T4"), ("whole_linears", "lm_head")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(shown.map(|field| value(&read, field)), ["false", "true", "fp16", "none"]);
+    let large = said("a.py", &text, &[("accelerator", "L4"), ("whole_linears", "lm_head")]);
+    assert_eq!(shown.map(|field| value(&large, field)), ["true", "false", "bf16", "bf16"]);
     let qwen = QLORA
         .replace("FastLanguageModel", "FastVisionModel")
         .replace("mistral-7b-v0.3", "Qwen2.5-VL-7B-Instruct");
@@ -105,21 +112,21 @@ fn grpo_under_unsloth_generates_on_the_weights_that_train() {
     ];
     let expected = ["policy", "unsloth", "768", "512", "6", "6", "nf4", "none"];
     assert_eq!(shown.map(|field| value(&all, field)), expected);
-    // Without the variable the engine keeps its cache, and is given what is stated.
+    // Without the variable the engine keeps its cache, and gets the stated share.
     for off in ["", "# os.environ['UNSLOTH_VLLM_STANDBY'] = '1'", "os.environ['UNSLOTH_VLLM_STANDBY'] = '0'"]
     {
         let awake = read(&GRPO.replace("os.environ['UNSLOTH_VLLM_STANDBY'] = '1'", off));
         let shown = [Field::RolloutSleep, Field::RolloutMemoryFraction].map(|field| value(&awake, field));
         assert_eq!(shown, ["false", "0.6"], "{off}");
     }
-    // A batch of whole prompts is taken as it is, over the steps of an accumulation too.
+    // A batch that covers all rollouts of a prompt is used unchanged, also over the steps of an accumulation.
     let micro = |text: &str| value(&read(text), Field::MicroBatchSize);
     assert_eq!(micro(&GRPO.replace("accumulation_steps=1", "accumulation_steps=12")), "1");
     assert_eq!(micro(&GRPO.replace("train_batch_size=1", "train_batch_size=12")), "12");
-    // Limits that the program computes come to what the engine takes at most.
+    // Limits that the program computes are bounded by the engine's maximum.
     let bounded = read(&GRPO.replace("max_completion_length=512", "max_completion_length=longest(length)"));
     assert_eq!([Field::SeqLength, Field::RolloutResponse].map(|field| value(&bounded, field)), ["1024", ""]);
-    // What the program tunes before is another training.
+    // An earlier fine-tuning stage of the program is a separate training.
     let before = GRPO.replace(
         "args = GRPO",
         "first = SFTConfig(per_device_train_batch_size=3, optim='lion_8bit')\ntrainer = SFTTrainer(model=model, args=first)\nargs = GRPO",
@@ -134,6 +141,6 @@ fn grpo_under_unsloth_generates_on_the_weights_that_train() {
     ] {
         stopped(&read(&GRPO.replace(from, to)), &[name]);
     }
-    // The engine without rollouts of a trainer.
+    // The engine without a trainer's rollouts.
     stopped(&read(&GRPO.replace("GRPO", "SFT")), &["fast_inference"]);
 }

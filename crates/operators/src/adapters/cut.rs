@@ -1,4 +1,4 @@
-//! Weights of adapters beside Megatron core's parallel layers: A maps the input to the rank r, B the rank to the output.
+//! Weights of adapters on Megatron core's parallel layers: A maps the input to the rank r, B the rank to the output.
 
 use super::linears::{Cut, Linear, linears};
 use crate::{Account, Axis, Operator, Shape, Shard, Symbols, Weight, WeightGroup, WeightRole, experts};
@@ -15,9 +15,9 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
     out
 }
 
-/// How A and B are cut.
+/// How A and B are sharded.
 pub(super) const fn cuts(linear: &Linear, library: &AdapterSemantics) -> [Axis; 2] {
-    // The side that meets the layer's sharded dimension is sharded with it; the side of rank r as the library does it.
+    // The side along the layer's sharded dimension is sharded with it; the side of rank r depends on the library.
     let shared = if library.cuts_both { Axis::Output } else { Axis::Neither };
     match linear.cut {
         Cut::Column => [shared, Axis::Output],

@@ -1,8 +1,8 @@
-//! What linear layers of Megatron core keep where their weights are frozen, and what adapters beside them keep. A frozen
-//! layer needs its weight alone for its input's gradient; an adapter needs its own input for A, what comes out of A for B,
-//! and a mask where it drops (`megatron/core/tensor_parallel/layers.py:LinearWithFrozenWeight`,
+//! What Megatron core's linear layers save if their weights are frozen, and what adapters on them save. A frozen
+//! layer only needs its weight for its input's gradient; an adapter needs its own input for A, the output of A for B,
+//! and a mask if it has dropout (`megatron/core/tensor_parallel/layers.py:LinearWithFrozenWeight`,
 //! `transformer_engine/pytorch/module/linear.py`, `layernorm_linear.py`). Recorded runs of Megatron core with
-//! Megatron-Bridge's adapters are met to the byte (`tests/data/activations/megatron_lora.jsonl`).
+//! Megatron-Bridge's adapters are matched to the byte (`tests/data/activations/megatron_lora.jsonl`).
 
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
@@ -11,11 +11,11 @@ use shardscope_plan::{LinearModule, Lora};
 const ADAPTER: &str = "megatron/bridge/peft/utils.py:ParallelLinearAdapter.forward; \
                        mcore_bridge/tuners/lora.py:LoraParallelLinear.forward";
 
-/// A linear layer that may have an adapter: which modules name it, and what it keeps.
+/// A linear layer that may have an adapter: which modules name it, and what it saves.
 pub(crate) struct Site {
     modules: &'static [LinearModule],
     reads: Reads,
-    /// Whether it stands behind no norm of its own.
+    /// Whether it has no norm directly before it.
     plain: bool,
     input: &'static str,
     mask: &'static str,
@@ -33,9 +33,9 @@ pub(crate) struct Site {
 /// What a layer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
-    /// The residual stream, or what a layer cut by output made of it.
+    /// The residual stream, or the output of a column-parallel layer.
     Tokens,
-    /// The copies of tokens that came to the rank's experts.
+    /// The copies of tokens routed to the rank's experts.
     Copies,
 }
 
@@ -103,14 +103,14 @@ sites! {
     SHARED_FC2 [Down] Tokens true "shared fc2" "n" "n" "fs";
 }
 
-/// What becomes of the input of a linear layer whatever the layer itself needs.
+/// What happens to the input of a linear layer regardless of what the layer itself needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alive {
-    /// Nothing else keeps it.
+    /// Nothing else saves it.
     No,
-    /// Something else keeps it, and counts it.
+    /// Something else saves it and counts it.
     Kept,
-    /// It is given back when forward is over and computed again, an adapter's reference to it included.
+    /// It is freed after forward and recomputed, including an adapter's reference to it.
     Recomputed,
 }
 
@@ -121,7 +121,7 @@ impl Site {
         lora.is_some_and(|lora| self.modules.iter().any(|module| lora.modules.has(*module)))
     }
 
-    /// Whether it reads what no norm of its own made, so that no gathered input is handed to its adapter.
+    /// Whether its input does not come from its own norm, so that no gathered input is passed to its adapter.
     pub(super) const fn reads_plain_input(&self) -> bool {
         self.plain
     }
@@ -130,16 +130,16 @@ impl Site {
         x.recipe().tuning.lora.filter(|_| self.is_adapted(x))
     }
 
-    /// Adapters that a fused layer has.
+    /// Number of adapters on a fused layer.
     fn adapters(&self, lora: Lora) -> usize {
         let parts = self.modules.iter().filter(|module| lora.modules.has(**module)).count();
         if lora.library.semantics().splits_fused { parts } else { 1 }
     }
 
-    /// For a layer cut by output that reads the residual stream, whose input full training keeps as `kept`; `normed`
-    /// where the layer begins with its own norm and `needed` where its input requires a gradient. Transformer Engine's
-    /// norm and projection in one keep the norm's output as soon as an adapter reads it, although the weight is frozen
-    /// (`layernorm_linear.py: ln_out_to_save`).
+    /// For a column-parallel layer that reads the residual stream, whose input full training saves as `kept`;
+    /// `normed` if the layer begins with its own norm and `needed` if its input requires a gradient. Transformer
+    /// Engine's fused norm and projection saves the norm's output as soon as an adapter reads it, although the weight
+    /// is frozen (`layernorm_linear.py: ln_out_to_save`).
     pub(crate) fn column(
         &'static self,
         x: &Symbols<'_>,
@@ -159,8 +159,8 @@ impl Site {
         let same = (base && kept.width == x.width) || alive != Alive::No;
         let times = self.adapters(lora);
         let (tokens, input) = if gathers { (x.n, &self.all_input) } else { (x.s_local, &self.own_input) };
-        // Beside Transformer Engine's norm the gathered tokens are dropped, elsewhere the rank's own before they are
-        // gathered.
+        // With Transformer Engine's norm, dropout is applied to the gathered tokens; elsewhere to the rank's own
+        // before gathering.
         let (dropped, mask) =
             if gathers && normed { (x.n, &self.all_mask) } else { (x.s_local, &self.own_mask) };
         let one = [tokens, x.h];
@@ -177,8 +177,8 @@ impl Site {
         out
     }
 
-    /// For a layer cut by input, or one of experts, whose input of `columns` columns and `rows` rows full training keeps
-    /// as `kept`.
+    /// For a row-parallel layer, or one of experts, whose input of `columns` columns and `rows` rows full training
+    /// saves as `kept`.
     pub(crate) fn row(
         &'static self,
         x: &Symbols<'_>,
@@ -205,8 +205,8 @@ impl Site {
         out
     }
 
-    /// The gradient of the adapter's input, which waits for the layer's own: of a layer that reads the residual stream, or
-    /// of one that reads `columns` columns.
+    /// The gradient of the adapter's input, which is held until the layer's own is added: for a layer that reads the
+    /// residual stream, or one that reads `columns` columns.
     pub(crate) fn gradient(&'static self, x: &Symbols<'_>, columns: Option<u64>) -> Option<Saved> {
         let lora = self.lora(x)?;
         let (rows, formula) = match (self.reads, columns) {
@@ -218,7 +218,7 @@ impl Site {
         Some(Saved::new("gradient of an adapter's input", &shape, x.width, formula))
     }
 
-    /// What comes out of A: of all tokens, or of the rank's own.
+    /// The output of A, for all tokens or for the rank's own.
     fn middle(&'static self, x: &Symbols<'_>, lora: Lora) -> impl Iterator<Item = Saved> {
         let (tokens, formula) = match self.reads {
             Reads::Copies => (x.moe.received, &self.all_middle),

@@ -1,4 +1,4 @@
-//! The linear layers of Megatron core that can have an adapter, and how they are cut.
+//! The linear layers of Megatron core that can have an adapter, and how they are sharded.
 
 use super::{
     EXPERTS_FC1, EXPERTS_FC2, LINEAR_FC1, LINEAR_FC2, LINEAR_PROJ, LINEAR_QKV, SHARED_FC1, SHARED_FC2, Site,
@@ -10,7 +10,7 @@ const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
 const MOE: &[RecomputeModule] = &[RecomputeModule::Moe];
 const SHARED: &[RecomputeModule] = &[RecomputeModule::Moe, RecomputeModule::SharedExperts];
 
-/// How a linear layer is cut over the tensor ranks.
+/// How a linear layer is sharded over the tensor ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// By output.
@@ -19,18 +19,18 @@ pub(super) enum Cut {
     Row,
 }
 
-/// A linear layer that an adapter stands beside.
+/// A linear layer with an adapter.
 #[derive(Clone, Copy)]
 pub(super) struct Linear {
     pub(super) site: &'static Site,
     pub(super) account: Account,
     pub(super) cut: Cut,
-    /// Columns in and out of the whole layer.
+    /// Input and output columns of the unsharded layer.
     pub(super) inner: u64,
     pub(super) outer: u64,
-    /// Whether it is of routed experts.
+    /// Whether it belongs to routed experts.
     pub(super) of_experts: bool,
-    /// Part of a fused layer that has an adapter of its own.
+    /// The part of a fused layer that has its own adapter.
     part: Option<LinearModule>,
     /// Modules of selective recomputation that it is part of.
     pub(super) modules: &'static [RecomputeModule],
@@ -49,13 +49,13 @@ impl Linear {
         Self { of_experts: true, modules: MOE, ..self }
     }
 
-    /// Ranks over which it is cut.
+    /// Ranks over which it is sharded.
     pub(super) fn ranks(&self, x: &Symbols<'_>) -> u64 {
         if self.of_experts { x.plan.layout().expert_tensor.max(1) } else { x.t }
     }
 }
 
-/// The adapted linear layers of `operator`, a fused one once for each adapter that it has.
+/// The adapted linear layers of `operator`, with a fused one listed once per adapter.
 pub(super) fn linears(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Linear> {
     let library = lora.library.semantics();
     let mut all = match operator {
@@ -89,7 +89,7 @@ fn attention(x: &Symbols<'_>, library: &AdapterSemantics) -> Vec<Linear> {
     out
 }
 
-/// The halves of a first projection of `width`, or the whole of it.
+/// The halves of a first projection of `width`, or all of it.
 fn halves(x: &Symbols<'_>, library: &AdapterSemantics, width: u64) -> Vec<(u64, Option<LinearModule>)> {
     if library.splits_fused && x.gate == 2 {
         [LinearModule::Gate, LinearModule::Up].map(|part| (width, Some(part))).to_vec()

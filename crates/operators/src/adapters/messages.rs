@@ -1,6 +1,7 @@
-//! What adapters of Megatron's libraries send between tensor ranks: between A and B tensors of the rank's few columns; where
-//! a library cuts both matrices of a row-parallel layer's adapter, its whole output.
+//! What adapters of Megatron's libraries send between tensor ranks: between A and B, tensors with only LoRA-rank
+//! columns; if a library shards both matrices of a row-parallel layer's adapter, its full output.
 
+use super::dtensor;
 use super::linears::{Cut, Linear, linears};
 use crate::message::Call;
 use crate::{Collective, Dimension, Message, Operator, Symbols};
@@ -40,16 +41,17 @@ calls! {
 
 /// What `operator`'s adapters send for one micro-batch.
 pub(crate) fn messages(operator: Operator, x: &Symbols<'_>) -> Vec<Message> {
-    let Some(lora) = x.recipe().tuning.lora.filter(|lora| lora.library.is_of_megatron()) else {
-        return Vec::new();
-    };
+    let Some(lora) = x.recipe().tuning.lora else { return Vec::new() };
+    if !lora.library.is_of_megatron() {
+        return if dtensor::cuts(x) { dtensor::messages(operator, x, lora) } else { Vec::new() };
+    }
     let mut out = Vec::new();
     if x.t <= 1 {
         return out;
     }
     for linear in linears(operator, x, lora) {
-        // Experts are cut over ranks of their own: ms-swift's library leaves these at one, and what Megatron-Bridge's sends
-        // over more is not known, which marks the verdict.
+        // Experts are sharded over the expert-tensor ranks: ms-swift's library keeps their number at one, and what
+        // Megatron-Bridge's sends over more is unknown, which is marked in the verdict.
         if linear.of_experts {
             continue;
         }
@@ -72,7 +74,7 @@ fn of_linear(x: &Symbols<'_>, linear: &Linear, lora: Lora) -> Vec<Message> {
         match linear.cut {
             Cut::Column => {
                 out.extend(send(&[&GATHER_MIDDLE, &REDUCE_MIDDLE_GRADIENT], &thin));
-                // Transformer Engine hands over what it has gathered and scatters both gradients together.
+                // Transformer Engine passes on what it has gathered and scatters both gradients together.
                 let handed = x.recipe().software.semantics().norm_in_projection;
                 if !cut {
                     out.extend(send(&[&REDUCE_INPUT], &wide));

@@ -1,22 +1,26 @@
-//! Which weights train, and the adapters that are trained beside frozen ones: weights, kept tensors, arithmetic and messages.
+//! Which weights train, and the adapters that are trained next to frozen weights: their weights, saved tensors,
+//! arithmetic and messages.
 
 mod cut;
+mod dtensor;
 mod kept;
 mod linears;
 mod messages;
+mod own_linears;
 mod peft;
 mod work;
 
 use super::{Account, Operator, SectionKind, Symbols, Weight, WeightPart, WeightRole, Work};
-use shardscope_plan::{BaseTraining, LoraModules};
+use shardscope_plan::{BaseTraining, LinearModule, LoraModules};
 
+pub(super) use dtensor::others_columns;
 pub(crate) use kept::{
     Alive, EXPERTS_FC1, EXPERTS_FC2, LINEAR_FC1, LINEAR_FC2, LINEAR_PROJ, LINEAR_QKV, SHARED_FC1, SHARED_FC2,
     Site,
 };
 pub(super) use messages::messages;
 
-/// Says of each of `operator`'s weights whether it trains, and adds what the adapters' library adds.
+/// Marks for each of `operator`'s weights whether it trains, and adds the weights of the adapter library.
 pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weight>) {
     let tuning = &x.recipe().tuning;
     if tuning.is_full() {
@@ -25,7 +29,7 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
     let trains = trains(operator, x);
     let ends = matches!(operator, Operator::Embedding | Operator::OutputLayer);
     let copied = ends && trains && tuning.copies;
-    // Of a vision tower each weight says itself whether it trains.
+    // In a vision tower, each weight states itself whether it trains.
     let of_tower = matches!(operator, Operator::VisionLayer | Operator::VisionEnds);
     for weight in weights.iter_mut().filter(|_| !of_tower) {
         if !trains || copied {
@@ -35,7 +39,7 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
     if copied {
         let mut copies: Vec<_> = weights.iter().map(trained_copy).collect();
         if operator == Operator::OutputLayer && copies.is_empty() {
-            // A tied output layer has no weight of its own until it is copied.
+            // A tied output layer has no separate weight until it is copied.
             copies.push(trained_copy(&Weight::whole("", Account::OutputLayer, &[x.v, x.h])));
         }
         weights.extend(copies);
@@ -50,7 +54,7 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
 }
 
 fn trained_copy(weight: &Weight) -> Weight {
-    // Optimizers tell the word embedding from the rest; no other stage or kernel meets a copy.
+    // Optimizers treat the word embedding differently; no other stage or kernel deals with a copy.
     let is_words = weight.part == WeightPart::WordEmbedding;
     Weight {
         name: "modules_to_save",
@@ -71,8 +75,8 @@ fn trains(operator: Operator, x: &Symbols<'_>) -> bool {
     }
 }
 
-/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantized
-/// weights.
+/// Removes the weight gradients of frozen weights, and adds the products of adapters and the dequantization of
+/// quantized weights.
 pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;
     if tuning.is_full() {
@@ -81,7 +85,7 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
     let trains = trains(operator, x);
     for one in work.iter_mut() {
         if let Work::Matmul(matmul) = one {
-            // Gradients still pass a frozen layer (dx = dy·W); its dW is what freezing saves.
+            // Gradients still flow through a frozen layer (dx = dy·W); its dW is what freezing saves.
             matmul.trains &= trains;
         }
     }
@@ -91,20 +95,32 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
     }
 }
 
+/// The linear layers of `operator` as in the library's own modules, with their input and output columns.
+pub(super) fn linears_of(operator: Operator, x: &Symbols<'_>) -> Vec<(LinearModule, [u64; 2])> {
+    own_linears::linears(operator, x).into_iter().map(|(module, _, shape)| (module, shape)).collect()
+}
+
 impl SectionKind {
+    /// Elements of its adapters' gradients that are other tensor ranks', and are there until FSDP cuts and reduces them.
+    #[must_use]
+    pub fn adapter_gradients_of_others(self, x: &Symbols<'_>) -> u64 {
+        self.operators(x).into_iter().map(|operator| others_columns(x, operator)).sum()
+    }
+
     /// Columns in and out of those of its linear layers that are among `modules`, as the library's own modules have them.
     #[must_use]
     pub fn linear_layers(self, x: &Symbols<'_>, modules: LoraModules) -> Vec<[u64; 2]> {
         let mut out = Vec::new();
         for operator in self.operators(x) {
-            let linears = peft::linears(operator, x).into_iter();
+            let linears = own_linears::linears(operator, x).into_iter();
             out.extend(linears.filter(|(module, ..)| modules.has(*module)).map(|(.., shape)| shape));
         }
         out
     }
 }
 
-/// Whether the input of `operator` requires a gradient: not so in front of the first adapter, where everything is frozen.
+/// Whether the input of `operator` requires a gradient: it does not before the first adapter, where everything is
+/// frozen.
 pub(super) fn input_needs_gradient(operator: Operator, x: &Symbols<'_>) -> bool {
     let behind_attention = matches!(
         operator,

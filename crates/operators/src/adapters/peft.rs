@@ -1,22 +1,23 @@
-//! Adapters of PEFT beside modules of plain PyTorch: weights and arithmetic.
+//! PEFT adapters on plain PyTorch modules: weights and arithmetic.
 
+use super::dtensor;
+use super::own_linears::linears;
 use crate::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightRole, Work};
-use shardscope_plan::{AdapterLibrary, LinearKind, LinearModule, Lora, Quantization};
+use shardscope_plan::{AdapterLibrary, LinearModule, Lora, Quantization};
 use shardscope_units::Bytes;
 
-/// What bitsandbytes' Python takes around unpacking one weight, in kernels' worth: 220 to 240 µs each way, of which three kernels
-/// are 54 (`tests/data/measured/host.tsv`: 24 layers of Llama with LoRA over NF4 less the same over bf16).
+/// Host time of bitsandbytes' Python code around dequantizing one weight, in units of kernel launches: 220 to 240 µs
+/// each way, of which three kernels take 54 (`tests/data/measured/host.tsv`: 24 layers of Llama with LoRA over NF4
+/// less the same over bf16).
 const UNPACKING: u64 = 9;
 
-/// The same where it was measured: PEFT's modules around bitsandbytes' in 4 bits. unsloth calls its kernels itself.
+/// The same, applied only where it was measured: PEFT's modules around bitsandbytes' 4-bit ones. unsloth calls the
+/// kernels directly.
 fn unpacking(x: &Symbols<'_>) -> u64 {
     let modules = &x.recipe().software.semantics().modules;
     let measured = modules.adapters == AdapterLibrary::Peft && !modules.fuses_adapters;
     if measured && x.recipe().tuning.quantization != Quantization::Int8 { UNPACKING } else { 0 }
 }
-
-/// A linear layer that may have an adapter: which module, its account, and its columns in and out.
-type Adapted = (LinearModule, Account, [u64; 2]);
 
 pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
     if matches!(operator, Operator::VisionLayer | Operator::VisionEnds) {
@@ -24,7 +25,9 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
     }
     let mut out = Vec::new();
     for (module, account, [inner, outer]) in linears(operator, x) {
-        if lora.modules.has(module) {
+        if lora.modules.has(module) && dtensor::cuts(x) {
+            out.extend(dtensor::matrices(x, (module, account, [inner, outer]), lora.rank));
+        } else if lora.modules.has(module) {
             out.push(adapter("lora_A.weight", account, &[lora.rank, inner]));
             out.push(adapter("lora_B.weight", account, &[outer, lora.rank]));
             out.extend(lora.dora.then(|| adapter("lora_magnitude_vector.weight", account, &[outer])));
@@ -35,84 +38,6 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
         out.extend(of_experts(x, lora.rank, [lora.modules.has(LinearModule::Router), experts]));
     }
     out
-}
-
-/// The linear layers of `operator` as the model's own modules have them.
-pub(super) fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
-    use LinearModule::{
-        Down, Gate, Key, KeyValueDown, KeyValueUp, Mixer, Output, OutputLayer, Query, QueryDown, QueryUp, Up,
-        Value,
-    };
-    let (wide, narrow) = (x.a * x.d, x.k * x.d);
-    let arrangement = &x.model().arrangement;
-    match operator {
-        Operator::SelfAttention | Operator::WindowedAttention => {
-            let account = Account::Attention;
-            let gated = if x.model().mixers.output_gate { 2 * wide } else { wide };
-            let mut out = if arrangement.fused_qkv {
-                vec![(Query, account, [x.h, wide + 2 * narrow])]
-            } else {
-                vec![
-                    (Query, account, [x.h, gated]),
-                    (Key, account, [x.h, narrow]),
-                    (Value, account, [x.h, narrow]),
-                ]
-            };
-            out.push((Output, account, [wide, x.h]));
-            out
-        }
-        Operator::LatentAttention => {
-            let (account, sizes) = (Account::Attention, x.latent);
-            let heads = x.a * (sizes.plain + sizes.rotary);
-            let mut out = vec![
-                (KeyValueDown, account, [x.h, sizes.key_value + sizes.rotary]),
-                (KeyValueUp, account, [sizes.key_value, x.a * (sizes.plain + sizes.value)]),
-                (Output, account, [x.a * sizes.value, x.h]),
-            ];
-            if sizes.query == 0 {
-                out.push((Query, account, [x.h, heads]));
-            } else {
-                out.extend([
-                    (QueryDown, account, [x.h, sizes.query]),
-                    (QueryUp, account, [sizes.query, heads]),
-                ]);
-            }
-            out
-        }
-        Operator::Mlp => {
-            let account = Account::Mlp;
-            let mut out = vec![(Down, account, [x.f, x.h])];
-            if !x.model().activation.is_gated() {
-                out.push((Up, account, [x.h, x.f]));
-            } else if arrangement.fused_gate_up {
-                out.push((Gate, account, [x.h, x.gate * x.f]));
-            } else {
-                out.extend([(Gate, account, [x.h, x.f]), (Up, account, [x.h, x.f])]);
-            }
-            out
-        }
-        Operator::Experts if x.moe.shared > 0 => {
-            let (account, width) = (Account::SharedExperts, x.moe.shared);
-            let mut out = vec![(Down, account, [width, x.h])];
-            if arrangement.fused_gate_up {
-                out.push((Gate, account, [x.h, x.gate * width]));
-            } else {
-                let first = [Gate, Up].map(|module| (module, account, [x.h, width]));
-                out.extend(first.into_iter().take(usize::from(x.gate == 2) + 1));
-            }
-            out
-        }
-        Operator::Linear(kind) => {
-            let (keys, values) = (x.linear.keys(), x.linear.values());
-            let inner = match kind {
-                LinearKind::ShortConvolution => 2 * keys + values,
-                _ => 2 * keys + 2 * values + 2 * x.linear.value_heads,
-            };
-            vec![(Mixer, Account::Attention, [x.h, inner]), (Mixer, Account::Attention, [values, x.h])]
-        }
-        Operator::OutputLayer => vec![(OutputLayer, Account::OutputLayer, [x.h, x.v])],
-        _ => Vec::new(),
-    }
 }
 
 /// PEFT adapts router and experts as parameters: the fused first weight with twice the rank
@@ -141,15 +66,15 @@ fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
     Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
 }
 
-/// Adds the products of adapters and the unpacking of quantized weights.
+/// Adds the products of adapters and the dequantization of quantized weights.
 pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;
     let linears = linears(operator, x);
     let packed =
         operator != Operator::OutputLayer || x.recipe().software.semantics().modules.quantizes_output;
     if tuning.quantization != Quantization::None && packed {
-        // Reads a packed weight and writes it in full, once for each pass; behind fp32 norms inputs are cast to the type of the
-        // product and results back, and backward their gradients.
+        // Reads a packed weight and writes it in full, once for each pass; after fp32 norms, inputs are cast to the
+        // dtype of the product and results back, and in backward their gradients.
         let sum = |of: fn([u64; 2]) -> u64| -> u64 { linears.iter().map(|(.., sides)| of(*sides)).sum() };
         let wide = x.width > x.compute_width;
         let cast =
@@ -158,8 +83,8 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
         // Constants of blocks, their offset, the weight (bitsandbytes, `functional.py:dequantize_4bit`), and the two casts.
         let count = linears.len() as u64;
         let launches = count * if wide { 5 } else { 3 };
-        // The product of an int8 layer's backward pass is in the type of its input (bitsandbytes, `autograd/_functions.py`:
-        // `MatMul8bitLt.backward`, `ctx.dtype_A`), which fp32 norms hand on.
+        // The product of an int8 layer's backward pass is in its input's dtype (bitsandbytes,
+        // `autograd/_functions.py`: `MatMul8bitLt.backward`, `ctx.dtype_A`), which is fp32 after fp32 norms.
         let wide = wide && tuning.quantization == Quantization::Int8;
         for one in work.iter_mut() {
             if let Work::Matmul(matmul) = one {
@@ -176,8 +101,12 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
         }
         let rank = lora.rank;
         let tokens = x.full_tokens();
-        work.push(Work::plain_linear("lora_A", [x.n, rank, inner], [tokens, rank, inner]));
-        work.push(Work::plain_linear("lora_B", [x.n, outer, rank], [tokens, outer, rank]));
+        if dtensor::cuts(x) {
+            work.extend(dtensor::products(x, module, [inner, outer], rank));
+        } else {
+            work.push(Work::plain_linear("lora_A", [x.n, rank, inner], [tokens, rank, inner]));
+            work.push(Work::plain_linear("lora_B", [x.n, outer, rank], [tokens, outer, rank]));
+        }
         beside_products(x, lora, [inner, outer], work);
         if lora.dora {
             dora(x, lora, [inner, outer], work);
@@ -185,9 +114,10 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     }
 }
 
-/// What stands beside the two products of an adapter (`peft/tuners/lora/layer.py:Linear.forward`, as PyTorch dispatches it under
-/// autocast: `tests/record/kernels_of_a_layer.py`): the input is cast to the adapter's type and back to that of products, both
-/// matrices are cast, the result is scaled and added to the layer's own; backward the two gradients of the input are summed.
+/// The operations around the two products of an adapter (`peft/tuners/lora/layer.py:Linear.forward`, as PyTorch
+/// dispatches it under autocast: `tests/record/kernels_of_a_layer.py`): the input is cast to the adapter's dtype and
+/// back to the compute dtype, both matrices are cast, and the result is scaled and added to the layer's own; in
+/// backward the two gradients of the input are summed.
 fn beside_products(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: &mut Vec<Work>) {
     let (w, c, adapter) = (x.width, x.compute_width, x.adapter_width);
     let between = |one: u64, other: u64| if one == other { 0 } else { one + other };
@@ -198,22 +128,25 @@ fn beside_products(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: 
         let casts = Kernel::new("lora casts", [cast; 2], [kernels; 2]);
         work.push(Work::Kernel(Kernel { sums_rows: true, ..casts }));
     }
-    let dropped = if lora.dropout { x.n * inner * (2 * adapter + 1) } else { 0 };
+    // Read, written and masked: of the input, or of the result.
+    let columns = u64::from(lora.dropout) * inner + u64::from(lora.drops_result) * outer;
+    let dropped = x.n * columns * (2 * adapter + 1);
+    let launches = 2 + u64::from(lora.dropout || lora.drops_result);
     let bytes = [x.n * outer * (3 * c + 2 * w) + dropped, x.n * (outer * 2 * c + inner * 3 * w) + dropped];
-    work.push(Work::Kernel(Kernel::new("lora sum", bytes.map(Bytes::new), [2 + u64::from(lora.dropout); 2])));
+    work.push(Work::Kernel(Kernel::new("lora sum", bytes.map(Bytes::new), [launches; 2])));
 }
 
-/// The lengths of the rows of weight and adapter together, anew in every forward pass: the adapter's matrices multiplied by
-/// way of an identity, their sum with the weight and its norm; then two scaled sums of results. With dropout the layer's own
-/// product once more (`peft/tuners/lora/dora.py:DoraLinearLayer.forward`).
+/// The row norms of weight and adapter combined, recomputed in every forward pass: the adapter's matrices multiplied
+/// through an identity, their sum with the weight and its norm; then two scaled sums of results. With dropout, the
+/// layer's own product again (`peft/tuners/lora/dora.py:DoraLinearLayer.forward`).
 fn dora(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: &mut Vec<Work>) {
     let once = |name, [m, n, k]: [u64; 3]| Work::plain_linear(name, [m, n, k], [m, n, k]);
     work.push(once("dora A", [inner, lora.rank, inner]));
     work.push(once("dora B", [inner, outer, lora.rank]));
     let (weight, results) = (inner * outer, x.n * outer);
-    // An identity and its cast; two casts, a product, a sum and a norm of the weight. Results: two products with a row of factors,
-    // the scale, the two sums and a cast, less the plain adapter's product and sum; backward casts, and of either product two
-    // products, a sum over tokens and a cast, and their sum.
+    // An identity and its cast; two casts, a product, a sum and a norm of the weight. Results: two products with a
+    // row of factors, the scale, the two sums and a cast, minus the plain adapter's product and sum; in backward
+    // casts, and for either product two products, a sum over tokens and a cast, and their sum.
     let (wide, c) = (x.adapter_width, x.compute_width);
     let identity = inner * inner * (2 * x.adapter_width + c);
     let forward = Bytes::new(9 * weight * x.adapter_width + identity + results * (10 * wide - c));

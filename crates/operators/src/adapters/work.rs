@@ -1,5 +1,5 @@
-//! Arithmetic of adapters beside Megatron core's parallel layers: two thin products, and the scaled sum with what the
-//! layer itself makes.
+//! Arithmetic of adapters on Megatron core's parallel layers: two thin products, and the scaled sum with the layer's
+//! own output.
 
 use super::cut::{cuts, local};
 use super::linears::{Cut, Linear, linears};
@@ -22,7 +22,7 @@ fn of_linear(x: &Symbols<'_>, linear: &Linear, lora: Lora) -> Vec<Work> {
     let [first, second] = cuts(linear, library);
     let [middle_out, inner] = local([lora.rank, linear.inner], first, ranks);
     let [outer, middle_in] = local([linear.outer, lora.rank], second, ranks);
-    // Each of a rank's experts has its adapter, or all have one.
+    // Each of a rank's experts has its own adapter, or all share one.
     let here = if linear.of_experts && !library.shares_experts {
         (x.moe.experts / x.plan.layout().expert.max(1)).max(1)
     } else {

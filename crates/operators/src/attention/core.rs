@@ -1,4 +1,4 @@
-//! What the attention kernel itself keeps, between the projections.
+//! What the attention kernel itself saves, between the projections.
 
 use crate::adapters::{Alive, LINEAR_PROJ};
 use crate::{Saved, Symbols};
@@ -11,7 +11,7 @@ const CHECKPOINT: &str = "megatron/core/tensor_parallel/random.py:CheckpointFunc
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
 const ONCE: &[OffloadModule] = &[OffloadModule::CoreAttention];
-/// Probabilities are saved by the softmax and by the product with the values, each for itself.
+/// Probabilities are saved by the softmax and by the product with the values, each separately.
 const TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::CoreAttention];
 /// A fused kernel saves its output, and so does the projection that reads it.
 const OUTPUT_TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::AttentionProjection];
@@ -28,22 +28,22 @@ static DROPOUT: Formula =
 static DROPPED: Formula = Formula::new("a·s·s·b·B", "The probabilities after dropout.", UNFUSED);
 static CAUSAL: Formula = Formula::new("s·s", "The causal mask, one byte each.", UNFUSED);
 
-/// A tensor that goes into the kernel, and the storage behind it.
+/// An input tensor of the kernel, and its underlying storage.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand {
-    /// The tensor with a storage of its own.
+    /// The tensor with its own storage.
     pub(crate) own: Saved,
-    /// Whether what comes out of the projections is a view of a larger storage.
+    /// Whether the projection's output is a view of a larger storage.
     pub(crate) view: bool,
 }
 
-/// Everything the kernel meets.
+/// All tensors around the kernel.
 pub(crate) struct Core {
     /// Query, key and value.
     pub(crate) operands: [Operand; 3],
-    /// The storage that views hold, unless something before the kernel holds it already.
+    /// The storage that views keep alive, unless something before the kernel already does.
     pub(crate) buffer: Option<Saved>,
-    /// Key and value repeated to the query's width, where groups are fewer than heads.
+    /// Key and value repeated to the query's width, if there are fewer groups than heads.
     pub(crate) repeated: Option<[Saved; 2]>,
     /// The kernel's output, as the output projection reads it.
     pub(crate) output: Saved,
@@ -51,10 +51,10 @@ pub(crate) struct Core {
     pub(crate) raw_output: Saved,
 }
 
-/// What the kernel keeps, the output projection's input included.
+/// What the kernel saves, including the output projection's input.
 pub(crate) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     if x.recomputes(RecomputeModule::CoreAttention) {
-        // The checkpoint is no module that can be offloaded (`attention.py:checkpoint_core_attention`).
+        // The checkpoint is not a module that can be offloaded (`attention.py:checkpoint_core_attention`).
         let mut out: Vec<Saved> = as_given(core).into_iter().map(|saved| saved.by(&[])).collect();
         out.push(Saved::new("checkpoint scalar", &[1], STATISTIC, &SCALAR));
         out.extend(projection_input(x, core, false));
@@ -67,7 +67,7 @@ pub(crate) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     }
 }
 
-/// Query, key and value as they come: own storages, and once the buffer behind views.
+/// Query, key and value as they are: their own storages, and the buffer of views counted once.
 fn as_given(core: &Core) -> Vec<Saved> {
     let (mut out, mut views) = (Vec::with_capacity(8), false);
     for operand in &core.operands {
@@ -83,7 +83,7 @@ fn as_given(core: &Core) -> Vec<Saved> {
     out
 }
 
-/// Query, key and value copied to storages of their own.
+/// Query, key and value copied to separate storages.
 fn copied(core: &Core) -> Vec<Saved> {
     core.operands.map(|operand| operand.own).to_vec()
 }
@@ -92,8 +92,8 @@ fn log_sum_exp(x: &Symbols<'_>) -> Saved {
     Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE).by(ONCE)
 }
 
-/// Batch first: everything is copied; for one sequence the transposed output is the same storage, unless the
-/// exchange of context parallelism parts the two.
+/// Batch first: everything is copied; for one sequence the transposed output shares the storage, unless context
+/// parallelism's exchange separates the two.
 fn flash(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out = copied(core);
     out.push(log_sum_exp(x));
@@ -112,14 +112,14 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
     x.context > 1 && exchanges
 }
 
-/// The output projection's input, which is the kernel's own output where `is_kernels` says so: then the kernel keeps it
-/// although the projection's weight is frozen.
+/// The output projection's input, which is the kernel's own output if `is_kernels`: then the kernel saves it even if
+/// the projection's weight is frozen.
 fn projection_input(x: &Symbols<'_>, core: &Core, is_kernels: bool) -> Vec<Saved> {
     if x.trains {
         let kernels = is_kernels && !x.model().mixers.output_gate;
         return vec![if kernels { core.output.by(OUTPUT_TWICE) } else { core.output }];
     }
-    // A gate stands between the kernel and the projection, and keeps the kernel's output itself.
+    // A gate sits between the kernel and the projection, and saves the kernel's output itself.
     let is_kernels = is_kernels && !x.model().mixers.output_gate;
     let alive = if is_kernels { Alive::Kept } else { Alive::No };
     let columns = core.output.shape.last().copied().unwrap_or(0);
@@ -144,8 +144,9 @@ fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
 fn unfused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out = match core.repeated {
         Some(repeated) => {
-            // `repeat_interleave` copies keys and values to the queries' width before the product (`dot_product_attention.py:forward`):
-            // the products save the copies, and nobody the grouped originals.
+            // `repeat_interleave` copies keys and values to the queries' width before the product
+            // (`dot_product_attention.py:forward`): the products save the copies, and nothing saves the grouped
+            // originals.
             let mut out = vec![core.operands[0].own];
             out.extend(repeated);
             out
@@ -183,12 +184,12 @@ fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// Longest row the fused kernel takes (`megatron/core/fusions/fused_softmax.py:is_kernel_available`).
+/// Longest row that the fused kernel supports (`megatron/core/fusions/fused_softmax.py:is_kernel_available`).
 const LONGEST_FUSED_ROW: u64 = 4096;
-/// Shortest row it takes, not included.
+/// Lower bound on the row length, exclusive.
 const SHORTEST_FUSED_ROW: u64 = 16;
 
-/// Whether the fused scale-mask-softmax kernel runs: 16 bits, and only shapes it was written for.
+/// Whether the fused scale-mask-softmax kernel runs: 16 bits, and only the shapes it was written for.
 fn softmax_is_fused(x: &Symbols<'_>) -> bool {
     x.recipe().fusions.masked_softmax
         && x.recipe().params_dtype != NumberFormat::Fp32

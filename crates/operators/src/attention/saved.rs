@@ -1,19 +1,22 @@
-//! Tensors kept for backward.
+//! Tensors saved for backward.
 
 use super::core::{Core, Operand, core};
 use crate::adapters::{Alive, LINEAR_PROJ, LINEAR_QKV, input_needs_gradient};
 use crate::{Operator, Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, OffloadModule, PositionEmbedding};
+use shardscope_plan::{AttentionKernel, OffloadModule, PositionEmbedding, TowerModules};
 
 const ATTENTION: &str = "megatron/core/transformer/attention.py";
 const ROPE: &str = "megatron/core/models/common/embeddings/rope_utils.py";
+const MROPE: &str =
+    "megatron/bridge/models/qwen_vl/modelling_qwen3_vl/rope.py:Qwen3VLMultimodalRotaryEmbedding";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
-/// What is saved where queries, keys and values are made, their norms included (`attention.py:qkv_linear_manager`).
+/// What is saved where queries, keys and values are computed, including their norms
+/// (`attention.py:qkv_linear_manager`).
 const QKV: &[OffloadModule] = &[OffloadModule::QkvLinear];
 const CORE: &[OffloadModule] = &[OffloadModule::CoreAttention];
-/// Queries, keys and values, each a view of what the projection put out.
+/// Queries, keys and values, each a view of the projection's output.
 const VIEWS: &[OffloadModule] = &[OffloadModule::CoreAttention; 3];
 const PROJ: &[OffloadModule] = &[OffloadModule::AttentionProjection];
 
@@ -42,6 +45,10 @@ static COS: Formula =
     Formula::new("2·s·d·B", "RoPE cosines for queries and for keys, without a batch dimension.", ROPE);
 static SIN: Formula =
     Formula::new("2·s·d·B", "RoPE sines for queries and for keys, without a batch dimension.", ROPE);
+static OWN_COS: Formula =
+    Formula::new("2·n·d·B", "RoPE cosines for queries and for keys, of each token.", MROPE);
+static OWN_SIN: Formula =
+    Formula::new("2·n·d·B", "RoPE sines for queries and for keys, of each token.", MROPE);
 static UNGATED: Formula =
     Formula::new("n·A·B", "The attention's output before the gate, for the gate's gradient.", ATTENTION);
 static GATE: Formula = Formula::new("n·A·B", "The gate before its sigmoid.", ATTENTION);
@@ -69,15 +76,15 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// What the gate keeps beside the gated output, which the output projection reads: the attention's own output and the
-/// gate in fp32, its sigmoid (`megatron/core/transformer/attention.py:_apply_output_gate`, core 0.16).
+/// What the gate saves in addition to the gated output, which the output projection reads: the attention's own output
+/// and the gate in fp32, its sigmoid (`megatron/core/transformer/attention.py:_apply_output_gate`, core 0.16).
 fn output_gate(x: &Symbols<'_>) -> Vec<Saved> {
     if !x.model().mixers.output_gate {
         return Vec::new();
     }
     let wide = [x.n, x.a * x.d];
     vec![
-        // The kernel's own output, which the gate's product keeps as well.
+        // The kernel's own output, which the gate's product saves as well.
         Saved::new("gated attention output", &wide, x.width, &UNGATED).by(CORE).held(true),
         Saved::new("output gate", &wide, x.width, &GATE),
     ]
@@ -90,7 +97,7 @@ fn is_rotated(x: &Symbols<'_>) -> bool {
 
 /// Whether grouped queries must be copied to be read head by head.
 pub(super) fn is_grouped(x: &Symbols<'_>) -> bool {
-    // With a single key/value head on the rank its queries lie side by side already, and a view does.
+    // With a single key/value head on the rank, its queries are already contiguous, and a view suffices.
     x.a / x.k > 1 && x.k > 1
 }
 
@@ -118,8 +125,8 @@ fn core_of(x: &Symbols<'_>) -> Core {
             // Values are neither normed nor rotated, so that they stay views of the projection's output.
             operand("value", x.k, &VALUE, true),
         ],
-        // A view keeps its whole storage alive: the fused output counts once, with the columns that nothing else would keep.
-        // Each view of less than half of it goes to the host as a copy of its own.
+        // A view keeps its whole storage alive: the fused output counts once, with the columns that nothing else
+        // would keep alive. Each view of less than half of it is offloaded as a separate copy.
         buffer: (!normed).then(|| {
             let whole = buffer(x, "QKV output held by views");
             if fresh { whole.by(CORE).each(x.n * x.k * x.d) } else { whole.by(VIEWS).each(x.n * x.qkv / 3) }
@@ -137,11 +144,11 @@ fn buffer(x: &Symbols<'_>, name: &'static str) -> Saved {
     Saved::new(name, &[x.n, x.qkv], x.width, &BUFFER)
 }
 
-/// Names of what the norms keep of every head and token: of its deviation, and of its mean.
+/// Names of the statistics that the norms save for every head and token: its deviation and its mean.
 const NORM_STATISTICS: [[&str; 2]; 2] =
     [["query norm statistics", "key norm statistics"], ["query norm means", "key norm means"]];
 
-/// The key's norm reads a view of the QKV output, the query's a copy where heads are grouped.
+/// The key's norm reads a view of the QKV output, the query's a copy if heads are grouped.
 fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
     if !x.model().qk_layernorm {
         return Vec::new();
@@ -150,7 +157,7 @@ fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
     if is_grouped(x) {
         out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY).by(QKV));
     }
-    // Of the views less than half of the storage each is copied; an unfused kernel keeps the values, a view too.
+    // Views smaller than half of the storage are copied; an unfused kernel saves the values, which are a view too.
     let viewed = x.recipe().attention_kernel == AttentionKernel::Unfused && !is_grouped(x);
     let view = if is_grouped(x) { x.k } else { x.a + x.k };
     let held = buffer(x, "QKV output held by the norms").by(QKV).each(x.n * view * x.d);
@@ -165,6 +172,13 @@ fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
 fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
     if !is_rotated(x) || x.recipe().fusions.rope {
         return Vec::new();
+    }
+    // Positions in images differ from sequence to sequence.
+    if x.model().vision.is_some_and(|tower| tower.modules == TowerModules::Core) {
+        return vec![
+            Saved::new("rotary cosines", &[2, x.n, x.d], x.width, &OWN_COS),
+            Saved::new("rotary sines", &[2, x.n, x.d], x.width, &OWN_SIN),
+        ];
     }
     vec![
         Saved::new("rotary cosines", &[2, x.s, x.d], x.width, &COS),

@@ -36,7 +36,8 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
 
     let mut projection = vec![residual(x)];
     projection.extend(masked(x));
-    // A row-parallel layer's output gradient arrives as this rank's shard of the sequence, and its GEMMs need it whole.
+    // A row-parallel layer's output gradient arrives as this rank's shard of the sequence, and its GEMMs need all of
+    // it.
     projection.extend(gathered(x, "gathered gradient"));
     projection.push(output);
     let gradient = Saved::new("linear_proj weight gradient", &[width, x.h], x.width, &PROJECTION);
@@ -47,7 +48,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     core.extend(kernel(x, width));
 
     let mut qkv = vec![residual(x), inputs];
-    // Forward saved only this rank's shard of the input: the weight gradient gathers it again.
+    // Forward saved only this rank's shard of the input: so the weight gradient gathers it again.
     qkv.extend(gathered_again(x));
     qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     qkv.extend(scattered(x));
@@ -63,8 +64,9 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     ]
 }
 
-/// What forward holds in an attention that is several kernels when it is done: the scores, which a variable still refers to, the
-/// mask, and the output before and after its heads are put side by side (`backends.py:UnfusedDotProductAttention._forward`).
+/// What forward holds at the end of an attention that consists of several kernels: the scores, which a variable still
+/// references, the mask, and the output before and after its heads are concatenated
+/// (`backends.py:UnfusedDotProductAttention._forward`).
 pub(crate) fn forward_points(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().attention_kernel != AttentionKernel::Unfused {
         return Vec::new();
@@ -83,7 +85,8 @@ pub(crate) fn forward_points(x: &Symbols<'_>) -> Vec<Transient> {
 /// What the kernel itself needs for its gradients.
 fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
     if x.recipe().attention_kernel != AttentionKernel::Unfused {
-        // Blocks of keys add to one query's gradient in no order: flash-attn accumulates it in fp32 and casts it at the end.
+        // Blocks of keys add to a query's gradient in no fixed order: flash-attn accumulates it in fp32 and casts it
+        // at the end.
         return vec![Saved::new("fp32 query gradient", &[x.n, width], FLOAT, &SUMMED)];
     }
     let shape = [x.b, x.a, x.s, x.s];
@@ -94,7 +97,7 @@ fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
     out
 }
 
-/// Bytes given back when the attention itself is done: all but the QKV projection's input.
+/// Bytes freed when the attention itself is done: everything except the QKV projection's input.
 fn after_core(x: &Symbols<'_>) -> Bytes {
     super::saved(x)
         .into_iter()

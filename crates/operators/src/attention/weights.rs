@@ -1,17 +1,23 @@
-//! Weights (`megatron/core/transformer/attention.py`): the fused QKV projection cut by output, the output
-//! projection cut by input. With fewer query groups than tensor ranks the fused rows are still cut evenly.
+//! Weights (`megatron/core/transformer/attention.py`): the fused QKV projection is column-parallel, the output
+//! projection row-parallel. With fewer query groups than tensor ranks the fused rows are still split evenly.
 
-use crate::{Account, Created, Symbols, Weight, norm};
+use crate::{Account, Created, Symbols, Weight, WeightPart, norm};
 use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let model = x.model();
     let keys = if model.arrangement.whole_keys { 2 * model.num_query_groups * model.kv_channels } else { 0 };
     let rows = qkv_rows(model) + gate(x, model.num_attention_heads) - keys;
-    let mut out = vec![Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)];
+    let mut out = vec![
+        Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)
+            .as_part(WeightPart::JointQueries),
+    ];
     let biases = model.linear_bias != LinearBias::None;
     if biases {
-        out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
+        out.push(
+            Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t)
+                .as_part(WeightPart::JointQueries),
+        );
     }
     if keys > 0 {
         out.push(Weight::whole("key_value.weight", Account::Attention, &[keys, x.h]));
@@ -37,12 +43,12 @@ fn qkv_rows(model: &Model) -> u64 {
     (model.num_attention_heads + 2 * model.num_query_groups) * model.kv_channels
 }
 
-/// Rows of the gate of `heads` heads that the projection makes beside the queries; 0 without.
+/// Rows of the gate of `heads` heads that the projection produces along with the queries; 0 without a gate.
 pub(crate) fn gate(x: &Symbols<'_>, heads: u64) -> u64 {
     if x.model().mixers.output_gate { heads * x.d } else { 0 }
 }
 
-/// One learned softmax sink per query head, when there are any.
+/// One learned softmax sink per query head, if there are any.
 pub(crate) fn sinks(x: &Symbols<'_>) -> Option<Weight> {
     let heads = x.model().num_attention_heads;
     (x.model().attention_softmax == AttentionSoftmax::Learnable).then(|| {

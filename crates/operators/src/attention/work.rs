@@ -18,7 +18,8 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let arranged = &model.arrangement;
     let parts = layers(x, 3, arranged.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
-    // Gradients of rotated queries and keys lie head by head and are copied for their products; those of one projection are joined.
+    // Gradients of rotated queries and keys are laid out head by head and copied for their products; those of a fused
+    // projection are joined.
     let copied = match arranged.joint_parts {
         _ if parts > 1 => [(x.a + x.k) * x.d, 0],
         JointParts::Split => [0, packed],
@@ -45,7 +46,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
     let (inner, full_inner) = (x.a * x.d, heads * x.d);
     if model.mixers.output_gate {
-        // Sigmoid and product: output and gate are read, the result written; backward both gradients.
+        // Sigmoid and product: output and gate are read and the result is written; in backward, both gradients.
         let moved = x.n * inner;
         work.push(kernel("output_gate", [x.bytes(3 * moved), x.bytes(5 * moved)], [2, 3]));
     }
@@ -58,9 +59,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     work
 }
 
-/// What lies between the joint projection and a kernel that takes contiguous queries, keys and values: grouped queries are
-/// copied when they are read head by head (`attention.py:get_query_key_value_tensors`), what is still a view by the kernel's
-/// caller (`dot_product_attention/utils.py:get_qkv_layout`), and backward the three gradients are joined
+/// Copies between the fused projection and a kernel that takes contiguous queries, keys and values: grouped queries
+/// are copied when they are read head by head (`attention.py:get_query_key_value_tensors`), remaining views by the
+/// kernel's caller (`dot_product_attention/utils.py:get_qkv_layout`), and in backward the three gradients are joined
 /// (`SplitAlongDim.backward`). The unfused core counts its own.
 fn copies(x: &Symbols<'_>, packed: u64) -> Option<Work> {
     let recipe = x.recipe();
@@ -73,6 +74,7 @@ fn copies(x: &Symbols<'_>, packed: u64) -> Option<Work> {
     let queries = if is_grouped(x) { x.a } else { views * x.a };
     let copied = (queries + views * x.k + x.k) * x.d;
     let moved = [copied, packed].map(|columns| x.bytes(2 * x.n * columns));
-    // Not counted as launches: plain calls within attention's own, which is how the host's time for an operator was found.
+    // Not counted as launches: these calls are part of attention's own, which is how the host time per operator was
+    // fitted.
     Some(kernel("attention_inputs", moved, [0, 0]))
 }

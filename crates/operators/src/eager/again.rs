@@ -1,5 +1,6 @@
-//! A layer that is recomputed whole and compiled with its checkpoint: its backward pass is one graph, which works out each part of the
-//! layer just before it is needed (prime-rl's layers, recorded by tests/record/prime_rl_layers.py).
+//! A layer that is recomputed whole and compiled with its checkpoint: its backward pass is one graph, which
+//! recomputes each part of the layer just before it is needed (prime-rl's layers, recorded by
+//! tests/record/prime_rl_layers.py).
 
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -31,8 +32,8 @@ static SUMS: Formula =
 static HEAD_SUMS: Formula =
     Formula::new("4·n·(a + k)", "Statistics of the norms of queries and keys, fp32.", LAYERS);
 
-/// What backward of one layer holds at its fullest, the layer's input and gradients of weights apart; none where layers are not
-/// compiled so, or are of another kind.
+/// What backward of one layer holds at its peak, apart from the layer's input and weight gradients; `None` if layers
+/// are not compiled this way, or are of a different kind.
 #[must_use]
 pub fn worked_out_again(x: &Symbols<'_>) -> Option<Transient> {
     let recipe = x.recipe();

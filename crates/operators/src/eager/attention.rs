@@ -21,7 +21,7 @@ const SINKS: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py:eager_atten
 const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnFunc.forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
-/// Bytes of a truth value.
+/// Bytes of a torch bool.
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
@@ -104,7 +104,7 @@ static DROPPED: Formula =
 static MASK: Formula = Formula::new("n·h", "Dropout mask of its output, one byte each.", DROPOUT);
 static PROBABILITIES: Formula = Formula::new("a·s·s·b·Bc", "The probabilities in 16 bits.", EAGER);
 
-/// Whether attention keeps the norm's output, so that an MLP that reads it too need not.
+/// Whether attention saves the norm's output, so that an MLP that also reads it need not.
 pub(super) fn keeps_input(x: &Symbols<'_>) -> bool {
     let mut tape = Tape::new(x);
     attention(&mut tape);
@@ -144,7 +144,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     norm::query_and_key(tape, &flow);
     let temperature = match x.model().arrangement.query_temperature {
         QueryTemperature::Unwindowed if !x.in_window => Some((FLOAT, &TEMPERATURE)),
-        // Rotated queries have the type of cosines and sines, the weights'.
+        // Rotated queries have the dtype of cosines and sines, which is the weights'.
         QueryTemperature::Typed => Some((x.width, &TYPED_TEMPERATURE)),
         QueryTemperature::Unwindowed | QueryTemperature::None => None,
     };
@@ -153,8 +153,8 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     }
     tables(tape, &flow);
     core(tape, &flow);
-    // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
-    // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
+    // Queries from a fused projection, or with only part of each head rotated, come from a concatenation; the
+    // kernel's output takes their layout, so that its readers read a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
     let modules = &x.recipe().software.semantics().modules;
     let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place;
@@ -186,7 +186,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     norm::post(tape, flow.projected);
 }
 
-/// Whether queries and keys are rotated, and so made anew.
+/// Whether queries and keys are rotated, and so newly allocated.
 fn rotates(x: &Symbols<'_>) -> bool {
     x.model().position_embedding == PositionEmbedding::Rope
 }
@@ -232,19 +232,19 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     beside(tape, any, kernel);
 }
 
-/// Whether SDPA is given a mask: causality alone needs none, a window that is no shorter than the sequence does
-/// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
+/// Whether SDPA is given a mask: causality alone needs none, but a window does even if it is no shorter than the
+/// sequence (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
 fn is_masked(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
     let masked = x.recipe().transformers.padding_mask || x.window.is_some() || has_own_mask(x);
     masked && kernel == AttentionKernel::Sdpa
 }
 
-/// Whether the layer makes a mask of its own for its window (`litgpt/model.py:CausalSelfAttention.forward`).
+/// Whether the layer builds its own mask for its window (`litgpt/model.py:CausalSelfAttention.forward`).
 fn has_own_mask(x: &Symbols<'_>) -> bool {
     x.in_window && x.recipe().software.semantics().modules.masks_every_window
 }
 
-/// What a kernel keeps beside queries, keys, values and its output, where any of them requires a gradient.
+/// What a kernel saves in addition to queries, keys, values and its output, if any of them requires a gradient.
 pub(super) fn beside(tape: &mut Tape<'_, '_>, any: bool, kernel: AttentionKernel) {
     let x = tape.x;
     tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
@@ -266,19 +266,26 @@ fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
             return tape.keep(true, "repeated cosines and sines", &shape, x.compute_width, formula);
         }
     };
-    tape.keep(flow.query || flow.key, "repeated cosines and sines", &[2, x.s, x.rotated], width, formula);
+    tape.keep_several(
+        flow.query || flow.key,
+        "repeated cosines and sines",
+        &[2, x.s, x.rotated],
+        width,
+        formula,
+    );
 }
 
-/// Cosines and sines in the type of the heads, where a model that holds them in fp32 casts them for each use.
+/// Cosines and sines in the heads' dtype, if a model that holds them in fp32 casts them for each use.
 fn rotations(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     let model = x.model();
-    // torchtune's models with biases or norms on queries and keys are Qwen's; its others rotate in fp32 and keep nothing.
+    // torchtune's models with biases or norms on queries and keys are Qwen's; its other models rotate in fp32 and
+    // save nothing.
     let casts = model.linear_bias == LinearBias::QkvOnly || model.qk_layernorm;
     let rotation = x.recipe().software.semantics().modules.rotation;
     if rotation == Rotation::Buffers && casts && x.compute_width < FLOAT {
-        tape.keep(flow.query, "rotation of queries", &[2, x.s, x.d], x.compute_width, &ROTATION);
-        tape.keep(flow.key, "rotation of keys", &[2, x.s, x.d], x.compute_width, &ROTATION);
+        tape.keep_several(flow.query, "rotation of queries", &[2, x.s, x.d], x.compute_width, &ROTATION);
+        tape.keep_several(flow.key, "rotation of keys", &[2, x.s, x.d], x.compute_width, &ROTATION);
     }
 }
 
@@ -287,9 +294,10 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let width = x.compute_width;
     let wide = [x.n, x.a, x.d];
     let either = flow.query || flow.key;
-    // One head of keys for all queries is spread without a copy, and in a batch of one so are its parts' views.
+    // A single key head is expanded to all queries without a copy, and in a batch of one so are the views of its
+    // parts.
     let whole = is_view(tape) && !rotates(x) && x.b == 1 && x.k == 1;
-    // Autocast takes their product in 16 bits all the same.
+    // Autocast computes their product in 16 bits regardless.
     if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
         tape.keep(flow.key, "query", &wide, FLOAT, &WIDE_OPERAND);
         tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
@@ -306,7 +314,7 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     }
 }
 
-/// The scores of eager attention, their softmax and what dropout leaves of it.
+/// The scores of eager attention, their softmax and its output after dropout.
 pub(super) fn scores(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     let width = x.compute_width;
@@ -315,14 +323,15 @@ pub(super) fn scores(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let capped = x.model().arrangement.attention_softcap;
     tape.keep(either && capped, "capped scores", &scores, width, &TANH);
     if x.model().attention_softmax == AttentionSoftmax::Learnable {
-        // Behind the scores stands the sink's, in the weights' type; what follows reads a view without it, or casts it.
+        // The sink's score follows the others, in the weights' dtype; what follows reads a view without it, or casts
+        // it.
         let with_sink = [x.b, x.a, x.s, x.s + 1];
         tape.keep(either || flow.value, "softmax", &with_sink, x.width, &SINK_SOFTMAX);
         tape.keep(flow.value && x.casts_weights(), "16-bit probabilities", &scores, width, &PROBABILITIES);
-        tape.keep(either, "places of the largest scores", &[x.b, x.a, x.s], INDEX, &LARGEST);
+        tape.keep(either, "indices of the largest scores", &[x.b, x.a, x.s], INDEX, &LARGEST);
     } else {
-        // In fp32 the probabilities that the values' gradient needs are the softmax itself.
-        // Autocast takes every softmax in fp32.
+        // In fp32 the probabilities that the values' gradient needs are the softmax itself. Autocast computes every
+        // softmax in fp32.
         let typed = x.model().arrangement.typed_softmax && !x.recipe().autocasts();
         let cast = !typed && width < FLOAT;
         let drops = x.model().arrangement.dropout.attention;

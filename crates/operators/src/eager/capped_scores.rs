@@ -1,6 +1,7 @@
-//! Attention with capped scores as unsloth compiles it (`unsloth/kernels/flex_attention.py:slow_attention_softcapping`): one region, of which
-//! torch.compile's partitioner chose what is kept. Recorded runs are met to the byte (`tests/data/activations/unsloth.jsonl`), and what stands
-//! beside it in backward is what PyTorch 2.11's Inductor held on an H200, in bf16 and fp16 the same.
+//! Attention with capped scores as unsloth compiles it
+//! (`unsloth/kernels/flex_attention.py:slow_attention_softcapping`): one region whose saved tensors torch.compile's
+//! partitioner chose. Recorded runs are matched to the byte (`tests/data/activations/unsloth.jsonl`), and the
+//! additional tensors in backward are what PyTorch 2.11's Inductor held on an H200, the same in bf16 and fp16.
 
 use super::flow::Flow;
 use super::tape::Tape;
@@ -36,7 +37,7 @@ pub(super) fn is_region(x: &Symbols<'_>) -> bool {
         && x.recipe().attention_kernel == AttentionKernel::Unfused
 }
 
-/// What it keeps where any of its inputs requires a gradient.
+/// What it saves if any of its inputs requires a gradient.
 pub(super) fn kept(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let (x, any) = (tape.x, flow.attention);
     let (wide, scores) = ([x.n, x.a, x.d], [x.b, x.a, x.s, x.s]);
@@ -49,10 +50,10 @@ pub(super) fn kept(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(any, "cap", &[1], FLOAT, &CAP);
 }
 
-/// What its backward holds when the scores' gradient is made: by then the repeated values are gone.
+/// What its backward holds when the scores' gradient is computed: by then the repeated values are freed.
 pub(super) fn backward(x: &Symbols<'_>) -> [Saved; 2] {
     [
-        Saved::new(
+        Saved::several(
             "gradients of probabilities and scores",
             &[2, x.b, x.a, x.s, x.s],
             x.compute_width,

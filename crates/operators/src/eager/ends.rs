@@ -29,7 +29,7 @@ const GRPO: &str = "open_instruct/grpo_utils.py:compute_grpo_loss, loss_fn dapo"
 const UPCAST: &str = "openrlhf/models/actor.py:Actor.forward: logits to fp32 before log_probs_from_logits";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
-/// Bytes of a truth value.
+/// Bytes of a torch bool.
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
@@ -155,26 +155,26 @@ static SAMPLED_DISTANCE: Formula =
 static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log-sum-exp, fp32.", SAMPLING);
 static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAMPLING);
 
-/// Tokens, where the word embedding trains.
+/// Tokens, saved if the word embedding trains.
 pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let tuning = &x.recipe().tuning;
     if let Some(projector) = x.model().vision.and_then(|tower| tower.projector) {
-        // Words alone are looked up, and what the projector makes is put between them.
+        // Only words are looked up, and the projector's output is inserted between them.
         let words = x.s.saturating_sub(projector.patches);
         return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
     }
     tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
-    // Where the last layers alone train, it is frozen with the embedding.
+    // If only the last layers train, it is frozen along with the embedding.
     let trains = tuning.embedding || tuning.base == BaseTraining::All;
     let normed = x.model().arrangement.embedding_norm && trains;
     tape.keep(normed, "embedding norm input", &[x.n, x.h], x.width, &EMBEDDED);
     tape.keep(normed, "embedding norm statistics", &[2, x.n], FLOAT, &EMBEDDED_MOMENTS);
-    // Without a gradient nothing is kept: the first layer's input then has none.
+    // Without a gradient nothing is saved: the first layer's input then has none.
     let drops = x.model().arrangement.dropout.embedding && (tuning.embedding || tuning.reaches_input());
     tape.keep(drops, "mask of the embedding's dropout", &[x.n, x.h], BYTE, &DROPPED);
     let images = x.model().vision.is_some() && tuning.reaches_input();
-    tape.keep(images, "places of images", &[x.b, x.s], BYTE, &IMAGES);
+    tape.keep(images, "image token mask", &[x.b, x.s], BYTE, &IMAGES);
 }
 
 /// The output projection and the loss.
@@ -215,17 +215,20 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
         tape.saved.extend(over_ranks(x).map(|saved| (Step::Core, saved)));
         return;
     }
+    if x.gathers_fp32_logits() {
+        return super::whole_logits::kept(tape);
+    }
     let capped = x.model().arrangement.final_softcap && !caps_last(x);
     tape.keep(capped, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
-        // Heads have been told apart before.
+        // Heads were handled above.
         Objective::Policy | Objective::Rewards | Objective::Classes { .. } => policy(tape),
     }
 }
 
-/// A head for rewards or classes, which looks at the last token of each sequence.
+/// A head for rewards or classes, which reads the last token of each sequence.
 fn head(tape: &mut Tape<'_, '_>, labels: u64, trains: bool) {
     let x = tape.x;
     tape.step = Step::First;
@@ -241,7 +244,7 @@ fn head(tape: &mut Tape<'_, '_>, labels: u64, trains: bool) {
     tape.keep(true, "total weight", &[1], width, &CLASS_TOTAL);
 }
 
-/// What a policy loss keeps of the logits, by how the framework takes the sampled tokens' log-probabilities.
+/// What a policy loss saves of the logits, by how the framework computes the sampled tokens' log-probabilities.
 fn policy(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     if x.log_probs() == LogProbs::Compiled {
@@ -249,6 +252,9 @@ fn policy(tape: &mut Tape<'_, '_>) {
     }
     if x.log_probs() == LogProbs::FusedHead {
         return super::sampled_head::kept(tape);
+    }
+    if x.log_probs() == LogProbs::Responses {
+        return super::responses::kept(tape);
     }
     match x.log_probs() {
         LogProbs::InPlace | LogProbs::CompiledRows => {
@@ -276,7 +282,7 @@ fn policy(tape: &mut Tape<'_, '_>) {
     tape.keep(x.entropy_in_loss(), "max logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
 }
 
-/// What a compiled log-softmax of all tokens but the last, and the policy loss behind it, keep.
+/// What a compiled log-softmax over all tokens but the last, and the policy loss after it, save.
 fn compiled(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = [x.b, x.s.saturating_sub(1)];
@@ -288,8 +294,8 @@ fn compiled(tape: &mut Tape<'_, '_>) {
     tape.keep(held, "KL to the reference", &behind, 6, &SAMPLED_DISTANCE);
 }
 
-/// Output layer and loss of tokens that have a label, a chunk at a time. Every token but the last of a sequence is taken to
-/// have one: what a data set masks (`train_on_input: False`) is not known.
+/// Output layer and loss over tokens that have a label, one chunk at a time. Every token but the last of a sequence
+/// is assumed to have one: what a data set masks (`train_on_input: False`) is not known.
 fn labelled(tape: &mut Tape<'_, '_>, trains: bool) {
     let x = tape.x;
     let behind = x.s.saturating_sub(1);
@@ -310,7 +316,7 @@ fn labelled(tape: &mut Tape<'_, '_>, trains: bool) {
     tape.keep(true, "count of tokens with a label", &[1], INDEX, &COUNTED);
 }
 
-/// A loss that takes its tokens in chunks; the recipe multiplies it by the tokens that have a label.
+/// A loss computed in chunks of tokens; the recipe multiplies it by the number of labelled tokens.
 fn chunked(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &CHUNKED_SOFTMAX);
@@ -320,13 +326,13 @@ fn chunked(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "tokens with a label", &[2], INDEX, &CHUNKED_COUNTS);
 }
 
-/// A loss over so many rows of all tokens but the last of each sequence. With adapters the output
-/// layer runs on the same number of tokens of each sequence at a time.
+/// A loss computed in chunks of rows, over all tokens but the last of each sequence. With adapters the output layer
+/// runs on the same number of tokens of each sequence at a time.
 fn by_rows(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = x.s.saturating_sub(1);
     tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &ROWS_SOFTMAX);
-    // A single sequence's labels are a view; of several there is a copy.
+    // A single sequence's labels are a view; for several there is a copy.
     if x.b == 1 {
         tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
     } else {
@@ -336,8 +342,8 @@ fn by_rows(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "tokens with a label", &[1], INDEX, &ROWS_COUNT);
 }
 
-/// A loss of all tokens but the last of each sequence, whose logits are copied where there are several sequences: one's are a
-/// view.
+/// A loss over all tokens but the last of each sequence, whose logits are copied if there are several sequences:
+/// those of one are a view.
 fn shifted(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = x.s.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! A mixture of experts: softmax and choice, the experts' products over sorted tokens, the weighted sum.
+//! A mixture of experts: softmax and top-k, the experts' products over sorted tokens, the weighted sum.
 
 use super::flow::{Flow, is_adapted};
 use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_GATE_UP, SHARED_SWITCH, SHARED_UP};
@@ -18,7 +18,7 @@ const SHARED_EXPERT: &str = "transformers/models/qwen3_next/modeling_qwen3_next.
 const PARAMETERS: &str = "peft/tuners/lora/layer.py:ParamWrapper";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
-/// Bytes of a truth value.
+/// Bytes of a torch bool.
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
@@ -45,9 +45,9 @@ static WEIGHED_TOKENS: Formula =
     Formula::new("E·n·h·B", "Every token for every expert, for the scores' gradient.", WEIGHING);
 static WEIGHED_INPUT: Formula = Formula::new("E·n·h·Bc", "The same, times its score.", WEIGHING);
 static WEIGHED_GATE_UP: Formula =
-    Formula::new("2·E·n·fm·Bc", "Both halves of the experts' first product.", WEIGHING);
+    Formula::new("2·E·n·fm·Bc", "Both halves of the experts' first GEMM's output.", WEIGHING);
 static WEIGHED_INNER: Formula =
-    Formula::new("E·n·fm·Bc", "The activated half, or the input of the second product.", WEIGHING);
+    Formula::new("E·n·fm·Bc", "The activated half, or the input of the second GEMM.", WEIGHING);
 static MASKED: Formula = Formula::new(
     "n·E",
     "Which experts are in groups that are not chosen, one byte each.",
@@ -73,13 +73,13 @@ static TYPED_SUM: Formula =
     Formula::new("n·Bp", "The sum of the top-k scores.", "transformers/models/lfm2_moe/modeling_lfm2_moe.py");
 static CHOSEN: Formula = Formula::new("4·n·topk", "The top-k probabilities, fp32.", ROUTING);
 static GATE_UP: Formula =
-    Formula::new("g·T·fm·Bx", "The experts' first product: both halves where it is gated.", EXPERTS);
+    Formula::new("g·T·fm·Bx", "The experts' first GEMM's output: both halves where it is gated.", EXPERTS);
 static ACTIVATED: Formula = Formula::new("T·fm·Bx", "The activated half.", EXPERTS);
 static WEIGHTS: Formula = Formula::new("T·Bp", "The routing weight of every copy of a token.", EXPERTS);
 static OUTPUT: Formula =
     Formula::new("T·h·Bx", "The experts' output, for the routing weights' gradient.", EXPERTS);
 static GATHERED: Formula = Formula::new("T·h·Bx", "The tokens in the order of their experts.", EXPERTS);
-static PRODUCT: Formula = Formula::new("T·fm·Bx", "The input of the experts' second product.", EXPERTS);
+static PRODUCT: Formula = Formula::new("T·fm·Bx", "The input of the experts' second GEMM.", EXPERTS);
 static ORDER: Formula =
     Formula::new("24·T", "Source and destination of each routed copy: three int64 indices.", EXPERTS);
 static OFFSETS: Formula = Formula::new("4·E", "The end offset of each expert's tokens, int32.", EXPERTS);
@@ -124,7 +124,7 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
         merged(tape);
     }
     if widens(x) {
-        // A frozen model in 16 bits under autocast has its product in 16 bits, of copies all the same.
+        // A frozen 16-bit model under autocast computes its product in 16 bits, but still from copies.
         let again = x.recipe().autocasts() && router != Router::Fp32Held;
         let (width, input, weight) = if again {
             (x.compute_width, &NARROW_INPUT, &NARROW_WEIGHT)
@@ -159,7 +159,7 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     norm::post(tape, true);
 }
 
-/// The shared experts, an MLP of their own; with a gate of one column their output waits for the gate's gradient.
+/// The shared experts, a separate MLP; with a gate of one column their output waits for the gate's gradient.
 fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let x = tape.x;
     let (width, inner) = (x.compute_width, [x.n, x.moe.shared]);
@@ -176,7 +176,7 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     tape.keep(gate, "shared gate", &inner, width, &SHARED);
     let unfused = !x.recipe().transformers.liger_gates;
     tape.keep(gated && up && unfused, "shared activated gate", &inner, width, &SHARED);
-    // Without a gate the activation's input stands in its place.
+    // Without a gate the activation's input takes its place.
     tape.keep(if gated { gate } else { up }, "shared up", &inner, width, &SHARED);
     let down = Input { shared: None, needed: gate || up, cast: true };
     let result = SHARED_DOWN.run(tape, down, [x.moe.shared, x.h]);
@@ -187,7 +187,7 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     }
 }
 
-/// PEFT adapts the router as a parameter: the sum of weight and adapter is made, and kept.
+/// PEFT adapts the router as a parameter: the sum of weight and adapter is computed and saved.
 fn merged_router(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (experts, width) = (x.moe.experts, x.compute_width);
@@ -196,7 +196,7 @@ fn merged_router(tape: &mut Tape<'_, '_>) {
     router_casts(tape);
 }
 
-/// The router's adapter in the type of the computation, where autocast multiplies its matrices.
+/// The router's adapter in the compute dtype, if autocast multiplies its matrices.
 fn router_casts(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let cast = x.recipe().autocasts() && x.adapter_width > x.compute_width;
@@ -204,7 +204,7 @@ fn router_casts(tape: &mut Tape<'_, '_>) {
     tape.keep(cast, "router LoRA in 16 bits", &shape, x.compute_width, &ROUTER_CASTS);
 }
 
-/// The same of the experts.
+/// The same for the experts.
 fn merged(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (moe, rank) = (x.moe, x.lora_rank);
@@ -218,7 +218,7 @@ fn merged(tape: &mut Tape<'_, '_>) {
     tape.keep(cast, "second weights' LoRA in 16 bits", &shape, x.width, &SECOND_CASTS);
 }
 
-/// Whether the router's input is copied to fp32, where it does not come so.
+/// Whether the router's input is copied to fp32 because it is not fp32 already.
 fn widens(x: &Symbols<'_>) -> bool {
     match x.model().arrangement.router {
         Router::Own | Router::Sigmoid | Router::Sampled | Router::Weighing => false,
@@ -227,7 +227,7 @@ fn widens(x: &Symbols<'_>) -> bool {
     }
 }
 
-/// Every expert is given every token, times its score: none for those that did not choose it.
+/// Every expert receives every token, multiplied by its score, which is zero for tokens that did not choose it.
 fn weighed(tape: &mut Tape<'_, '_>, needed: bool) {
     let x = tape.x;
     let (moe, width) = (x.moe, x.compute_width);
@@ -244,7 +244,7 @@ fn weighed(tape: &mut Tape<'_, '_>, needed: bool) {
     tape.keep(x.casts_weights(), "experts' weights in 16 bits", &weights, width, &CASTS);
 }
 
-/// What two draws of an expert keep each.
+/// What each of the two draws of an expert saves.
 fn drawn(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (all, width) = ([2, x.n, x.moe.experts], x.moe.probability);
@@ -261,14 +261,14 @@ fn routing(tape: &mut Tape<'_, '_>) {
     }
     let chosen = [x.n, x.moe.topk];
     if x.model().arrangement.chosen_routing {
-        // gpt-oss stays in its own type.
+        // gpt-oss stays in its own dtype.
         let clamped = x.model().arrangement.clamped_experts;
         let (width, formula) = if clamped { (x.compute_width, &TYPED_CHOICE) } else { (FLOAT, &CHOICE) };
         tape.keep(true, "router softmax", &chosen, width, formula);
         tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
         return;
     }
-    // A sigmoid stays in the type of the router's product.
+    // A sigmoid stays in the dtype of the router's product.
     let router = x.model().arrangement.router;
     let sigmoid = matches!(router, Router::Fp32Sigmoid | Router::Sigmoid);
     let product = if x.recipe().autocasts() { x.compute_width } else { x.moe.probability };
@@ -297,7 +297,13 @@ fn products(tape: &mut Tape<'_, '_>, needed: bool, trains: bool) {
     let gated = x.model().activation.is_gated();
     let clamped = x.model().arrangement.clamped_experts;
     if clamped {
-        tape.keep(true, "steps of the experts' activation", &[4, moe.sent, moe.ffn], width, &CLAMPED_STEPS);
+        tape.keep_several(
+            true,
+            "steps of the experts' activation",
+            &[4, moe.sent, moe.ffn],
+            width,
+            &CLAMPED_STEPS,
+        );
     } else {
         tape.keep(gated, "experts' activated gate", &inner, width, &ACTIVATED);
     }
@@ -307,7 +313,7 @@ fn products(tape: &mut Tape<'_, '_>, needed: bool, trains: bool) {
     tape.keep(trains, "experts' second input", &inner, width, &PRODUCT);
     match kernel {
         ExpertKernel::Grouped => {
-            tape.keep(true, "order of tokens", &[3, moe.sent], INDEX, &ORDER);
+            tape.keep_several(true, "order of tokens", &[3, moe.sent], INDEX, &ORDER);
             tape.keep(clamped && trains, "experts of tokens", &[moe.sent], INDEX, &BIASED);
             tape.keep(true, "ends of experts", &[moe.experts], FLOAT, &OFFSETS);
         }

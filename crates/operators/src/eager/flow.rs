@@ -17,7 +17,7 @@ pub(super) struct Flow {
     pub(super) attention: bool,
     /// The attention's output projection.
     pub(super) projected: bool,
-    /// The residual stream behind attention.
+    /// The residual stream after attention.
     pub(super) residual: bool,
     /// The output of the second norm.
     pub(super) norm2: bool,
@@ -28,7 +28,7 @@ impl Flow {
     pub(super) fn new(x: &Symbols<'_>) -> Self {
         let adapted = |module| is_adapted(x, module);
         let (input, trains) = (x.input_gradient, x.trains);
-        // Without a norm in front, attention and MLP read the residual stream itself.
+        // Without a norm before them, attention and MLP read the residual stream itself.
         let behind = x.model().arrangement.norm_places == NormPlaces::Behind;
         let norm1 = input || (trains && !behind);
         let joins = x.recipe().software.semantics().modules.joins_projections;
@@ -39,7 +39,7 @@ impl Flow {
         let key = own || if fused { any } else { adapted(LinearModule::Key) };
         let value = own || if fused { any } else { adapted(LinearModule::Value) };
         let (query, key, value) = if x.model().latent.is_some() {
-            // Keys and values come out of one projection.
+            // Keys and values come from one projection.
             let up = adapted(LinearModule::KeyValueDown) || adapted(LinearModule::KeyValueUp);
             let queries = adapted(LinearModule::QueryDown) || adapted(LinearModule::QueryUp);
             (query || queries, own || up, own || up)

@@ -1,6 +1,6 @@
-//! The output layer of TRL 1.15 and later with the log-probabilities of given tokens: some tokens and words at a time, in forward and
-//! once more in backward, each tile's logits overwritten by their gradient (`trl/kernels/chunked_logprob.py`, recorded by
-//! tests/record/trl_fused_head.py).
+//! The output layer of TRL 1.15 and later with the log-probabilities of given tokens: in tiles over tokens and
+//! vocabulary, in forward and again in backward, each tile's logits overwritten by their gradient
+//! (`trl/kernels/chunked_logprob.py`, recorded by tests/record/trl_fused_head.py).
 
 use super::tape::Tape;
 use crate::{Saved, Symbols, Transient};
@@ -11,11 +11,11 @@ use shardscope_units::Bytes;
 const KERNEL: &str = "trl/kernels/chunked_logprob.py:ChunkedLogProbFunction";
 const HEAD: &str = "trl/trainer/utils.py:add_fused_lm_head";
 
-/// Bytes of an fp32 number, of a torch index, and of a truth value.
+/// Bytes of an fp32 number, of a torch index, and of a torch bool.
 const FLOAT: u64 = 4;
 const INDEX: u64 = 8;
 const BYTE: u64 = 1;
-/// Numbers of each token that forward has beside a tile: greatest logits, sums and the token's own, fp32.
+/// Numbers per token that forward holds in addition to a tile: maximum logits, sums and the token's own, in fp32.
 const RUNNING: u64 = 7;
 
 static LABELLED: Formula =
@@ -70,7 +70,8 @@ static APART: Formula = Formula::new(
     "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
 );
 
-/// What it keeps. Every token but the last of a sequence is taken to have a label; of a policy's rollouts those of the response have.
+/// What it saves. Every token but the last of a sequence is assumed to have a label; in a policy's rollouts those of
+/// the response have.
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let labelled = [x.b, x.sampled_tokens()];
@@ -81,14 +82,14 @@ pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     match x.recipe().tuning.objective {
         Objective::Dpo { .. } => tape.keep(true, "margins", &[x.b], FLOAT, &MARGINS),
         Objective::Kto { .. } => tape.keep(true, "margins", &[20 * x.b + 16], BYTE, &SIGNS),
-        // What a policy loss makes of the log-probabilities is not counted, as elsewhere.
+        // What a policy loss computes from the log-probabilities is not counted, as elsewhere.
         Objective::Policy => {}
         _ => return tape.keep(true, "counts of tokens", &[2], INDEX, &COUNTS),
     }
     tape.keep(true, "count of tokens with a label", &[1], INDEX, &COUNT);
 }
 
-/// What stands beside it in both passes.
+/// What is held in addition in both passes.
 pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let (rows, words, labelled) = (x.chunk_rows(), x.tile_words(), x.sampled_tokens());
     let wide = [x.b, labelled, x.h];
@@ -113,7 +114,7 @@ pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     backward
         .extend(trains.then(|| Saved::new("output layer's weight gradient in fp32", &head, FLOAT, &WEIGHT)));
     backward.extend(copies(x.cast_words(2), &CAST_TWICE));
-    // Sums become gradients when all tiles are done, of which the last is still there.
+    // The sums become gradients when all tiles are done; the last tile is still held.
     if x.width < FLOAT {
         backward.push(Saved::new("gradient of the input", &wide, x.width, &NARROW_INPUT));
         backward.extend(
@@ -122,12 +123,12 @@ pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     }
     backward.extend(gathered_head(x));
     vec![
-        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::forward("loss", forward),
         Transient::new("backward of the output layer", Bytes::ZERO, backward),
     ]
 }
 
-/// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
+/// The output layer's weight if it is a separate FSDP unit, which is gathered when its backward begins.
 pub(super) fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
     let recipe = x.recipe();
     let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;

@@ -1,5 +1,5 @@
-//! Adapters of a projection to queries, keys and values at once, as litgpt builds them: one A for the parts that are adapted,
-//! a B for each, and the result spread into a tensor of the projection's width where a part has none.
+//! Adapters on a fused QKV projection, as litgpt builds them: one A for the adapted parts, a B for each, and the
+//! result scattered into a tensor of the projection's width if a part has none.
 
 use super::flow::is_adapted;
 use super::linear::QKV;
@@ -11,7 +11,7 @@ const JOINED: &str = "litgpt/lora.py:LoRAQKVLinear.forward";
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
-/// What is kept of one to three adapted parts.
+/// What is saved for one to three adapted parts.
 static MIDDLES: [Formula; 3] = [
     Formula::new("n·r·Ba", "The adapter's A output, input of the B of one part.", JOINED),
     Formula::new("2·n·r·Ba", "The adapter's A output, input of the B of each of two parts.", JOINED),
@@ -21,8 +21,8 @@ static INPUT: Formula =
     Formula::new("n·h·Ba", "The projection's input, after dropout where there is any.", JOINED);
 static MASK: Formula = Formula::new("n·h", "The dropout mask of the adapters' input, one byte each.", JOINED);
 
-/// Results of the adapted parts before they are spread, and where they go; by whether queries are adapted, and how many of
-/// keys and values.
+/// Results of the adapted parts before they are scattered, and their destinations; by whether queries are adapted,
+/// and how many of keys and values.
 static SPREAD: [[[Formula; 2]; 3]; 2] = [
     [spread("0", "0"), spread("n·K·Ba", "8·K"), spread("2·n·K·Ba", "16·K")],
     [spread("n·A·Ba", "8·A"), spread("n·(A + K)·Ba", "8·(A + K)"), spread("0", "0")],
@@ -43,7 +43,7 @@ static CAST_A: [Formula; 3] = [
     Formula::new("2·r·h·Bc", "A of two parts in 16 bits.", CASTS),
     Formula::new("3·r·h·Bc", "A of each part in 16 bits.", CASTS),
 ];
-/// B of the adapted parts, and what they make; by whether queries are adapted, and how many of keys and values.
+/// B of the adapted parts, and their outputs; by whether queries are adapted, and how many of keys and values.
 static CAST_B: [[[Formula; 2]; 3]; 2] = [
     [cast("0", "0"), cast("r·K·Bc", "n·K·Bc"), cast("2·r·K·Bc", "2·n·K·Bc")],
     [cast("r·A·Bc", "n·A·Bc"), cast("r·(A + K)·Bc", "n·(A + K)·Bc"), cast("r·(A + 2·K)·Bc", "0")],
@@ -54,7 +54,7 @@ const fn cast(matrices: &'static str, result: &'static str) -> [Formula; 2] {
         Formula::new(matrices, "B of the adapted parts in 16 bits.", CASTS),
         Formula::new(
             result,
-            "What the adapted parts make, before it is spread over all, in 16 bits.",
+            "The adapted parts' output in 16 bits, before it is scattered into the joined projection's columns.",
             JOINED,
         ),
     ]
@@ -62,12 +62,16 @@ const fn cast(matrices: &'static str, result: &'static str) -> [Formula; 2] {
 
 const fn spread(result: &'static str, place: &'static str) -> [Formula; 2] {
     [
-        Formula::new(result, "What the adapted parts make, before it is spread over all.", JOINED),
+        Formula::new(
+            result,
+            "The adapted parts' output, before it is scattered into the joined projection's columns.",
+            JOINED,
+        ),
         Formula::new(place, "The index of each of its columns, int64.", JOINED),
     ]
 }
 
-/// Runs the adapters of `adapted` parts on an input of the name `shared` that requires a gradient if `needed`.
+/// Runs the adapters of `adapted` parts on an input named `shared` that requires a gradient if `needed`.
 pub(super) fn adapters(tape: &mut Tape<'_, '_>, shared: &'static str, needed: bool) {
     let x = tape.x;
     let Some(lora) = x.recipe().tuning.lora else { return };
@@ -98,7 +102,7 @@ pub(super) fn adapters(tape: &mut Tape<'_, '_>, shared: &'static str, needed: bo
         let [result, place] = &SPREAD[usize::from(query)][others];
         let result = if casts { cast_result } else { result };
         tape.keep(true, "LoRA results", &[x.n, columns], width, result);
-        tape.keep(true, "places of LoRA results", &[columns], INDEX, place);
+        tape.keep(true, "indices of LoRA columns", &[columns], INDEX, place);
     }
 }
 
@@ -113,8 +117,9 @@ static CAST_ADAPTER_AGAIN: Formula = Formula::new(
     CHUNKS,
 );
 
-/// Beside adapters litgpt runs the output layer over 128 tokens of each sequence at a time, and autocast, which remembers the casts of
-/// trained weights alone, casts its frozen weight and the transposes of its adapter's matrices for each of them.
+/// With adapters litgpt runs the output layer over 128 tokens of each sequence at a time, and autocast, which caches
+/// only the casts of trained weights, casts its frozen weight and the transposes of its adapter's matrices for each
+/// chunk.
 pub(super) fn cast_for_each_chunk(tape: &mut Tape<'_, '_>, trains: bool) {
     let x = tape.x;
     let further = x.loss_chunks().saturating_sub(1);

@@ -1,5 +1,5 @@
-//! Multi-latent attention: projections to latents and back, the core over heads that are joined of two parts, the output
-//! projection.
+//! Multi-latent attention: projections to latents and back, the core over heads concatenated from two parts, the
+//! output projection.
 
 use super::attention::{self, NORMED, RESULT};
 use super::flow::Flow;
@@ -71,7 +71,8 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         tape.keep(any, RESULT, &[x.n, result.0], width, result.1);
         attention::beside(tape, any, kernel);
     }
-    // What is cut off or transposed is copied; the kernel for values of another width puts tokens in front of heads itself.
+    // What is sliced or transposed is copied; the kernel for values of a different width moves tokens before heads
+    // itself.
     let own = kernel == AttentionKernel::Sdpa && sizes.value != sizes.plain + sizes.rotary;
     let shared = own.then_some(RESULT);
     tape.step = Step::Last;

@@ -10,6 +10,7 @@ const LINEAR: &str = "torch.nn.functional.linear: the input is kept for the weig
 const AUTOCAST: &str = "aten/src/ATen/autocast_mode.cpp: weights and inputs are cast to 16 bits";
 const INT8: &str = "bitsandbytes/autograd/_functions.py:MatMul8bitLt.forward, ctx.tensors";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward";
+const RESULT: &str = "nemo_automodel/components/_peft/lora.py:LinearLoRA.forward, dropout_position of post";
 const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.forward";
 
 /// A linear layer's names and formulas.
@@ -20,6 +21,7 @@ pub(super) struct Linear {
     cast_weight: &'static str,
     lora_input: &'static str,
     lora_mask: &'static str,
+    lora_result_mask: &'static str,
     lora_middle: &'static str,
     lora_cast_a: &'static str,
     lora_cast_b: &'static str,
@@ -30,6 +32,7 @@ pub(super) struct Linear {
     lora_copy_formula: Formula,
     lora_dropped_formula: Formula,
     lora_mask_formula: Formula,
+    lora_result_mask_formula: Formula,
     lora_cast_a_formula: Formula,
     lora_cast_b_formula: Formula,
     dora: [(&'static str, Formula); 8],
@@ -44,6 +47,7 @@ macro_rules! linears {
             cast_weight: concat!($name, " weight in 16 bits"),
             lora_input: concat!($name, " LoRA input"),
             lora_mask: concat!($name, " LoRA dropout mask"),
+            lora_result_mask: concat!($name, " LoRA result's dropout mask"),
             lora_middle: concat!($name, " LoRA B input"),
             lora_cast_a: concat!($name, " LoRA A in 16 bits"),
             lora_cast_b: concat!($name, " LoRA B in 16 bits"),
@@ -81,6 +85,11 @@ macro_rules! linears {
                 concat!("n·", $inner),
                 "The dropout mask of this adapter's input, one byte each.",
                 LORA,
+            ),
+            lora_result_mask_formula: Formula::new(
+                concat!("n·(", $outer, ")"),
+                "The dropout mask of this adapter's result, one byte each.",
+                RESULT,
             ),
             lora_cast_a_formula: Formula::new(
                 concat!("r·", $inner, "·Bc"),
@@ -175,21 +184,21 @@ static CAST_MIDDLE: Formula =
 /// The tensor a linear layer reads.
 #[derive(Clone, Copy)]
 pub(super) struct Input {
-    /// Its name where its storage is shared with other readers; none where the layer has it alone.
+    /// Its name if its storage is shared with other readers; `None` if the layer is its only reader.
     pub(super) shared: Option<&'static str>,
     /// Whether it requires a gradient.
     pub(super) needed: bool,
-    /// Whether it comes in the type of the computation, so that autocast has nothing to cast.
+    /// Whether it is already in the compute dtype, so that autocast has nothing to cast.
     pub(super) cast: bool,
 }
 
 impl Linear {
-    /// Runs on `input` from `inner` to `outer` columns; says whether its output requires a gradient.
+    /// Runs on `input` from `inner` to `outer` columns; returns whether its output requires a gradient.
     pub(super) fn run(&'static self, tape: &mut Tape<'_, '_>, input: Input, sizes: [u64; 2]) -> bool {
         self.run_as(tape, input, sizes, tape.x.trains)
     }
 
-    /// The same, where the layer's own weight trains or not as `trains` says.
+    /// The same, with `trains` stating whether the layer's own weight trains.
     pub(super) fn run_as(
         &'static self,
         tape: &mut Tape<'_, '_>,
@@ -207,7 +216,7 @@ impl Linear {
                 tape.keep(trains, self.cast_input, &wide, x.compute_width, &self.cast_input_formula);
             }
             let shape = [inner, outer];
-            // A quantized weight is unpacked in the type of the product, once more for its input's gradient.
+            // A quantized weight is dequantized to the dtype of the product, and again for its input's gradient.
             let kept = input.needed && !x.is_quantized(self.module);
             tape.keep(kept, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
         } else if !input.cast && is_widened(x) {
@@ -231,7 +240,7 @@ impl Linear {
         [self.lora_input, self.lora_mask]
     }
 
-    /// Runs without its adapter; says whether its output requires a gradient for the layer's own sake.
+    /// Runs without its adapter; returns whether its output requires a gradient because of the layer itself.
     pub(super) fn run_bare(&'static self, tape: &mut Tape<'_, '_>, input: Input, [inner, outer]: [u64; 2]) {
         let x = tape.x;
         let name = input.shared.unwrap_or(self.input);
@@ -245,14 +254,14 @@ impl Linear {
         }
     }
 
-    /// Keeps the adapter's matrices in the type of the computation.
+    /// Saves the adapter's matrices in the compute dtype.
     pub(super) fn keep_casts(&'static self, tape: &mut Tape<'_, '_>, [inner, outer]: [u64; 2]) {
         let (rank, width) = (tape.x.lora_rank, tape.x.compute_width);
         tape.keep(true, self.lora_cast_a, &[rank, inner], width, &self.lora_cast_a_formula);
         tape.keep(true, self.lora_cast_b, &[rank, outer], width, &self.lora_cast_b_formula);
     }
 
-    /// PEFT casts the input to the adapter's type, drops, multiplies by A and by B.
+    /// PEFT casts the input to the adapter's dtype, applies dropout, and multiplies by A and by B.
     fn adapter(
         &'static self,
         tape: &mut Tape<'_, '_>,
@@ -264,8 +273,9 @@ impl Linear {
         let wide = [x.n, inner];
         let autocast = x.recipe().autocasts();
         let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
-        // Beside a quantized layer PEFT leaves the cast to autocast, which has none where the input comes in its type
-        // (`peft/tuners/lora/bnb.py`, `requires_conversion`); beside others it casts to the adapter's type, and autocast back.
+        // On a quantized layer PEFT leaves the cast to autocast, which does nothing if the input already has its
+        // dtype (`peft/tuners/lora/bnb.py`, `requires_conversion`); on others PEFT casts to the adapter's dtype, and
+        // autocast back.
         let comes = x.is_quantized(self.module) && (input.cast || x.width == x.compute_width);
         if autocast && comes && !dropout {
             tape.keep(true, name, &wide, x.compute_width, &self.cast_input_formula);
@@ -278,14 +288,17 @@ impl Linear {
         } else {
             tape.keep(true, name, &wide, x.width, &self.input_formula);
         }
-        // Backward reads the mask for the input's gradient only; A's weight gradient takes the dropped input.
+        // Backward reads the mask for the input's gradient only; A's weight gradient uses the input after dropout.
         tape.keep(dropout && input.needed, self.lora_mask, &wide, 1, &self.lora_mask_formula);
+        let after = x.recipe().tuning.lora.is_some_and(|lora| lora.drops_result);
+        tape.keep(after, self.lora_result_mask, &[x.n, outer], 1, &self.lora_result_mask_formula);
         let rank = x.lora_rank;
         let middle = [x.n, rank];
         if autocast {
             tape.keep(true, self.lora_middle, &middle, x.compute_width, &CAST_MIDDLE);
             let shape = [rank, inner];
-            // A weight is read in backward for its input's gradient only: B's input, A's output, always needs one, A's own input may not.
+            // A weight is only read in backward for its input's gradient: B's input (A's output) always needs one,
+            // A's own input may not.
             tape.keep(input.needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
             tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
         } else {
@@ -296,7 +309,7 @@ impl Linear {
             self.dora(tape, input.needed, dropout, [inner, outer]);
         }
     }
-    /// PEFT multiplies the adapter's matrices by way of an identity, and scales both results.
+    /// PEFT multiplies the adapter's matrices through an identity matrix, and scales both results.
     fn dora(&'static self, tape: &mut Tape<'_, '_>, needed: bool, dropout: bool, [inner, outer]: [u64; 2]) {
         let x = tape.x;
         let (own, held) = (x.dora_width, x.adapter_width);
@@ -311,7 +324,7 @@ impl Linear {
         keep(needed, less, &[outer], held);
         keep(true, result, &[x.n, outer], own);
         keep(!dropout, base, &[x.n, outer], x.compute_width);
-        // With dropout the layer runs once more on what is left.
+        // With dropout the layer runs again on the dropped input.
         let again = (base.0, &self.dora[5].1);
         if dropout {
             tape.keep(true, again.0, &[x.n, outer], own, again.1);

@@ -1,4 +1,4 @@
-//! Linear mixers as the modules of transformers run them on the kernels of flash-linear-attention and mamba_ssm.
+//! Linear mixers as transformers' modules run them on the kernels of flash-linear-attention and mamba_ssm.
 
 use super::flow::Flow;
 use super::linear::{GATES_IN, IN_PROJ, Input, OUT_PROJ};
@@ -24,7 +24,7 @@ static LENGTHS: Formula =
     Formula::new("4·n·hk", "The reciprocal L2 norm of each query or key head, fp32.", RULE);
 static VALUE: Formula = Formula::new("n·lv·Bc", "The values.", RULE);
 static INVERSE: Formula =
-    Formula::new("64·n·hv·Bc", "The inverse of a chunk's own products, 64 columns for each token.", RULE);
+    Formula::new("64·n·hv·Bc", "The inverse of a chunk's key products, 64 columns for each token.", RULE);
 static STEP: Formula = Formula::new("n·hv·Bc", "The step after its sigmoid.", RULE);
 static DECAY: Formula = Formula::new(
     "12·n·hv",
@@ -64,13 +64,13 @@ static GATED: Formula = Formula::new("n·lv·Bc", "The convolution's input, afte
 static SHORT_OUTPUT: Formula =
     Formula::new("n·lv·Bc", "The convolution's output, for the second gate.", SHORT);
 
-/// What `kind` keeps; whether it is one that these modules have.
+/// What `kind` saves; returns whether these modules support it.
 pub(super) fn mixer(tape: &mut Tape<'_, '_>, kind: LinearKind) -> bool {
     match kind {
         LinearKind::GatedDeltaNet => gated_delta_net(tape),
         LinearKind::Mamba2 => mamba2(tape),
         LinearKind::ShortConvolution => short_convolution(tape),
-        // As the package's own layer.
+        // As in the package's own layer.
         LinearKind::KimiDelta | LinearKind::Mamba => return false,
     }
     true
@@ -95,7 +95,7 @@ fn gated_delta_net(tape: &mut Tape<'_, '_>) {
     tape.keep(any, "value", &[x.n, values], w, &VALUE);
     tape.keep(any, "inverse of the chunks", &[x.n, heads, CHUNK], w, &INVERSE);
     tape.keep(any, "step", &[x.n, heads], w, &STEP);
-    // What the softplus makes is kept for the rate's gradient alone.
+    // The softplus output is saved only for the rate's gradient.
     let (times, decay, rate) = if trains { (3, &DECAY, &RATE) } else { (2, &FROZEN_DECAY, &FROZEN_RATE) };
     tape.keep(any, "decay", &[times, x.n, heads], FLOAT, decay);
     tape.keep(any, "rate", &[times - 1, heads], FLOAT, rate);
@@ -103,21 +103,21 @@ fn gated_delta_net(tape: &mut Tape<'_, '_>) {
     tape.keep(any, "norm statistics", &[x.n, heads], FLOAT, &DEVIATION);
     tape.keep(trains, "normalised output", &[x.n, values], w, &NORM_OUTPUT);
     tape.keep(any, "weighted output", &[x.n, values], x.width, &WEIGHTED);
-    tape.keep(any, "gate in fp32", &[2, x.n, values], FLOAT, &GATE);
+    tape.keep_several(any, "gate in fp32", &[2, x.n, values], FLOAT, &GATE);
     OUT_PROJ.run(tape, Input { shared: None, needed: any, cast: true }, [values, x.h]);
 }
 
-/// Norm and output projection are inside the kernel, which computes them again.
+/// Norm and output projection are inside the kernel, which recomputes them.
 fn mamba2(tape: &mut Tape<'_, '_>) {
     let (x, sizes) = (tape.x, tape.x.linear);
     let (keys, values) = (sizes.keys(), sizes.values());
     let projected = 2 * values + 2 * keys + sizes.value_heads;
     let input = Input { shared: Some(NORMED), needed: Flow::new(x).norm1, cast: false };
     let any = IN_PROJ.run(tape, input, [x.h, projected]);
-    // Multiplied by numbers in the weights' type, it has that type.
+    // Multiplied by constants in the weights' dtype, it has that dtype.
     let w = if x.model().arrangement.scaled_mixer_inputs { x.width } else { x.compute_width };
     tape.keep(any, "projected input", &[x.n, projected], w, &PROJECTED);
-    // The kernel keeps the rate whether it trains or not; its exponential is kept for its gradient.
+    // The kernel saves the rate whether it trains or not; its exponential is saved for its gradient.
     let (times, formula) = if x.trains { (2, &RATE) } else { (1, &FROZEN_RATE) };
     tape.keep(any, "rate", &[times, sizes.value_heads], FLOAT, formula);
     tape.keep(any, "scanned output", &[x.n, values], w, &SCANNED);

@@ -1,4 +1,4 @@
-//! The dense MLP: an activation and a product as two operations where it is gated.
+//! The dense MLP: with an activation and a product as two operations if it is gated.
 
 use super::flow::{Flow, is_adapted};
 use super::linear::{DOWN, FIRST, GATE, GATE_UP, Input, UP};
@@ -13,9 +13,9 @@ const LIGER: &str = "liger_kernel/ops/swiglu.py:LigerSiLUMulFunction";
 const POWER: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which pow is; transformers/activations.py:NewGELUActivation";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
-/// Bytes of a truth value.
+/// Bytes of a torch bool.
 const BYTE: u64 = 1;
-/// Name of the tensor that a rectifier makes, and the last projection reads.
+/// Name of a ReLU's output, which the last projection reads.
 const ACTIVATION: &str = "activation output";
 /// Name of the tensor that the first projections read.
 const NORMED: &str = "MLP input";
@@ -58,8 +58,8 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     }
     let arranged = &x.model().arrangement;
     let steps = arranged.activation_steps;
-    // Autocast takes the third power in fp32 on a GPU, and what is made of it with it (GPT-2 measured on one). What a gate makes of
-    // it is told as a CPU's autocast keeps it.
+    // On a GPU autocast computes the third power, and what follows from it, in fp32 (measured with GPT-2). With a
+    // gate it is counted as a CPU's autocast saves it.
     let gated = x.model().activation.is_gated();
     let widened = steps == ActivationSteps::NewGelu && !gated && x.recipe().autocasts();
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
@@ -96,9 +96,9 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let new = needed && steps == ActivationSteps::NewGelu;
     if new && widened {
         tape.keep(true, "half of the activation's input", &[x.n, x.f], x.compute_width, &HALF);
-        tape.keep(true, "steps of the activation in fp32", &[2, x.n, x.f], FLOAT, &WIDE_STEPS);
+        tape.keep_several(true, "steps of the activation in fp32", &[2, x.n, x.f], FLOAT, &WIDE_STEPS);
     } else {
-        tape.keep(new, "steps of the activation", &[3, x.n, x.f], x.projected_width, &NEW_GELU_STEPS);
+        tape.keep_several(new, "steps of the activation", &[3, x.n, x.f], x.projected_width, &NEW_GELU_STEPS);
     }
     tape.step = Step::Last;
     let shared = (steps == ActivationSteps::Relu).then_some(ACTIVATION);

@@ -1,9 +1,9 @@
-//! What modules of plain PyTorch keep for backward, as Hugging Face transformers writes them and PEFT adapts them:
-//! each operation by itself, so that what is kept follows from which tensors require a gradient. Recorded runs of
-//! the packages are met to the byte (`tests/data/activations/huggingface.jsonl`).
+//! What plain PyTorch modules save for backward, as written in Hugging Face transformers and adapted by PEFT:
+//! operation by operation, so that what is saved follows from which tensors require a gradient. Recorded runs of the
+//! packages are matched to the byte (`tests/data/activations/huggingface.jsonl`).
 //!
-//! A tensor is kept where the operation that reads it needs it for a gradient that somebody asks for: the input of a
-//! linear layer for its weight's gradient, its weight (a parameter, not counted) for its input's.
+//! A tensor is saved if the operation that reads it needs it for a gradient that is required: the input of a linear
+//! layer for its weight's gradient, its weight (a parameter, not counted) for its input's.
 
 mod again;
 mod attention;
@@ -19,16 +19,20 @@ mod linear_mixer;
 mod manual;
 mod mlp;
 mod norm;
+mod passing;
 mod preferences;
+mod responses;
 mod sampled_head;
 mod saved;
 mod scored_states;
 mod tape;
 mod tiles;
 mod transient;
+mod whole_logits;
 
 pub use again::worked_out_again;
 pub use norm::copies_layer_input;
 pub(crate) use norm::is_kernel as norms_are_kernels;
+pub(crate) use passing::passing;
 pub(crate) use saved::saved;
 pub(crate) use transient::transients;

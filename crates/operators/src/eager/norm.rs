@@ -90,7 +90,7 @@ static WIDE_QUERY_WEIGHT: Formula = Formula::new("4·A", "The weight of the quer
 static WIDE_KEY_WEIGHT: Formula = Formula::new("4·K", "The weight of the keys' norm in fp32.", WIDENED);
 static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
 
-/// Names of what norms of queries and of keys keep: input, statistics, weight and bias in fp32.
+/// Names of what norms of queries and of keys save: input, statistics, weight and bias in fp32.
 const QUERY_NAMES: [&str; 4] =
     ["query norm input", "query norm statistics", "query norm weight", "query norm bias"];
 const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm weight", "key norm bias"];
@@ -105,7 +105,7 @@ static KV_LATENT_VIEW: Formula = Formula::new(
 );
 static KV_LATENT_NORMED: Formula = Formula::new("n·kl·Bc", "The normalised key/value latent.", LATENT);
 
-/// Names and formulas of what a norm of a latent keeps.
+/// Names and formulas of what a norm of a latent saves.
 pub(super) struct OfLatent {
     names: [&'static str; 3],
     input: &'static Formula,
@@ -126,7 +126,7 @@ pub(super) static KEY_VALUE_LATENT: OfLatent = OfLatent {
     normed: &KV_LATENT_NORMED,
 };
 
-/// Names of what a norm keeps.
+/// Names of what a norm saves.
 struct Names {
     input: &'static str,
     statistics: &'static str,
@@ -134,7 +134,7 @@ struct Names {
     scale: &'static str,
     bias: &'static str,
     centred: &'static str,
-    /// Bytes of an element of the normalised input where it is rounded, and the formula.
+    /// Bytes of an element of the normalised input if it is rounded, and the formula.
     product: (fn(&Symbols<'_>) -> u64, &'static Formula),
 }
 
@@ -157,12 +157,12 @@ static POST: Names = Names {
     product: (|x| x.compute_width, &POST_NORMED),
 };
 
-/// Whether layers have norms in front of attention and MLP.
+/// Whether layers have norms before attention and MLP.
 fn is_in_front(x: &Symbols<'_>) -> bool {
     x.model().arrangement.norm_places != NormPlaces::Behind
 }
 
-/// The norm in front of attention.
+/// The norm before attention.
 pub(super) fn input(tape: &mut Tape<'_, '_>) {
     if !is_in_front(tape.x) {
         return;
@@ -171,37 +171,37 @@ pub(super) fn input(tape: &mut Tape<'_, '_>) {
     norm(tape, &OWN, needed, tape.x.trains);
 }
 
-/// The norm in front of the MLP; in a parallel block it reads what the first one has kept already.
+/// The norm before the MLP; in a parallel block it reads what the first one has already saved.
 pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     if !is_in_front(tape.x) {
         return;
     }
-    // Behind a single norm the MLP reads what attention reads.
+    // After a single norm the MLP reads what attention reads.
     if tape.x.model().arrangement.single_norm {
         return;
     }
     let (flow, parallel) = (Flow::new(tape.x), tape.x.model().arrangement.parallel_residual);
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
-    // Both read the stream itself, but for casts, of which each norm has its own.
+    // Both read the stream itself, except for casts, which each norm makes for itself.
     if parallel && tape.x.model().normalization == Normalization::LayerNorm && !is_widened(tape.x) {
         tape.saved.retain(|(_, saved)| saved.name != OWN.input);
     }
 }
 
-/// The norm behind the last layer.
+/// The norm after the last layer.
 pub(super) fn last(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     norm(tape, &OWN, true, x.trains);
     tape.keep(caps_last(x), "capped output of the last norm", &[x.n, x.h], x.compute_width, &CAPPED);
 }
 
-/// Whether the last norm's output is capped, and the logits made of it are not.
+/// Whether the last norm's output is capped, instead of the logits.
 pub(super) fn caps_last(x: &Symbols<'_>) -> bool {
     x.model().arrangement.final_softcap && x.recipe().software.semantics().modules.caps_last_norm
 }
 
-/// A norm behind attention or MLP, of what requires a gradient if `needed`.
+/// A norm after attention or MLP, whose input requires a gradient if `needed`.
 pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
     if tape.x.model().arrangement.norm_places != NormPlaces::InFront {
         norm(tape, &POST, needed, tape.x.trains);
@@ -248,21 +248,21 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
             tape.keep(needed && widened && x.width < FLOAT, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else {
-            // Behind attention or MLP it reads what autocast left in 16 bits.
+            // After attention or MLP it reads what autocast left in 16 bits.
             let (width, formula) = names.product;
             tape.keep(trains, names.normed, &wide, width(x), formula);
         }
     }
 }
 
-/// Whether a LayerNorm is in fp32 among operations in 16 bits: where the software says so, or autocast does on a GPU, whose list of
-/// fp32 operations has it and a CPU's has not.
+/// Whether a LayerNorm is in fp32 among operations in 16 bits: if the software states so, or under autocast on a GPU,
+/// whose list of fp32 operations includes it, unlike a CPU's.
 pub(super) fn in_fp32(x: &Symbols<'_>) -> bool {
     (x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT) || is_widened(x)
 }
 
-/// Whether autocast makes a LayerNorm's output fp32 that 16-bit linear layers read: each casts it back and keeps its own copy.
-/// Nemotron's norm turns autocast off for itself (`modeling_nemotron.py:NemotronLayerNorm1P.forward`).
+/// Whether autocast makes a LayerNorm's output fp32 that 16-bit linear layers read: each casts it back and saves its
+/// own copy. Nemotron's norm disables autocast for itself (`modeling_nemotron.py:NemotronLayerNorm1P.forward`).
 pub(super) fn is_widened(x: &Symbols<'_>) -> bool {
     let plain = x.model().arrangement.norm_product != NormProduct::PlusOne;
     x.recipe().autocasts() && x.model().normalization == Normalization::LayerNorm && plain && x.width < FLOAT
@@ -277,12 +277,12 @@ fn module(x: &Symbols<'_>) -> NormModule {
     }
 }
 
-/// Whether one kernel does it, which keeps its input in its own type.
+/// Whether it is a single kernel that saves its input in its own dtype.
 pub(crate) fn is_kernel(x: &Symbols<'_>) -> bool {
     x.recipe().transformers.liger_norms || module(x) == NormModule::Kernel
 }
 
-/// Whether a layer's first norm keeps a copy of the layer's input in fp32, and not the input itself.
+/// Whether a layer's first norm saves an fp32 copy of the layer's input rather than the input itself.
 #[must_use]
 pub fn copies_layer_input(x: &Symbols<'_>) -> bool {
     let recipe = x.recipe();
@@ -366,8 +366,8 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(flow.key && scale, "key norm weight plus one", &[keys.0], FLOAT, keys.1);
 }
 
-/// The norm of a latent of the first width in a projection's output of the second; `needed`: whether it requires a gradient.
-/// Says whether its output does.
+/// The norm of a latent of the first width within a projection's output of the second; `needed`: whether it requires
+/// a gradient. Returns whether its output does.
 pub(super) fn of_latent(
     tape: &mut Tape<'_, '_>,
     of: &OfLatent,
@@ -376,7 +376,7 @@ pub(super) fn of_latent(
 ) -> bool {
     let x = tape.x;
     let [input, statistics, normed] = of.names;
-    // In fp32 there is nothing to cast, and a view holds what it is a view of.
+    // In fp32 there is nothing to cast, and a view keeps its storage alive.
     if x.compute_width == FLOAT {
         tape.keep(needed, input, &[x.n, whole], FLOAT, of.whole);
     } else {

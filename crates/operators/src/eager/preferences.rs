@@ -1,4 +1,4 @@
-//! What losses of preferences keep of the policy.
+//! What preference losses save of the policy.
 
 use super::tape::Tape;
 use shardscope_explain::Formula;
@@ -14,7 +14,7 @@ const ODDS_OF: &str =
 const KERNEL: &str = "trl/kernels/logprob_entropy.py:_LogProbEntropyFunction";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
-/// Bytes of a truth value.
+/// Bytes of a torch bool.
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
@@ -27,7 +27,7 @@ static POLICY: Formula = Formula::new(
 static POLICY_FP32: Formula =
     Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
 static NORMALISER: Formula = Formula::new("4·b·(s - 1)", "Each token's log-sum-exp, fp32.", PREFERENCE);
-static WHOLE_LOGITS: Formula = Formula::new("n·V·Bl", "The logits as they are handed on.", KERNEL);
+static WHOLE_LOGITS: Formula = Formula::new("n·V·Bl", "The logits as they are passed to the loss.", KERNEL);
 static KERNEL_SUMS: Formula =
     Formula::new("8·b·(s - 1)", "Each token's log-sum-exp and expected logit, fp32.", KERNEL);
 static KERNEL_CONTRAST: Formula = Formula::new(
@@ -90,10 +90,11 @@ static CONTRAST: Formula = Formula::new(
     "trl/experimental/cpo/cpo_trainer.py:CPOTrainer.cpo_loss",
 );
 
-/// By what the trainer does with the logits; SimPO's own has pairs alone.
+/// Depends on what the trainer does with the logits; SimPO's own trainer has only pairs.
 pub(super) fn preference(tape: &mut Tape<'_, '_>) {
     match tape.x.recipe().transformers.preference_logits {
-        // torchtune's function is the same but for a quotient, of which nothing is kept (`torchtune/rlhf/sequence_processing.py`).
+        // torchtune's function is the same except for a division, for which nothing is saved
+        // (`torchtune/rlhf/sequence_processing.py`).
         PreferenceLogits::Fp32 | PreferenceLogits::Named => fp32_preference(tape),
         PreferenceLogits::Whole => whole_preference(tape),
         PreferenceLogits::Odds
@@ -108,7 +109,7 @@ pub(super) fn preference(tape: &mut Tape<'_, '_>) {
     }
 }
 
-/// What the preference losses of LLaMA-Factory keep of the policy: `log_softmax` of all logits, cast to fp32.
+/// What LLaMA-Factory's preference losses save of the policy: `log_softmax` of all logits, cast to fp32.
 fn fp32_preference(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = x.s.saturating_sub(1);
@@ -118,7 +119,7 @@ fn fp32_preference(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "margins", &[x.b], 2 * FLOAT, &WIDE_MARGINS);
 }
 
-/// What SimPO's own trainer keeps: `log_softmax` of all logits as they are handed on.
+/// What SimPO's own trainer saves: `log_softmax` of all logits in the model's output format.
 fn whole_preference(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (width, behind) = (x.logits_width(), x.s.saturating_sub(1));
@@ -129,8 +130,8 @@ fn whole_preference(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "margins", &[x.b], 2 * width, &WHOLE_MARGINS);
 }
 
-/// What TRL's ORPO, CPO and SimPO keep: each sequence's log-probabilities, and mostly the cross entropy of the first half, the chosen
-/// ones.
+/// What TRL's ORPO, CPO and SimPO save: each sequence's log-probabilities, and usually the cross entropy of the first
+/// half, the chosen samples.
 fn with_chosen(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
@@ -155,7 +156,7 @@ fn with_chosen(tape: &mut Tape<'_, '_>) {
     let kind = x.recipe().transformers.preference_logits;
     if kind.has_chosen() {
         tape.keep(true, "log-softmax of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
-        // A single pair's are a view of both samples'.
+        // For a single pair they are a view of both samples' logits.
         if pairs == 1 {
             tape.keep(true, "labels of chosen samples", &[x.n], INDEX, &BOTH_LABELS);
         } else {
@@ -175,7 +176,7 @@ fn with_chosen(tape: &mut Tape<'_, '_>) {
     }
 }
 
-/// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.
+/// What a preference loss saves of the policy; the reference runs without gradients and saves nothing.
 fn by_sequence(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = x.s.saturating_sub(1);
@@ -186,7 +187,7 @@ fn by_sequence(tape: &mut Tape<'_, '_>) {
         tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
         tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
     }
-    // The embedding keeps the same numbers where it trains.
+    // The embedding saves the same indices if it trains.
     let tuning = &x.recipe().tuning;
     tape.keep(!tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
     let own = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
@@ -196,7 +197,7 @@ fn by_sequence(tape: &mut Tape<'_, '_>) {
         if !is_kto {
             return tape.keep(true, "margins", &[x.b], width, &OWN_MARGINS);
         }
-        tape.keep(true, "places of good and bad", &[x.b + 1], INDEX, &SIGNS_PLACES);
+        tape.keep(true, "indices of desirable and undesirable samples", &[x.b + 1], INDEX, &SIGNS_PLACES);
         return tape.keep(true, "margins", &[3 * x.b + 2], width, &SIGNS_MARGINS);
     }
     tape.keep(true, "completion mask", &[x.b, behind], FLOAT, &COMPLETION);

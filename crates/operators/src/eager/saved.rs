@@ -1,4 +1,4 @@
-//! What each operator keeps.
+//! What each operator saves.
 
 use super::tape::{Step, Tape};
 use super::{attention, ends, experts, latent, linear_mixer, mlp, norm};
@@ -12,12 +12,12 @@ const MODULES: &str =
 static STREAM: Formula = Formula::new("S·h·B", "The checkpointed norm's input.", MODULES);
 static NORMED: Formula = Formula::new("n·h·B", "The checkpointed module's input.", MODULES);
 
-/// What `operator` keeps where the software runs such modules; none where it runs others.
+/// What `operator` saves if the software runs such modules; `None` if it runs others.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     Some(by_step(operator, x)?.into_iter().map(|(_, saved)| saved).collect())
 }
 
-/// What is held of a module that is checkpointed by itself: what it is given. Cosines and sines are every layer's.
+/// What is held of an individually checkpointed module: its input. Cosines and sines are shared by all layers.
 fn input_alone(operator: Operator, x: &Symbols<'_>) -> Option<Saved> {
     let again = |module| x.recomputes(module);
     let (name, tokens, formula) = match operator {
@@ -32,7 +32,7 @@ fn input_alone(operator: Operator, x: &Symbols<'_>) -> Option<Saved> {
     Some(Saved::new(name, &[tokens, x.h], x.width, formula))
 }
 
-/// The same, each with the step of the operator that keeps it.
+/// The same, each with the step of the operator that saves it.
 pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, Saved)>> {
     if !x.recipe().software.semantics().eager_modules {
         return None;
@@ -51,7 +51,7 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
         Operator::Experts => experts::experts(&mut tape),
         Operator::FinalNorm => norm::last(&mut tape),
         Operator::OutputLayer => ends::output_layer(&mut tape),
-        // No module of transformers is modelled for these: as in Megatron.
+        // No transformers module is modelled for these, so as in Megatron.
         Operator::Linear(kind) => {
             if !linear_mixer::mixer(&mut tape, kind) {
                 return None;

@@ -1,7 +1,8 @@
-//! Losses of preferences under unsloth, which take log-probabilities of last hidden states, so that there are no logits behind the model
-//! (`unsloth_zoo/fused_losses/fused_linear.py` of 2026.10.9, put into TRL's trainers by `unsloth/models/rl_replacements.py`; recorded by
-//! tests/record/unsloth_preferences.py). Beside a frozen output layer forward takes the gradient of its input too. Every token but the
-//! last of a sequence is taken to be of the completion.
+//! Preference losses under unsloth, which compute log-probabilities from the last hidden states, so that the model
+//! has no logits (`unsloth_zoo/fused_losses/fused_linear.py` of 2026.10.9, put into TRL's trainers by
+//! `unsloth/models/rl_replacements.py`; recorded by tests/record/unsloth_preferences.py). With a frozen output layer,
+//! forward also computes the gradient of its input. Every token but the last of a sequence is assumed to belong to
+//! the completion.
 
 use super::tape::Tape;
 use crate::Symbols;
@@ -16,7 +17,7 @@ const HEAD: &str = "trl/trainer/utils.py:add_fused_lm_head of 1.15";
 const CHOSEN: &str = "unsloth/models/rl_replacements.py:_unsloth_pref_chunked_forward";
 const ODDS_OF: &str = "trl/experimental/orpo/orpo_trainer.py:log1mexp, ORPOTrainer.odds_ratio_loss";
 
-/// Bytes of an fp32 number, of a torch index, and of a truth value.
+/// Bytes of an fp32 number, of a torch index, and of a torch bool.
 const FLOAT: u64 = 4;
 const INDEX: u64 = 8;
 const BYTE: u64 = 1;
@@ -39,7 +40,7 @@ static BOTH_MARGINS: Formula =
 static LABELLED: Formula =
     Formula::new("b·(s - 1)·h·B", "Last hidden states of tokens that have a label.", HEAD);
 static LABELS: Formula =
-    Formula::new("16·b·(s - 1)", "Labels of these tokens, and their places among them, int64.", SAVED);
+    Formula::new("16·b·(s - 1)", "Labels of these tokens and their indices, int64.", SAVED);
 static SUMS: Formula = Formula::new(
     "12·b·(s - 1)",
     "Each token's log-sum-exp, entropy and log-probability, fp32, for the case that the entropy gets a gradient.",
@@ -62,7 +63,7 @@ pub(super) fn of_all(x: &Symbols<'_>) -> bool {
     x.recipe().transformers.preference_logits == PreferenceLogits::AllStates
 }
 
-/// What they keep. The output layer is frozen and keeps nothing of its own.
+/// What they save. The output layer is frozen and saves nothing itself.
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (behind, width) = ([x.b, x.s.saturating_sub(1)], x.sampled_width());

@@ -1,5 +1,6 @@
-//! A loss of log-probabilities that makes logits of some tokens and words at a time, in forward and once more in backward
-//! (`prime_rl/trainer/models/layers/lm_head.py:_SequenceChunkedLogProbEntropyFn`, recorded by tests/record/prime_rl_loss.py).
+//! A loss on log-probabilities that computes logits in tiles over tokens and vocabulary, in forward and again in
+//! backward (`prime_rl/trainer/models/layers/lm_head.py:_SequenceChunkedLogProbEntropyFn`, recorded by
+//! tests/record/prime_rl_loss.py).
 
 use super::tape::Tape;
 use crate::{Saved, Symbols, Transient};
@@ -11,7 +12,7 @@ const TILES: &str = "prime_rl/trainer/models/layers/lm_head.py:_SequenceChunkedL
 /// Bytes of an fp32 number, and of a torch index.
 const FLOAT: u64 = 4;
 const INDEX: u64 = 8;
-/// Bytes of a logit's tile at the fullest moment of a pass, logits of the tile before among them.
+/// Bytes per logit of a tile at the peak of a pass, including the logits of the previous tile.
 const FORWARD: u64 = 14;
 const BACKWARD: u64 = 22;
 
@@ -31,7 +32,7 @@ static BACK: Formula = Formula::new(
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", TILES);
 static WEIGHT: Formula = Formula::new("V·h·B", "Gradient of the output layer's weight.", TILES);
 
-/// What it keeps.
+/// What it saves.
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     tape.keep(true, "output layer's input", &[x.n, x.h], x.width, &HIDDEN);
@@ -39,7 +40,7 @@ pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "temperatures and sums", &[2, x.n], FLOAT, &SUMS);
 }
 
-/// What stands beside it in both passes.
+/// What is held in addition in both passes.
 pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let tile = |bytes, formula| {
         Saved::new("a tile of the logits", &[x.chunk_rows(), x.tile_words()], bytes, formula)
@@ -49,7 +50,7 @@ pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     backward
         .extend(trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &WEIGHT)));
     vec![
-        Transient::new("loss", Bytes::ZERO, vec![tile(FORWARD, &FORTH)]),
+        Transient::forward("loss", vec![tile(FORWARD, &FORTH)]),
         Transient::new("backward of the output layer", Bytes::ZERO, backward),
     ]
 }

@@ -1,5 +1,5 @@
-//! Messages (`megatron/core/models/common/embeddings/language_model_embedding.py`): every tensor rank looks up
-//! the words of its own rows and has nothing for the others.
+//! Messages (`megatron/core/models/common/embeddings/language_model_embedding.py`): every tensor rank looks up the
+//! words in its own rows and has zeros for the others.
 
 use crate::message::Call;
 use crate::{Collective, Dimension, Message, Symbols};
@@ -29,7 +29,7 @@ static GATHER_GRADIENT: Call = Call::backward(
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
-    // With the whole vocabulary on the rank nothing is left to sum.
+    // With the whole vocabulary on the rank there is nothing to sum.
     if x.t <= 1 {
         return Vec::new();
     }
@@ -37,10 +37,10 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     if !x.plan.layout().sequence_parallel {
         return message(&[&REDUCE]);
     }
-    // Learned positions are added for the whole sequence before it is cut; so did the 2023 code always.
+    // Learned positions are added for the whole sequence before it is split; the 2023 code always did so.
     let whole_first = x.model().position_embedding == PositionEmbedding::LearnedAbsolute
         || x.recipe().software.semantics().positions_before_cut
         // What a tower makes is put between words of the whole sequence.
-        || x.model().vision.is_some_and(|tower| tower.whole);
+        || x.model().vision.is_some_and(|tower| tower.modules.is_beside_core());
     message(&[if whole_first { &REDUCE } else { &SCATTER }, &GATHER_GRADIENT])
 }

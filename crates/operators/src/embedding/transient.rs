@@ -10,7 +10,7 @@ const SOURCE: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelEmbed
 static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", SOURCE);
 
 pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
-    // The dense gradient is made for the table alone; frozen, backward ends before it.
+    // The dense gradient is only computed for the table; if that is frozen, backward ends before it.
     if !x.recipe().tuning.embedding {
         return Vec::new();
     }

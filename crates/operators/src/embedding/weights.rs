@@ -1,5 +1,5 @@
-//! Weights (`megatron/core/models/common/embeddings/language_model_embedding.py`): the word embedding cut by
-//! vocabulary, a learned position table whole on every tensor rank.
+//! Weights (`megatron/core/models/common/embeddings/language_model_embedding.py`): the word embedding is sharded by
+//! vocabulary, a learned position table replicated on every tensor rank.
 
 use crate::{Account, Symbols, Weight, WeightPart};
 use shardscope_plan::PositionEmbedding;

@@ -1,4 +1,4 @@
-//! Arithmetic of the embedding: a look-up forward, a scattered sum backward, positions and dropout.
+//! Arithmetic of the embedding: a look-up in forward, a scatter-add in backward, positions and dropout.
 
 use crate::shared::kernel;
 use crate::{Symbols, Work};
@@ -8,7 +8,7 @@ use shardscope_units::Bytes;
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let whole = x.n * x.h;
     let gradient = x.recipe().grads_dtype.width();
-    // Backward reads the gradient, and reads and writes the rows of the table it falls on.
+    // Backward reads the gradient, and reads and writes the affected rows of the table.
     let mut work = vec![kernel(
         "word_embeddings",
         [x.bytes(2 * whole), Bytes::new(whole * (x.width + 2 * gradient))],

@@ -1,6 +1,6 @@
-//! Messages of a mixture of experts (`megatron/core/transformer/moe/token_dispatcher.py`): tokens go to the
-//! ranks of their experts and come back, evenly routed. Routing decisions have no gradient; everything
-//! else has its mirror in the backward pass.
+//! Messages of a mixture of experts (`megatron/core/transformer/moe/token_dispatcher.py`): tokens go to the ranks of
+//! their experts and come back, evenly routed. Routing decisions have no gradient; everything else has a counterpart
+//! in the backward pass.
 
 use crate::exchange::{FROM_RESIDUAL, column, row, within};
 use crate::message::Call;
@@ -122,7 +122,7 @@ fn fused(x: &Symbols<'_>) -> Vec<Message> {
     Message::each(x, &calls, "dispatcher", &shape, 1)
 }
 
-/// Shared experts are cut like a dense MLP.
+/// Shared experts are sharded like a dense MLP.
 fn shared(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column(x, &FROM_RESIDUAL, "shared_experts.linear_fc1", x.h);
     messages.extend(row(x, "shared_experts.linear_fc2"));

@@ -13,4 +13,4 @@ pub use products::ExpertProducts;
 pub(super) use saved::saved;
 pub(super) use transient::transients;
 pub(super) use weights::{group, weights};
-pub(super) use work::work;
+pub(super) use work::{routing, work};

@@ -1,7 +1,8 @@
-//! What runs beside the products of experts in plain PyTorch's modules, operation by operation as PyTorch dispatches them
-//! (`tests/record/kernels_of_a_layer.py`): the router's choice, tokens sorted by expert and masked (`transformers/integrations/moe.py:
-//! grouped_mm_experts_forward`), or weights copied for every token (`batched_mm_experts_forward`), the activation, the weighted sum.
-//! Elements of fewer than a token's columns are launches alone. A sort, and the sum of gradients by index, are taken as one kernel.
+//! What runs around the products of experts in plain PyTorch modules, operation by operation as PyTorch dispatches
+//! them (`tests/record/kernels_of_a_layer.py`): the router's choice, tokens sorted by expert and masked
+//! (`transformers/integrations/moe.py: grouped_mm_experts_forward`), or weights copied for every token
+//! (`batched_mm_experts_forward`), the activation, the weighted sum. Operations on less than a token's columns are
+//! counted only as launches. A sort, and the sum of gradients by index, count as one kernel each.
 
 use crate::pieces::{self, FLOAT, Moved, cast};
 use crate::shared::{kernel, row_sums};
@@ -17,19 +18,19 @@ struct Passes {
 }
 
 impl Passes {
-    /// So many launches that move little.
+    /// Launches that move little data.
     fn small(&mut self, launches: [u64; 2]) {
         self.launches[0] += launches[0];
         self.launches[1] += launches[1];
     }
 
-    /// Of `elements` forward.
+    /// Moves `elements` in forward.
     fn ahead(&mut self, elements: u64, (launches, each): Moved) {
         self.launches[0] += launches;
         self.bytes[0] += elements * each;
     }
 
-    /// Of `elements` backward.
+    /// Moves `elements` in backward.
     fn back(&mut self, elements: u64, (launches, each): Moved) {
         self.launches[1] += launches;
         self.bytes[1] += elements * each;
@@ -45,7 +46,7 @@ impl Passes {
         kernel(name, self.bytes.map(Bytes::new), self.launches)
     }
 
-    /// The same where operands are cast, read once for many elements, or in strides.
+    /// The same if operands are cast, read once for many elements, or strided.
     fn casts(self, name: &'static str) -> Work {
         row_sums(name, self.bytes.map(Bytes::new), self.launches)
     }
@@ -56,13 +57,14 @@ struct Sizes {
     /// Elements of the tokens, and of their copies.
     tokens: u64,
     copies: u64,
-    /// Elements behind the activation.
+    /// Elements after the activation.
     inner: u64,
-    /// Bytes of an element of the tokens, of what experts make, of routing weights, and of what these weigh.
+    /// Bytes per element of the tokens, of the experts' output, of routing weights, and of the weighted output.
     given: u64,
     made: u64,
     weighed: u64,
-    /// The same of the sum over a token's experts: autocast takes sums in fp32 (`autocast_mode.h:AT_FORALL_FP32_SET_OPT_DTYPE`).
+    /// The same for the sum over a token's experts: autocast computes sums in fp32
+    /// (`autocast_mode.h:AT_FORALL_FP32_SET_OPT_DTYPE`).
     summed: u64,
 }
 
@@ -82,19 +84,20 @@ impl Sizes {
     }
 }
 
-/// Everything in front of the experts' first product: the choice, and tokens in the order of their experts.
+/// Everything before the experts' first product: the top-k choice, and sorting tokens by expert.
 pub(super) fn in_front(x: &Symbols<'_>) -> Vec<Work> {
     let sizes = Sizes::new(x);
     vec![choice(x), order(x, &sizes)]
 }
 
-/// Everything behind it: the activation is between the products, the sum behind both.
+/// Everything after it: the activation between the products, and the sum after both.
 pub(super) fn behind(x: &Symbols<'_>) -> [Work; 2] {
     let sizes = Sizes::new(x);
     [activation(x, &sizes), sum(x, &sizes)]
 }
 
-/// Whether experts run so: not in a loop over them, and not where scores weigh what every expert reads (Llama 4).
+/// Whether experts run this way: not in a loop over them, and not if scores are multiplied into what every expert
+/// reads (Llama 4).
 pub(super) fn counts(x: &Symbols<'_>) -> bool {
     let looped = x.recipe().transformers.experts == ExpertKernel::Loop;
     x.in_pieces() && !looped && x.model().arrangement.router != Router::Weighing
@@ -105,7 +108,7 @@ fn choice(x: &Symbols<'_>) -> Work {
     let arranged = &x.model().arrangement;
     let (w, c) = (x.width, x.compute_width);
     let mut passes = Passes::default();
-    // Softmax and choice; backward zeros, the chosen written into them, and the softmax.
+    // Softmax and top-k; in backward zeros, the chosen values written into them, and the softmax.
     passes.small([2, 3]);
     let autocasts = x.recipe().autocasts();
     let product = match arranged.router {
@@ -119,25 +122,25 @@ fn choice(x: &Symbols<'_>) -> Work {
         }
         Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => {
             let again = if autocasts { c } else { FLOAT };
-            // Input and weight to fp32, and under autocast both back.
+            // Input and weight to fp32, and under autocast both cast back.
             for of in [cast(w, FLOAT), cast(FLOAT, again)] {
                 passes.both(x.s_local * x.h, of);
                 passes.both(x.moe.experts * x.h, of);
             }
-            // A number that scales what was chosen.
+            // A constant that scales the chosen weights.
             passes.small([1, 1]);
             again
         }
     };
     if arranged.chosen_routing {
-        // Of a bias, the sum over tokens.
+        // For a bias, the sum over tokens.
         passes.small([0, u64::from(arranged.clamped_experts)]);
         return passes.casts("router_topk");
     }
     let widened = cast(product, FLOAT).0;
     passes.small([widened, widened]);
     if arranged.normalized_routing {
-        // A sum, a copy and a division in place; backward three divisions, a negation, a product and two sums.
+        // A sum, a copy and a division in place; in backward three divisions, a negation, a product and two sums.
         passes.small([3, 7]);
     }
     let narrowed = cast(FLOAT, x.moe.probability).0;
@@ -145,7 +148,7 @@ fn choice(x: &Symbols<'_>) -> Work {
     passes.casts("router_topk")
 }
 
-/// Copies of tokens in the order of their experts, or of weights in the order of tokens.
+/// Copies of tokens sorted by expert, or of weights in token order.
 fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
     let mut passes = Passes::default();
     passes.ahead(of.tokens, (1, of.given));
@@ -155,7 +158,7 @@ fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
         passes.back(of.tokens, (1, of.given));
         passes.back(of.copies, (0, of.given));
         passes.small([1, 0]);
-        // Both weights for every copy: read and written; backward zeros, and the copies' gradients added.
+        // Both weights for every copy: read and written; in backward zeros, to which the copies' gradients are added.
         let each = (x.gate + 1) * x.moe.ffn * x.moe.hidden;
         passes.ahead(x.moe.experts * each, (2, x.width));
         passes.ahead(x.moe.sent * each, (0, x.width));
@@ -165,9 +168,10 @@ fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
         }
         return passes.streams("permute");
     }
-    // Sorted, ranks and weights gathered, counted and summed up, compared and clamped; the way back.
+    // Sorted, ranks and weights gathered, counted and cumulated, compared and clamped; and the inverse permutation.
     passes.small([10, 0]);
-    // The way back, and the copies' gradients added to zeros in their order: of what is weighed, of the weights, of tokens.
+    // The inverse permutation, and the copies' gradients added to zeros in order: of the weighted output, of the
+    // weights, of tokens.
     passes.ahead(of.copies, (1, 2 * of.weighed));
     passes.back(of.copies, (2, 4 * of.weighed));
     passes.small([0, 2]);
@@ -176,14 +180,14 @@ fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.streams("permute")
 }
 
-/// The experts' activation and its gate, whose halves lie in one tensor; gpt-oss clamps both, in steps (`GptOssExperts._apply_gate`),
-/// and adds biases.
+/// The experts' activation and its gate, whose halves are in one tensor; gpt-oss clamps both, in steps
+/// (`GptOssExperts._apply_gate`), and adds biases.
 fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
     let w = of.made;
     let mut passes = Passes::default();
     if x.model().arrangement.clamped_experts {
         passes.ahead(of.inner, (7, 16 * w));
-        // Products and a sum; which were clamped, a byte each; two halves written into zeros, and their sum.
+        // Products and a sum; clamp masks of one byte each; two halves written into zeros, and their sum.
         passes.back(of.inner, (20, 41 * w + 8));
         for (table, columns) in [(x.gate * x.moe.ffn, x.gate * of.inner), (x.moe.hidden, of.copies)] {
             let table = table * x.moe.experts;
@@ -206,7 +210,8 @@ fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.casts("experts.activation")
 }
 
-/// Masks of copies that no expert here has, the weights' products, and the sum over each token's experts.
+/// Masks of copies for experts that are not on this rank, the weights' products, and the sum over each token's
+/// experts.
 fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
     let mut passes = Passes::default();
     if x.recipe().transformers.experts == ExpertKernel::Grouped {
@@ -214,13 +219,13 @@ fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
         passes.both(x.gate * of.inner, (1, 2 * of.made));
         passes.both(of.copies, (1, 2 * of.made));
     }
-    // Weighed; backward two products, the sum over columns, and a cast to what experts make.
+    // Weighted; in backward two products, the sum over columns, and a cast to the experts' output dtype.
     passes.ahead(of.copies, (1, of.made + of.weighed));
     passes.back(of.copies, (3, 5 * of.weighed + of.made));
     passes.back(of.copies, cast(of.weighed, of.made));
-    // What is weighed by narrower numbers makes a wider gradient of them.
+    // Outputs weighted by narrower numbers give those numbers a wider gradient.
     passes.small([0, u64::from(x.moe.probability < of.made)]);
-    // Summed, and spread again.
+    // Summed, and expanded again in backward.
     passes.ahead(of.tokens, (0, of.summed));
     passes.ahead(of.copies, (1, of.weighed));
     passes.back(of.tokens, (0, of.summed));
@@ -229,7 +234,8 @@ fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.casts("unpermute")
 }
 
-/// What stands between the shared experts' products and the sum with the routed ones: their switch, a sigmoid of one column.
+/// What comes between the shared experts' products and the sum with the routed ones: their gate, a sigmoid of one
+/// column.
 pub(super) fn shared_sum(x: &Symbols<'_>, switched: bool) -> Work {
     let (tokens, w, p) = (x.s_local * x.h, x.width, x.projected_width);
     let mut passes = Passes::default();
@@ -243,14 +249,15 @@ pub(super) fn shared_sum(x: &Symbols<'_>, switched: bool) -> Work {
     passes.streams("shared_experts.sum")
 }
 
-/// Casts of what `linears` layers of the shared experts read, and the sums of all gradients that come back to one input.
+/// Casts of what `linears` layers of the shared experts read, and the sums of all gradients with respect to one
+/// input.
 pub(super) fn inputs(x: &Symbols<'_>, linears: u64) -> Work {
     let (tokens, w) = (x.s_local * x.h, x.width);
     let mut passes = Passes::default();
     for _ in 0..linears {
         passes.both(tokens, cast(w, x.compute_width));
     }
-    // Beside them the router and the experts read it.
+    // In addition, the router and the experts read it.
     passes.back(tokens, (linears + 1, 3 * w * (linears + 1)));
     passes.streams("experts.input")
 }

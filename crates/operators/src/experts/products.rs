@@ -8,7 +8,7 @@ use crate::Symbols;
 pub enum ExpertProducts {
     /// A call for each expert.
     Each,
-    /// One call that runs a kernel for each expert, whose weight is a parameter of its own, with hooks of its own
+    /// One call that runs a kernel for each expert, whose weight is a separate parameter with its own hooks
     /// (`te_general_grouped_gemm`).
     OneCall,
     /// One kernel over weights that are one parameter (`torch.nn.functional.grouped_mm`, `torch.bmm`).

@@ -1,4 +1,4 @@
-//! Tensors kept for backward: router, dispatcher, experts, shared experts. Routing is taken as balanced.
+//! Tensors saved for backward: router, dispatcher, experts, shared experts. Routing is assumed to be balanced.
 
 use crate::adapters::{Alive, EXPERTS_FC1, EXPERTS_FC2, SHARED_FC1, SHARED_FC2};
 use crate::attention::residual_mask;
@@ -66,7 +66,7 @@ static GATED: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
-    // A recomputed norm discards its output, which is this layer's input, so that nothing of it is saved here.
+    // A recomputed norm discards its output, which is this layer's input, so nothing of it is saved here.
     let normed = norm::is_recomputed(Operator::PreExpertsNorm, x);
     if x.recomputes(RecomputeModule::Moe) {
         if !normed {
@@ -89,7 +89,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 fn router(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let mut out = vec![Saved::new("router top-k indices", &[x.s_local, moe.topk], INDEX, &TOPK)];
-    // A softmax before the choice runs over all experts, one behind it over the chosen alone.
+    // A softmax before the choice runs over all experts, one after it only over the chosen ones.
     out.push(if moe.topk == 1 || x.recipe().moe.pre_softmax {
         Saved::new("router softmax", &[x.s_local, moe.experts], FLOAT, &SCORES)
     } else {
@@ -108,7 +108,8 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
         return Vec::new();
     }
     let mut out = Vec::with_capacity(2);
-    // In 16 bits the down-projection's input is the router's, one storage that is counted there; fp8 saves a copy of its own.
+    // In 16 bits the down-projection's input is the router's, one storage that is counted there; fp8 saves a separate
+    // copy.
     if x.recipe().fp8.is_some() {
         out.push(Saved::new("latent down input", &[x.s_local, x.h], x.input_width, &LATENT_INPUT));
     }
@@ -119,7 +120,7 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
 fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let map = [x.s_local, moe.experts];
-    // A capacity changes what permutation saves, whatever the dispatcher is.
+    // A capacity changes what permutation saves, regardless of the dispatcher.
     if x.recipe().moe.capacity_factor.is_some() {
         let mask = Saved::new("capacity mask", &map, 1, &CAPACITY);
         if x.recipe().moe.permute_fusion {
@@ -139,7 +140,7 @@ fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
             Saved::new("gathered probabilities", &[moe.map], moe.probability, &GATHERED_PROBABILITIES),
         ],
         Dispatcher::AllToAll | Dispatcher::Flex if x.recipe().moe.permute_fusion => {
-            // Transformer Engine's fused permutation keeps one int32 map in the place of sorted indices.
+            // Transformer Engine's fused permutation saves one int32 map in place of sorted indices.
             vec![Saved::new("row map", &[x.s_local, 2 * moe.experts + 1], INDEX / 2, &ROW_MAP)]
         }
         Dispatcher::AllToAll | Dispatcher::Flex => vec![
@@ -165,15 +166,16 @@ fn experts(x: &Symbols<'_>) -> Vec<Saved> {
         }
     }
     out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES).by(ACT));
-    // `--recompute-modules moe_act` discards the activation's output; its inputs stay, from which backward makes it again.
+    // `--recompute-modules moe_act` discards the activation's output; its inputs stay, from which backward recomputes
+    // it.
     let alive = if x.recomputes(RecomputeModule::MoeActivation) { Alive::Recomputed } else { Alive::No };
     let input = Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT);
     out.extend(EXPERTS_FC2.row(x, input, inner, alive, true));
     out
 }
 
-/// What an unfused activation of experts keeps: the activated half and the offset linear half of a gated
-/// pair, and the product before it meets the probabilities.
+/// What an unfused activation of experts saves: the activated half and the offset linear half of a gated pair, and
+/// the product before it meets the probabilities.
 fn unfused_steps(x: &Symbols<'_>) -> &'static [&'static str] {
     if x.model().activation.is_gated() {
         &["experts activated half", "experts offset linear half", "experts activation output"]
@@ -188,9 +190,9 @@ fn shared(x: &Symbols<'_>) -> Vec<Saved> {
     if width == 0 {
         return out;
     }
-    // Recomputed, they need their input alone, which the router saves anyway.
+    // If recomputed, they only need their input, which the router saves anyway.
     if !x.recomputes(RecomputeModule::SharedExperts) {
-        // The router keeps what the shared experts read.
+        // The router saves what the shared experts read.
         let input = Saved::new("router input", &[x.s_local, x.h], x.width, &INPUT);
         out.extend(SHARED_FC1.column(x, input, [false, true], Alive::Kept));
         out.push(Saved::new("shared activation input", &[x.n, x.gate * width], x.width, &SHARED_ACTIVATION));

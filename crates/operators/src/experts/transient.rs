@@ -1,6 +1,6 @@
 //! What forward and backward hold on the way through dispatch, experts and combination
-//! (`megatron/core/transformer/moe/moe_layer.py`): while a layer runs forward its variables still refer to the
-//! tokens as they were sent, as they arrived, and as the experts left them.
+//! (`megatron/core/transformer/moe/moe_layer.py`): while a layer runs forward its variables still reference the
+//! tokens as they were sent, as they arrived, and as the experts output them.
 
 use crate::adapters::{EXPERTS_FC1, EXPERTS_FC2};
 use crate::transient::{has_weight_gradient, residual};
@@ -70,7 +70,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     ]
 }
 
-/// What forward's variables refer to when the experts' output is put together again.
+/// What forward's variables reference when the experts' output is combined.
 fn combination(x: &Symbols<'_>) -> Vec<Saved> {
     let (moe, layout) = (x.moe, x.plan.layout());
     let spread = layout.expert > 1 || layout.expert_tensor > 1;

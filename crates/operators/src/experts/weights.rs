@@ -1,6 +1,6 @@
-//! Weights (`megatron/core/transformer/moe`): router, shared-expert gate and latent projections whole on every
-//! rank; shared experts cut like a dense MLP; routed experts spread over the expert-parallel ranks and each cut
-//! by the expert tensor size. The router's balancing bias is a buffer and no parameter.
+//! Weights (`megatron/core/transformer/moe`): router, shared-expert gate and latent projections replicated on every
+//! rank; shared experts sharded like a dense MLP; routed experts distributed over the expert-parallel ranks and each
+//! sharded by the expert tensor size. The router's balancing bias is a buffer, not a parameter.
 
 use crate::norm;
 use crate::{Account, Axis, Created, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
@@ -48,15 +48,15 @@ fn routed(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
     out
 }
 
-/// Over which ranks gradients of routed experts are reduced: ranks of their own only where experts are spread, or cut
-/// otherwise than dense layers (`use_expert_pgs` in `megatron/core/extensions/transformer_engine.py`).
+/// Over which ranks gradients of routed experts are reduced: separate ranks only if experts are distributed, or
+/// sharded differently from dense layers (`use_expert_pgs` in `megatron/core/extensions/transformer_engine.py`).
 pub(crate) fn group(x: &Symbols<'_>) -> WeightGroup {
     let layout = x.plan.layout();
     let own = layout.expert > 1 || layout.expert_tensor != layout.tensor;
     if own { WeightGroup::Expert } else { WeightGroup::Dense }
 }
 
-/// The weight `shape` of every routed expert, experts as first dimension.
+/// The weight `shape` of every routed expert, with experts as the first dimension.
 fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Weight {
     let layout = x.plan.layout();
     let all = x.model().experts.as_ref().map_or(0, |experts| experts.num_experts);
@@ -95,7 +95,8 @@ fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Weight> {
         let gate = Weight::whole("shared_experts.gate_weight", account, &[1, x.h]);
         out.push(gate.created(Created::Last));
     }
-    out.push(Weight::column("shared_experts.linear_fc1.weight", account, [x.gate * width, x.h], x.t));
+    let first = Weight::column("shared_experts.linear_fc1.weight", account, [x.gate * width, x.h], x.t);
+    out.push(first.as_part(WeightPart::GateAndUp));
     out.push(Weight::row("shared_experts.linear_fc2.weight", account, [x.h, width], x.t));
     out
 }

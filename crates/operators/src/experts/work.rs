@@ -17,7 +17,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     if pieces::counts(x) {
         in_pieces(x, experts, &mut work);
         work.extend(norm::behind(x, "post_mlp_layernorm"));
-        // Experts hand on the type that they were given.
+        // Experts return the dtype that they were given.
         work.push(crate::pieces::addition(x, "mlp_bda", x.width, false));
         return work;
     }
@@ -28,6 +28,18 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     grouped(x, experts, &mut work);
     shared(x, experts, &mut work);
     work.push(residual_addition(x, "mlp_bda"));
+    work
+}
+
+/// What of it is done before tokens are dispatched (`moe_layer.py:MoELayer.forward`, "route").
+pub(crate) fn routing(x: &Symbols<'_>) -> Vec<Work> {
+    let mut work = Vec::new();
+    if let Some(experts) = &x.model().experts {
+        router(x, experts, &mut work);
+        if !x.recipe().overlap.shared_expert {
+            shared(x, experts, &mut work);
+        }
+    }
     work
 }
 
@@ -74,8 +86,8 @@ fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     work.push(kernel("router_topk", [scores, scores], [20, 12]));
 }
 
-/// Tokens are copied once per chosen expert before the exchange and added up after it; in between, copies are sorted by expert
-/// and back where a rank has several of them.
+/// Tokens are copied once per chosen expert before the exchange and summed after it; in between, copies are sorted by
+/// expert and back if a rank has several experts.
 ///
 /// Fused (`transformer_engine/common/triton/permutation.py`): one kernel reads each token once and writes its copies, its mirror
 /// reads them and writes their sum; sorting reads and writes each copy. Backward does the same in the other direction. Unfused
@@ -84,14 +96,14 @@ fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
     let layout = x.plan.layout();
     let (e, et) = (layout.expert, layout.expert_tensor);
     let (tokens, copies) = (x.s_local, x.s_local * experts.router_topk);
-    // What is copied, its copies, and how often each of these is sorted.
+    // The tokens that are copied, their copies, and how often each copy is sorted.
     let (tokens, copies, sorted) = match x.recipe().moe.dispatcher {
         _ if e * et <= 1 => (tokens, copies, 0),
         // Tokens of all ranks; those of the experts here are copied.
         Dispatcher::AllGather => (tokens * e * et, copies * et, 0),
         Dispatcher::AllToAll => (tokens, copies, if experts.num_experts > e { 2 * et } else { 0 }),
-        // DeepEP and HybridEP take tokens as they lie, send each once to a rank and add up what comes back
-        // (`fused_a2a.py`): what is copied are the tokens that arrive.
+        // DeepEP and HybridEP take tokens in place, send each once per rank and sum what comes back (`fused_a2a.py`),
+        // so only arriving tokens are copied.
         Dispatcher::Flex => (tokens * x.moe.fan, copies, 0),
     };
     let fused = x.recipe().moe.permute_fusion;
@@ -119,7 +131,7 @@ fn products(x: &Symbols<'_>, experts: &Experts) -> [Work; 2] {
     let full = x.full_tokens() * experts.router_topk;
     let full_rows = full.div_ceil(count).max(1);
     let share = ratio(full, full_rows * count);
-    // A product for each copy, of weights copied for it.
+    // One product per copy, with weights copied for it.
     let copied = pieces::counts(x) && x.recipe().transformers.experts == ExpertKernel::Batched;
     let [batch, rows] = if copied { [rows * here, 1] } else { [here, rows] };
     let product = |name, local: [u64; 2], whole: [u64; 2]| {
@@ -168,10 +180,11 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     }
 }
 
-/// The biases of experts' outputs (`experts.py:TEGroupedMLP._apply_bias`), which are weighted by the router as the outputs are:
-/// each expert's bias times its tokens' probabilities, in fp32 as these are, its sum with the outputs, all experts' sums joined
-/// and cast back. Backward casts, weighs and sums the gradient for the biases and for the probabilities. Small operations of
-/// PyTorch's own in one loop, four of which cost the host what a kernel of a module does.
+/// The biases of experts' outputs (`experts.py:TEGroupedMLP._apply_bias`), which are weighted by the router like the
+/// outputs: each expert's bias times its tokens' probabilities, in fp32 like these, its sum with the outputs, and all
+/// experts' sums joined and cast back. Backward casts, weights and sums the gradient for the biases and for the
+/// probabilities. These are small PyTorch operations in one loop, four of which cost the host as much as one kernel
+/// launched from a module.
 fn output_bias(x: &Symbols<'_>, elements: u64, experts: u64) -> Work {
     let (w, wide) = (x.width, 4);
     let forward = wide + (w + 2 * wide) + 2 * wide + (wide + w);
@@ -180,7 +193,7 @@ fn output_bias(x: &Symbols<'_>, elements: u64, experts: u64) -> Work {
     kernel("experts.output_bias", bytes, [experts / 2 + 2, 6 * experts / 4 + 2])
 }
 
-/// Rows of one expert: its even part, or its capacity when inputs are padded to it.
+/// Rows of one expert: its even share, or its capacity if inputs are padded to it.
 fn per_expert(x: &Symbols<'_>, experts: &Experts) -> u64 {
     let layout = x.plan.layout();
     // Copies that the tokens of all ranks of the expert and expert-tensor groups bring to each expert.

@@ -1,6 +1,6 @@
-//! Messages (`megatron/core/transformer/multi_latent_attention.py`): the down-projections are whole on every
-//! rank and send nothing; the latents are gathered in front of the up-projections, with sequence
-//! parallelism also the rotated part of the keys.
+//! Messages (`megatron/core/transformer/multi_latent_attention.py`): the down-projections are replicated on every
+//! rank and send nothing; the latents are gathered before the up-projections, with sequence parallelism also the
+//! rotated part of the keys.
 
 use crate::context::{ContextCalls, HeadColumns, Sizes, context};
 use crate::exchange::{ColumnCalls, FROM_RESIDUAL, column, row, within};
@@ -69,7 +69,8 @@ fn columns(x: &Symbols<'_>, latent: LatentAttention) -> HeadColumns {
 }
 
 fn rotated_keys(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Message> {
-    // The down-projection is duplicated on every rank: without sequence parallelism each has made the key of every token itself.
+    // The down-projection is replicated on every rank: without sequence parallelism each rank has computed the key of
+    // every token itself.
     if x.t <= 1 || !x.plan.layout().sequence_parallel {
         return Vec::new();
     }

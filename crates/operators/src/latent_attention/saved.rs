@@ -1,4 +1,4 @@
-//! Tensors kept for backward.
+//! Tensors saved for backward.
 
 use crate::attention::{Core, Operand, core, residual_mask};
 use crate::{Operator, Saved, Symbols, norm};
@@ -63,8 +63,8 @@ fn input(x: &Symbols<'_>) -> Saved {
     Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT).by(QKV_TWICE)
 }
 
-/// What is sent to the host and not kept, or kept with another storage: modules are offloaded before their tensors are discarded
-/// to be recomputed (`multi_latent_attention.py:forward`, `transformer_layer.py:_run_input_layernorm`).
+/// What is offloaded but not saved, or saved with another storage: modules are offloaded before their tensors are
+/// discarded for recomputation (`multi_latent_attention.py:forward`, `transformer_layer.py:_run_input_layernorm`).
 pub(crate) fn sent_beside(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(4);
     if norm::is_recomputed(Operator::InputNorm, x) {
@@ -107,7 +107,7 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
         }
     } else {
         let shape = [x.s_local, sizes.key_value + sizes.rotary];
-        // The checkpoint of the up-projections keeps the rotated columns too, a view of the same storage.
+        // The checkpoint of the up-projections saves the rotated columns too, a view of the same storage.
         let buffer = Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER).by(QKV);
         let rotated = x.s_local * sizes.rotary < x.recipe().offload.least;
         out.push(buffer.held(recomputes_up_projection(x) && rotated));
@@ -126,14 +126,15 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// Whether the query projection, where there is no query latent, begins with a norm of its own: Transformer Engine's does.
+/// Whether the query projection, if there is no query latent, begins with its own norm, as Transformer Engine's does.
 pub(crate) fn queries_are_normed(x: &Symbols<'_>) -> bool {
     x.model().qk_layernorm && x.recipe().software.semantics().transformer_engine
 }
 
-/// Whether a down-projection's output is gathered over the tensor ranks and then cut by sequence: Megatron's own linear layers
-/// are column-parallel there. Transformer Engine's are duplicated and give each rank its own tokens, whole
-/// (`MLASelfAttention.__init__`, `get_query_key_value_tensors`), so that a view of the key/value latent holds the rotated part.
+/// Whether a down-projection's output is gathered over the tensor ranks and then split by sequence: Megatron's own
+/// linear layers are column-parallel there. Transformer Engine's are replicated and give each rank full columns of
+/// its own tokens (`MLASelfAttention.__init__`, `get_query_key_value_tensors`), so that a view of the key/value
+/// latent holds the rotated part.
 fn gathers_latents(x: &Symbols<'_>) -> bool {
     x.sequence_parallel && !x.recipe().software.semantics().transformer_engine
 }
@@ -143,7 +144,7 @@ fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
     if recomputes_up_projection(x) {
         return vec![Saved::new("rotary frequencies", &[x.s, rotary], STATISTIC, &FREQUENCIES).by(QKV)];
     }
-    // The fused kernel reads a cached table that outlives the layer, and saves no cosines and sines of its own.
+    // The fused kernel reads a cached table that outlives the layer, and saves no cosines and sines itself.
     if x.recipe().fusions.rope {
         return Vec::new();
     }
@@ -157,8 +158,8 @@ fn recomputes_up_projection(x: &Symbols<'_>) -> bool {
     x.recomputes(RecomputeModule::MlaUpProjection)
 }
 
-/// Recomputing the up-projections gives queries, keys and values back only where the attention takes them as
-/// they are: batch-first flash attention keeps its transposed copies.
+/// Recomputing the up-projections frees queries, keys and values only if the attention uses them directly:
+/// batch-first flash attention saves its transposed copies.
 fn gives_back_operands(x: &Symbols<'_>) -> bool {
     let copies = x.recipe().attention_kernel == AttentionKernel::Flash && x.b > 1;
     let checkpointed = x.recomputes(RecomputeModule::CoreAttention);
@@ -177,7 +178,7 @@ fn core_of(x: &Symbols<'_>) -> Core {
     }
 }
 
-/// Query, key and value as the kernel takes them, or nothing of them where they are `discarded`.
+/// Query, key and value as the kernel receives them, or nothing if they are `discarded`.
 fn operands(x: &Symbols<'_>, discarded: bool) -> [Operand; 3] {
     let sizes = x.latent;
     let operand = |name, width, formula| {

@@ -1,7 +1,7 @@
-//! Weights (`megatron/core/transformer/multi_latent_attention.py`): the down-projections are whole on every
-//! tensor rank, the up-projections cut by output; none has a bias but the output projection. The norms of the
-//! latents come with `--qk-layernorm`; without q-LoRA it also brings a norm of the residual stream in front of
-//! the query projection.
+//! Weights (`megatron/core/transformer/multi_latent_attention.py`): the down-projections are replicated on every
+//! tensor rank, the up-projections are column-parallel; only the output projection has a bias. The norms of the
+//! latents come with `--qk-layernorm`; without q-LoRA it also brings a norm of the residual stream before the query
+//! projection.
 
 use super::saved::queries_are_normed;
 use crate::{Account, Symbols, Weight, attention, norm};

@@ -1,5 +1,5 @@
-//! Arithmetic of multi-latent attention. The down-projections are whole on every tensor rank and run on
-//! the rank's own tokens; the up-projections are cut by heads (`multi_latent_attention.py`).
+//! Arithmetic of multi-latent attention. The down-projections are replicated on every tensor rank and run on the
+//! rank's own tokens; the up-projections are sharded by heads (`multi_latent_attention.py`).
 
 use crate::shared::{HeadWidths, core_attention, kernel, residual_addition, rotary};
 use crate::{Symbols, Work, norm};
@@ -41,7 +41,7 @@ fn keys_and_values(x: &Symbols<'_>, latent: &LatentAttention, work: &mut Vec<Wor
     work.push(linear(x, "linear_kv_up_proj", [x.n, x.a * width, rank], [heads * width, rank]));
     // The rotated part of every query head, and of one key that all heads share.
     work.push(rotary(x, (x.a + 1) * rotated));
-    // Rotated and plain parts are put together: queries and keys are read and written once.
+    // Rotated and plain parts are concatenated: queries and keys are read and written once.
     let moved = x.bytes(4 * x.n * x.a * latent.query_width());
     work.push(kernel("qk_concat", [moved, moved], [2, 2]));
     Work::within(&mut work[before..], UP);

@@ -24,7 +24,7 @@ static DECAY: Formula =
     Formula::new("4·n·hv", "The cumulative sum of the decay within each chunk, fp32.", RULE);
 static STEP: Formula = Formula::new("n·hv·B", "The step after its sigmoid.", RULE);
 static WITHIN: Formula =
-    Formula::new("64·n·hv·B", "The inverse of a chunk's own products, 64 columns for each token.", RULE);
+    Formula::new("64·n·hv·B", "The inverse of a chunk's key products, 64 columns for each token.", RULE);
 static SOFTPLUS_INPUT: Formula =
     Formula::new("4·n·hv", "The decay's projection in fp32, before softplus.", MODULE);
 static SOFTPLUS: Formula = Formula::new("4·n·hv", "The decay's softplus, fp32.", MODULE);
@@ -90,8 +90,8 @@ pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let full = columns(whole.keys(), whole.values(), whole.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
     // Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
-    // values; and with the state: keys, queries, and the update. Counted, as Megatron does, are the four products of a
-    // token with the state (`megatron/training/training.py:num_floating_point_operations`).
+    // values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products
+    // of a token with the state (`megatron/training/training.py:num_floating_point_operations`).
     let (k, v) = (sizes.key_width, sizes.value_width);
     work.extend(scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k]));
     work.push(gated_norm(x, sizes.values()));

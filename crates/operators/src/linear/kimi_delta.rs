@@ -1,6 +1,6 @@
 //! Kimi delta attention on the kernels of flash-linear-attention (`fla/layers/kda.py`): projections and a convolution
 //! each for queries, keys and values; a decay for every channel of a key through a low rank; a gated norm, whose gate
-//! comes through a low rank too.
+//! is low-rank too.
 
 use super::parts::{CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, vector, whole};
 use crate::{Account, Saved, Symbols, Weight, Work, column};
@@ -98,7 +98,7 @@ pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
         Work::linear("g_proj", [x.n, sizes.values(), sizes.rank], [tokens, whole.values(), sizes.rank]),
         convolution(x, 2 * sizes.keys() + sizes.values()),
     ];
-    // As the gated delta rule; what the kernel works out again in backward is not counted.
+    // As the gated delta rule; what the kernel recomputes in backward is not counted.
     work.extend(scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k]));
     work.push(gated_norm(x, sizes.values()));
     work.extend(last(x));

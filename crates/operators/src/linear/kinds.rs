@@ -48,7 +48,7 @@ pub fn linear_as_megatron_counts(model: &Model) -> f64 {
     let projections = h * (2.0 * keys + 2.0 * values + heads) + h * values;
     match linear.kind {
         LinearKind::Mamba2 | LinearKind::Mamba => projections + 3.5 * values * key,
-        // Megatron has none; as it counts the projections and the convolution of others.
+        // Megatron has none; counted like the projections and the convolution of its other mixers.
         LinearKind::ShortConvolution => h * (2.0 * keys + 2.0 * values) + number(linear.convolution) * values,
         LinearKind::GatedDeltaNet | LinearKind::KimiDelta => {
             let convolution = number(linear.convolution) * (2.0 * keys + values);

@@ -1,5 +1,5 @@
 //! Mamba (Gu and Dao 2023) on the kernels of `mamba_ssm`: a convolution, a projection to step, B and C, and the
-//! selective scan, of which inputs and the state at every 2,048 tokens are kept.
+//! selective scan, which saves its inputs and the state at every 2,048 tokens.
 
 use super::parts::{FLOAT, convolution, input, last, output, rows, vector, whole};
 use crate::shared::kernel;
@@ -9,7 +9,7 @@ use shardscope_units::Bytes;
 
 const MODULE: &str = "transformers/models/jamba/modeling_jamba.py:JambaMambaMixer.cuda_kernels_forward";
 const SCAN: &str = "mamba_ssm/ops/selective_scan_interface.py:SelectiveScanFn";
-/// Tokens between two kept states (`csrc/selective_scan/selective_scan.cpp`: `n_chunks`).
+/// Tokens between two saved states (`csrc/selective_scan/selective_scan.cpp`: `n_chunks`).
 const KEPT_EVERY: u64 = 2048;
 
 static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input: the norm output.", MODULE);
@@ -86,8 +86,8 @@ pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
         Work::linear("x_proj", [x.n, small, width], [tokens, small, full]),
         Work::linear("dt_proj", [x.n, width, sizes.rank], [tokens, full, sizes.rank]),
     ];
-    // The scan multiplies element by element and is bound by what it reads: values, step, gate and the output; backward
-    // all of these, their gradients, and the output's.
+    // The scan multiplies element by element and is bound by memory traffic: values, step, gate and the output; in
+    // backward all of these, their gradients, and the output's.
     let moved = x.n * (4 * width + 2 * sizes.key_width);
     work.push(kernel("selective_scan", [x.bytes(moved), Bytes::new(2 * x.bytes(moved).get())], [1, 1]));
     work.extend(last(x));

@@ -1,5 +1,5 @@
 //! Mamba-2 (Dao and Gu 2024) as Megatron builds it (`megatron/core/ssm/mamba_mixer.py`, core 0.16) on the kernel of
-//! `mamba_ssm` that joins convolution and scan: what goes into it is kept, what lies between is computed again.
+//! `mamba_ssm` that fuses convolution and scan: its input is saved, and everything in between is recomputed.
 
 use super::parts::{CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, vector, whole};
 use crate::{Account, Saved, Symbols, Weight, Work, column};
@@ -60,8 +60,8 @@ pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
     let full = columns(whole.keys(), whole.values(), whole.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
-    // Within a chunk C with B and the result with values, and with the state the update and the output. Counted are
-    // Megatron's 7 operations per channel and state (`megatron/training/training.py:mamba_layer_flops`).
+    // Within a chunk, C times B and the result times values; with the state, the update and the output. FLOPs are
+    // counted as Megatron's 7 operations per channel and state (`megatron/training/training.py:mamba_layer_flops`).
     let (k, v) = (sizes.key_width, sizes.value_width);
     work.extend(scan(x, CHUNK * (k + v) + 2 * k * v, [7 * v, k / 2]));
     work.push(gated_norm(x, sizes.values()));

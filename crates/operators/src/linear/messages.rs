@@ -1,5 +1,5 @@
 //! Messages: around the two projections (`megatron/core/ssm/mamba_mixer.py`, `gated_delta_net.py`), and under context
-//! parallelism the exchange of sequence for heads in front of the convolution and back
+//! parallelism the exchange of sequence for heads before the convolution and back
 //! (`megatron/core/ssm/mamba_context_parallel.py:MambaContextParallel`).
 
 use crate::exchange::{FROM_RESIDUAL, column, row};
@@ -42,7 +42,7 @@ static TO_SEQUENCE: [Call; 2] = [
 
 pub(crate) fn messages(_kind: LinearKind, x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column(x, &FROM_RESIDUAL, "in_proj", x.h);
-    // A scan runs along the whole sequence: ranks exchange heads for it, as Ulysses does around attention.
+    // A scan runs along the whole sequence, so ranks trade heads for it, as Ulysses does around attention.
     if x.plan.layout().context > 1 {
         let sizes = x.linear;
         let wide = 2 * (sizes.values() + sizes.keys()) + sizes.value_heads;

@@ -1,5 +1,5 @@
-//! Mixers whose work grows with the sequence's length alone: linear attention and state-space layers. Each kind is a
-//! file with what it weighs, keeps and computes; what their passes hold and send is the same for all.
+//! Mixers whose work grows linearly with the sequence length: linear attention and state-space layers. Each kind is a
+//! file with its weights, saved tensors and arithmetic; what their passes hold and send is the same for all.
 
 mod gated_delta_net;
 mod kimi_delta;

@@ -1,4 +1,4 @@
-//! What linear mixers share: the convolution in front, the projections, the scan over chunks.
+//! What linear mixers share: the convolution before, the projections, the scan over chunks.
 
 use crate::shared::{kernel, residual_addition};
 use crate::{Account, Matmul, MatmulKind, Symbols, Weight, Work};
@@ -10,17 +10,17 @@ pub(crate) const CHUNK: u64 = 64;
 /// Bytes of an fp32 number.
 pub(super) const FLOAT: u64 = 4;
 
-/// The mixer's sizes, unsharded; of an empty one where the model has none, which no layer asks for.
+/// The mixer's sizes, unsharded; `None` if the model has no linear mixer, in which case no layer needs it.
 pub(super) fn whole(x: &Symbols<'_>) -> Option<LinearMixer> {
     x.model().mixers.linear
 }
 
-/// A weight `[rows, columns]` that is cut by rows and runs in no matrix product.
+/// A weight `[rows, columns]` that is sharded by rows and not part of a matrix product.
 pub(super) fn rows(name: &'static str, [rows, columns]: [u64; 2], t: u64) -> Weight {
     Weight { linear: false, ..Weight::column(name, Account::Attention, [rows, columns], t) }
 }
 
-/// A vector that is cut over the tensor ranks.
+/// A vector that is sharded over the tensor ranks.
 pub(super) fn vector(name: &'static str, elements: u64, t: u64) -> Weight {
     Weight::split_vector(name, Account::Attention, elements, t)
 }
@@ -34,27 +34,27 @@ pub(super) fn output(x: &Symbols<'_>, width: u64, bias: bool) -> Vec<Weight> {
     out
 }
 
-/// A linear layer of `columns` columns on this rank and `full` of the whole.
+/// A linear layer with `columns` columns on this rank and `full` unsharded.
 pub(super) fn input(x: &Symbols<'_>, name: &'static str, columns: u64, full: u64) -> Work {
     Work::linear(name, [x.n, columns, x.h], [x.full_tokens(), full, x.h])
 }
 
-/// The convolution over `columns` columns with its activation: one read and one write; backward the input, the
+/// The convolution over `columns` columns with its activation: one read and one write; in backward the input, the
 /// gradient and the result (`causal_conv1d/causal_conv1d_interface.py`).
 pub(super) fn convolution(x: &Symbols<'_>, columns: u64) -> Work {
     let moved = x.n * columns;
     kernel("causal_conv1d", [x.bytes(2 * moved), x.bytes(3 * moved)], [1, 1])
 }
 
-/// The gate and the norm behind the scan, over `columns` columns: two reads and a write, and backward twice that.
+/// The gate and the norm after the scan, over `columns` columns: two reads and a write, and twice that in backward.
 pub(super) fn gated_norm(x: &Symbols<'_>, columns: u64) -> Work {
     let moved = x.n * columns;
     kernel("gated_norm", [x.bytes(3 * moved), x.bytes(6 * moved)], [1, 1])
 }
 
-/// The scan of one value head over its chunks: on this rank the products of a chunk, `within` multiply-adds per token
-/// and head; of the whole model the `counted` ones that FLOP counts take. Between chunks the states are written and
-/// read.
+/// The scan of one value head over its chunks: the products of a chunk on this rank are `within` multiply-adds per
+/// token and head; for the unsharded model, `counted` are those that FLOP counts use. Between chunks the states are
+/// written and read.
 pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work> {
     let Some(whole) = whole(x) else { return Vec::new() };
     let sizes = x.linear;
@@ -78,7 +78,7 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
     vec![product, kernel("chunk_states", [moved, Bytes::new(2 * moved.get())], [2, 4])]
 }
 
-/// The output projection and the residual addition behind it.
+/// The output projection and the residual addition after it.
 pub(super) fn last(x: &Symbols<'_>) -> Vec<Work> {
     let Some(whole) = whole(x) else { return Vec::new() };
     let tokens = x.full_tokens();

@@ -1,5 +1,5 @@
-//! A short convolution between two gates (LFM2): one projection makes both gates and what they act on. A kernel keeps the
-//! convolution's input (`causal_conv1d/causal_conv1d_interface.py:CausalConv1dFn`).
+//! A short convolution between two gates (LFM2): one projection computes both gates and the values that they act on.
+//! A kernel saves the convolution's input (`causal_conv1d/causal_conv1d_interface.py:CausalConv1dFn`).
 
 use super::parts::{convolution, input, last, output, rows, vector, whole};
 use crate::shared::kernel;

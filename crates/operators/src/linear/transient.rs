@@ -1,4 +1,4 @@
-//! What backward holds in the output projection, in the scan and in the input projection.
+//! What backward holds in the output projection, the scan and the input projection.
 
 use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
 use crate::{Saved, Symbols, Transient};
@@ -30,11 +30,11 @@ static WEIGHT: Formula =
 static LAST_WEIGHT: Formula = Formula::new("lv·h·B", "The output projection's weight gradient.", AUTOGRAD);
 
 pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
-    // The input waits for in_proj's weight gradient, the last of these steps; all else is free by then.
+    // The input waits for in_proj's weight gradient, the last of these steps; everything else is freed by then.
     let own = |saved: &Saved| saved.name != "in_proj input";
     let given_back: Bytes =
         super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
-    // It has no scan: two gates and a convolution, whose gradients are other tensors.
+    // It has no scan: two gates and a convolution, whose gradients are different tensors.
     if kind == LinearKind::ShortConvolution {
         return super::short_convolution::transients(x, given_back);
     }

@@ -1,4 +1,4 @@
-//! Tensors kept for backward.
+//! Tensors saved for backward.
 
 use crate::adapters::{Alive, LINEAR_FC1, LINEAR_FC2, input_needs_gradient};
 use crate::attention::residual_mask;
@@ -35,7 +35,8 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         let joined = x.recipe().software.semantics().norm_in_projection;
         out.extend(LINEAR_FC1.column(x, input, [joined, needed], norm::alive(Operator::PreMlpNorm, x)));
         let between = needed || LINEAR_FC1.is_adapted(x);
-        // Where neither fc1's input needs a gradient nor an adapter beside fc1 trains, backward ends at fc2: autograd saves nothing here.
+        // If neither fc1's input needs a gradient nor an adapter on fc1 trains, backward ends at fc2: autograd saves
+        // nothing here.
         if between {
             out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
             out.extend(unfused(x));
@@ -47,8 +48,8 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// What a gated activation keeps beside its input when it is not one kernel. The offset of the linear half
-/// came with Megatron core; older code and other trainers multiply the half as it is.
+/// What a gated activation saves in addition to its input if it is not one kernel. Megatron core introduced the
+/// offset of the linear half; older code and other trainers multiply the half directly.
 fn unfused(x: &Symbols<'_>) -> Vec<Saved> {
     if !x.model().activation.is_gated() || is_fused(x) {
         return Vec::new();

@@ -25,7 +25,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
 
     let mut second = vec![residual(x)];
     second.extend(masked(x));
-    // As behind attention: a row-parallel layer's output gradient is gathered along the sequence before its GEMMs.
+    // As after attention: a row-parallel layer's output gradient is gathered along the sequence before its GEMMs.
     second.extend(gathered(x, "gathered gradient"));
     second.push(inner);
     second.extend(weight.then_some(fc2));
@@ -36,7 +36,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     first.extend(scattered(x));
     first.extend(weight.then_some(fc1));
     first.extend(LINEAR_FC1.gradient(x, None));
-    // What a step was saved for is freed when the step is over, so that later points have less of the layer's own
+    // What was saved for a step is freed when the step is over, so later points hold fewer of the layer's own
     // activations.
     let [fc2_input, activation] = own(x);
     vec![
@@ -46,7 +46,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     ]
 }
 
-/// Kept bytes of the second projection's input, and of the activation's input.
+/// Saved bytes of the second projection's input, and of the activation's input.
 fn own(x: &Symbols<'_>) -> [Bytes; 2] {
     let elements = |count: u64, width| Count::new(count).bytes(width);
     [elements(x.n * x.f, x.input_width), elements(x.n * x.f * x.gate, x.width)]

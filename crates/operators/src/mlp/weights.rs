@@ -1,16 +1,20 @@
-//! Weights (`megatron/core/transformer/mlp.py`): the first projection, twice as wide when gated, cut by output;
-//! the second cut by input.
+//! Weights (`megatron/core/transformer/mlp.py`): the first projection, twice as wide when gated, is column-parallel;
+//! the second is row-parallel.
 
-use crate::{Account, Symbols, Weight, norm};
+use crate::{Account, Symbols, Weight, WeightPart, norm};
 use shardscope_plan::LinearBias;
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let ffn = x.model().ffn_hidden_size;
     let rows = x.gate * ffn;
     let bias = x.model().linear_bias == LinearBias::All;
-    let mut out = vec![Weight::column("linear_fc1.weight", Account::Mlp, [rows, x.h], x.t)];
+    let mut out = vec![
+        Weight::column("linear_fc1.weight", Account::Mlp, [rows, x.h], x.t).as_part(WeightPart::GateAndUp),
+    ];
     if bias {
-        out.push(Weight::split_vector("linear_fc1.bias", Account::Mlp, rows, x.t));
+        out.push(
+            Weight::split_vector("linear_fc1.bias", Account::Mlp, rows, x.t).as_part(WeightPart::GateAndUp),
+        );
     }
     out.push(Weight::row("linear_fc2.weight", Account::Mlp, [x.h, ffn], x.t));
     if bias {

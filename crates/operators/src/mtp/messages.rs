@@ -1,6 +1,6 @@
-//! Messages of one depth beside its transformer layer (`megatron/core/transformer/multi_token_prediction.py`):
-//! its own look-up in the word embedding, the projection of two hidden states to one, which is gathered
-//! at once, and its own pass through output layer and loss.
+//! Messages of one depth in addition to its transformer layer
+//! (`megatron/core/transformer/multi_token_prediction.py`): its own look-up in the word embedding, the projection of
+//! two hidden states to one, which is gathered at once, and its own pass through output layer and loss.
 
 use crate::exchange::{ColumnCalls, column};
 use crate::message::Call;
@@ -36,7 +36,7 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     messages.extend(column(x, &FROM_BOTH, "mtp.eh_proj", 2 * x.h));
     if x.t > 1 {
         let both = [&GATHER_OUTPUT, &GATHER_GRADIENT];
-        // Without sequence parallelism the gathered output is whole on every rank, and so is its gradient.
+        // Without sequence parallelism the gathered output is complete on every rank, and so is its gradient.
         let calls = if x.plan.layout().sequence_parallel { &both[..] } else { &both[..1] };
         messages.extend(Message::each(x, calls, "mtp.eh_proj", &[x.s, x.b, x.h], 1));
     }

@@ -1,4 +1,4 @@
-//! What multi-token prediction adds beside a transformer layer.
+//! What multi-token prediction adds to a transformer layer.
 
 mod messages;
 mod saved;

@@ -1,4 +1,4 @@
-//! Tensors kept for backward by one depth beside its transformer layer: the embedding of the shifted tokens,
+//! Tensors saved for backward by one depth in addition to its transformer layer: the embedding of the shifted tokens,
 //! the norms, the projection's input, and the output layer's part in it.
 
 use crate::{Saved, Symbols, embedding, norm, output_layer};
@@ -22,7 +22,8 @@ static CHECKPOINTED: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = embedding::saved(x);
-    // The checkpoint spans projection and layer; final norm, output layer and loss stand outside of it and save as ever.
+    // The checkpoint spans projection and layer; final norm, output layer and loss are outside of it and save as
+    // usual.
     if x.recomputes_layers() {
         out.push(Saved::new("recomputed depth's inputs", &[2, x.s_local, x.h], x.width, &CHECKPOINTED));
     } else {
@@ -33,7 +34,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// What is kept before the depth's transformer layer.
+/// What is saved before the depth's transformer layer.
 fn inner(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(7);
     for _ in ["enorm", "hnorm"] {

@@ -1,4 +1,4 @@
-//! What a depth holds: the most is in its part of the output layer and loss.
+//! What a depth holds: its peak is in its part of the output layer and loss.
 
 use crate::{Symbols, Transient, output_layer};
 

@@ -1,4 +1,4 @@
-//! Weights of one depth beside its transformer layer (`megatron/core/transformer/multi_token_prediction.py`):
+//! Weights of one depth in addition to its transformer layer (`megatron/core/transformer/multi_token_prediction.py`):
 //! norms of the embedding and of the hidden state, the projection of the two back to one, and a final norm.
 
 use crate::{Account, Created, Symbols, Weight, norm};

@@ -1,5 +1,5 @@
-//! Arithmetic of a multi-token-prediction depth beside its layer: the look-up of the shifted tokens, two
-//! norms and the joining projection before it, final norm, output layer and loss behind it
+//! Arithmetic of a multi-token-prediction depth in addition to its layer: the look-up of the shifted tokens, two
+//! norms and the joining projection before it, final norm, output layer and loss after it
 //! (`megatron/core/transformer/multi_token_prediction.py`).
 
 use crate::shared::kernel;

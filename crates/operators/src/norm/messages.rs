@@ -1,5 +1,5 @@
-//! Messages: none while micro-batches run. With sequence parallelism the gradients of norms are added up
-//! once a step, with those of every other weight that all tensor ranks hold.
+//! Messages: none while micro-batches run. With sequence parallelism the gradients of norms are summed once per step,
+//! along with those of every other weight that is replicated on all tensor ranks.
 
 use crate::{Message, Operator, Symbols};
 

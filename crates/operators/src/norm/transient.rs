@@ -1,4 +1,4 @@
-//! What backward holds: the gradients of its output and input beside the residual's.
+//! What backward holds: the gradients of its output and input in addition to the residual's.
 
 use crate::transient::residual;
 use crate::{Operator, Saved, Symbols, Transient};

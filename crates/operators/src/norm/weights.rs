@@ -1,4 +1,4 @@
-//! Weights of a norm: a scale, and a shift for LayerNorm; whole on every rank.
+//! Weights of a norm: a scale, and a shift for LayerNorm; replicated on every rank.
 
 use crate::{Account, Created, Operator, Symbols, Weight, WeightPart};
 use shardscope_plan::{NormPlaces, Normalization};
@@ -29,7 +29,7 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     weights
 }
 
-/// The weights of a norm behind attention or MLP, where the model has them.
+/// The weights of a norm after attention or MLP, if the model has them.
 pub(crate) fn post(x: &Symbols<'_>, names: [&'static str; 2]) -> Vec<Weight> {
     let there = x.model().arrangement.norm_places != NormPlaces::InFront;
     if there { scale(x, names, Account::Norms, x.h) } else { Vec::new() }

@@ -1,6 +1,6 @@
-//! Arithmetic of a norm: forward one read and one write; backward the output's gradient and the input
-//! are read for the input's gradient and again for the weight's. `layernorm` repeats what memory says it drops: a norm
-//! that is part of a projection (`LayerNormLinear`) is neither.
+//! Arithmetic of a norm: in forward one read and one write; in backward the output's gradient and the input are read
+//! for the input's gradient and again for the weight's. `layernorm` recomputes exactly what the memory estimate
+//! drops: a norm that is part of a projection (`LayerNormLinear`) is neither dropped nor recomputed.
 
 use super::saved::stands_alone;
 use crate::eager::norms_are_kernels;
@@ -13,7 +13,7 @@ const NORM: &[RecomputeModule] = &[RecomputeModule::LayerNorm];
 
 pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
     let elements = x.s_local * x.h;
-    // Behind attention and MLP it reads what they make.
+    // After attention and MLP it reads their output.
     let behind = operator != Operator::FinalNorm && x.model().arrangement.norm_places == NormPlaces::Behind;
     let input = if behind && in_pieces(x) { x.projected_width } else { x.residual_width };
     let widths = [input, x.width];
@@ -30,12 +30,13 @@ pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
-/// Whether an RMSNorm is written as operations of plain PyTorch, each a kernel of its own that reads and writes the whole tensor.
+/// Whether an RMSNorm is written in plain PyTorch operations, each a separate kernel that reads and writes the whole
+/// tensor.
 fn in_pieces(x: &Symbols<'_>) -> bool {
     x.in_pieces() && x.model().normalization == Normalization::RmsNorm && !norms_are_kernels(x)
 }
 
-/// A norm of plain PyTorch behind attention or MLP, where there is one in front of each as well (Gemma 2).
+/// A plain PyTorch norm after attention or MLP, if there is one before each as well (Gemma 2).
 pub(crate) fn behind(x: &Symbols<'_>, name: &'static str) -> Option<Work> {
     let there = in_pieces(x) && x.model().arrangement.norm_places == NormPlaces::Around;
     let widths = [x.projected_width, x.width];
@@ -43,8 +44,8 @@ pub(crate) fn behind(x: &Symbols<'_>, name: &'static str) -> Option<Work> {
     there.then(|| row_sums(name, bytes, launches_in_pieces(x, widths)))
 }
 
-/// Whether the product with the weight is in fp32 and its result cast to the input's type, so that a wider weight makes no
-/// wider output.
+/// Whether the product with the weight is in fp32 and its result is cast to the input's dtype, so that a wider weight does
+/// not widen the output.
 pub(crate) fn keeps_type(x: &Symbols<'_>) -> bool {
     matches!(
         x.model().arrangement.norm_product,
@@ -52,7 +53,7 @@ pub(crate) fn keeps_type(x: &Symbols<'_>) -> bool {
     )
 }
 
-/// Norms of queries and keys, head by head: `columns` of a token in all, in the format of the products
+/// Norms of queries and keys, head by head: `columns` of a token in total, in the compute format
 /// (`megatron/core/transformer/attention.py`: `q_layernorm`, `k_layernorm`; `q_norm`, `k_norm` of transformers).
 pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
     let w = x.width;
@@ -66,7 +67,7 @@ pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
     row_sums("qk_layernorm", [forward, backward], launches.map(|each| 2 * each))
 }
 
-/// A norm of `columns` columns of a latent in latent attention, where it is written in operations of plain PyTorch.
+/// A norm of `columns` columns of a latent in latent attention, if it is written in plain PyTorch operations.
 pub(crate) fn latent(x: &Symbols<'_>, name: &'static str, columns: u64) -> Option<Work> {
     let widths = [x.projected_width, x.width];
     let bytes = pieces(x, widths).map(|each| Bytes::new(x.s_local * columns * each));
@@ -78,12 +79,13 @@ const fn one_kernel([input, output]: [u64; 2]) -> [u64; 2] {
     [input + output, output + 3 * input]
 }
 
-/// The same of `LlamaRMSNorm.forward`, by the widths of its input and of its weight: cast to fp32, square, mean, product with the
-/// inverse root, cast back, product with the weight. Backward: the weight's product and its sum, the product with the weight, the
-/// cast to the input's type and to fp32, the product's two gradients (one summed over the row), the mean's spread over the row, the
-/// square's (a power, a product with two, one with the gradient), their sum, and the cast back. What is in its type already is not
-/// cast. As PyTorch dispatches them (`tests/record/kernels_of_a_layer.py`). Where the product with the weight is in fp32
-/// (`Olmo2RMSNorm`, `Gemma2RMSNorm`), it comes before the cast back (`tests/record/kernels_of_families.py`).
+/// The same for `LlamaRMSNorm.forward`, by the widths of its input and of its weight: cast to fp32, square, mean,
+/// product with the inverse root, cast back, product with the weight. Backward: the weight's product and its sum, the
+/// product with the weight, the cast to the input's dtype and to fp32, the product's two gradients (one summed over
+/// the row), the mean's spread over the row, the square's (a power, a product with two, one with the gradient), their
+/// sum, and the cast back. What already has the target dtype is not cast. As PyTorch dispatches them
+/// (`tests/record/kernels_of_a_layer.py`). If the product with the weight is in fp32 (`Olmo2RMSNorm`,
+/// `Gemma2RMSNorm`), it comes before the cast back (`tests/record/kernels_of_families.py`).
 fn pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     if keeps_type(x) {
         return wide_pieces(input);
@@ -105,7 +107,7 @@ fn pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     [forward, backward]
 }
 
-/// The same of a norm that multiplies by its weight in fp32.
+/// The same for a norm that multiplies by its weight in fp32.
 const fn wide_pieces(input: u64) -> [u64; 2] {
     let casts = cast(input, FLOAT) + cast(FLOAT, input);
     let forward = casts + 2 * FLOAT + FLOAT + 2 * FLOAT + 2 * FLOAT;
@@ -119,7 +121,7 @@ const fn wide_pieces(input: u64) -> [u64; 2] {
 fn launches_in_pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     let casts = if input < FLOAT { 2 } else { 0 };
     if keeps_type(x) {
-        // Of the weight its sum with one and its cast, and the cast of its gradient.
+        // For the weight, its sum with one and its cast, and the cast of its gradient.
         let narrow = u64::from(weight < FLOAT);
         let summed = x.model().arrangement.norm_product == NormProduct::PlusOne;
         return [6 + casts + if summed { 1 + narrow } else { 0 }, 14 + casts + narrow];
@@ -127,7 +129,7 @@ fn launches_in_pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     [6 + casts, 14 + casts + if weight > input { 1 } else { 0 }]
 }
 
-/// Bytes of a cast from one width to another, where they differ.
+/// Bytes of a cast from one width to another, if they differ.
 const fn cast(from: u64, to: u64) -> u64 {
     if from == to { 0 } else { from + to }
 }

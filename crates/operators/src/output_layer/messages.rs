@@ -38,6 +38,16 @@ static GATHER_LOGITS: Call = Call::forward(
         "scaletorch/parallel/tensor_parallel/tp_comms.py:GatherFromModelParallelRegion",
     ),
 );
+static GATHER_FP32_LOGITS: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "logits",
+    Formula::new(
+        "4·t·s·b·V",
+        "Every rank gathers the logits of the whole vocabulary in fp32, and takes the loss of them.",
+        "nemo_automodel/components/loss/masked_ce.py:MaskedCrossEntropy.forward",
+    ),
+);
 static ALL_THREE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllGather,
@@ -53,6 +63,9 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column_of(x, &FROM_RESIDUAL, "output_layer", x.h, x.recipe().tuning.head);
     if x.t > 1 && x.recipe().software.semantics().gathers_logits {
         messages.push(Message::new(x, &GATHER_LOGITS, "output_layer", &[x.s, x.b, x.t * x.v]));
+    } else if x.gathers_fp32_logits() {
+        let whole = Message::new(x, &GATHER_FP32_LOGITS, "output_layer", &[x.s, x.b, x.t * x.v]);
+        messages.push(whole.in_format(NumberFormat::Fp32));
     } else if x.t > 1 {
         messages.extend(loss(x));
     }
@@ -85,7 +98,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = Vec::with_capacity(calls.len());
     for (call, rows) in calls {
         let message = Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]);
-        // Statistics of the softmax are fp32 whatever the format of the logits is.
+        // Statistics of the softmax are fp32 regardless of the logits' format.
         messages.push(message.in_format(NumberFormat::Fp32));
     }
     messages

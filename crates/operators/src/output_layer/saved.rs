@@ -1,4 +1,4 @@
-//! Tensors kept for backward.
+//! Tensors saved for backward.
 
 use crate::{Saved, Symbols, column};
 use shardscope_explain::Formula;
@@ -45,21 +45,21 @@ static TARGETS: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let trains = x.recipe().tuning.head;
-    // Both gradients are made in forward: neither logits nor the layer's input wait for backward.
+    // Both gradients are computed in forward: neither logits nor the layer's input wait for backward.
     if x.recipe().loss == LossKind::FusedLinear {
         let input = Saved::new("gradient of the input", &[x.s_local, x.h], x.width, &INPUT_GRADIENT);
         let weight = Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT);
         return [input].into_iter().chain(trains.then_some(weight)).collect();
     }
     let mut out = Vec::with_capacity(4);
-    // For its input's gradient a frozen output layer needs its weight alone.
+    // For its input's gradient a frozen output layer only needs its weight.
     out.extend(trains.then(|| column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)));
     match x.recipe().loss {
         LossKind::TransformerEngine => {
             out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
         }
         LossKind::Compiled => {
-            // Where a pipeline gathers the outputs, these are among them.
+            // If a pipeline gathers the outputs, the logits are among them.
             if !x.gathers_pipeline_outputs() {
                 out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &KEPT));
             }
@@ -78,7 +78,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// What a loss over a vocabulary that tensor ranks share keeps.
+/// What a loss over a vocabulary sharded on tensor ranks saves.
 pub(crate) fn over_ranks(x: &Symbols<'_>) -> [Saved; 3] {
     [
         Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX),

@@ -47,7 +47,7 @@ static TWO_AS_KEPT: Formula = Formula::new(
     "Gradients of the logits in their own dtype, of two sequences of a pack, while they are accumulated.",
     LOG_PROBS,
 );
-/// Of a whole micro-batch, and of a pack.
+/// For a whole micro-batch, and for a pack.
 const WIDE: [&Formula; 2] = [&ONE_WIDE, &TWO_WIDE];
 const AS_KEPT: [&Formula; 2] = [&ONE_AS_KEPT, &TWO_AS_KEPT];
 static OF_CHUNK: Formula = Formula::new(
@@ -78,7 +78,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         Transient::new("backward of the output layer", loss_returned(x), backward(x)),
     ];
     if x.recipe().loss == LossKind::Compiled {
-        // One kernel reads the kept logits and writes their gradient.
+        // One kernel reads the saved logits and writes their gradient.
         let gradient = Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
     }
@@ -90,9 +90,9 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     out
 }
 
-/// Log-probabilities over a vocabulary that ranks share (tests/record/nemo_rl_log_probs.py): all of them at once, or of a chunk.
-/// Of a pack, whose sequences are cut out of the logits one by one, the gradients of two have its full length when they are
-/// added up.
+/// Log-probabilities over a vocabulary sharded on ranks (tests/record/nemo_rl_log_probs.py): all at once, or one
+/// chunk. In a pack, whose sequences are sliced out of the logits one by one, the gradients of two sequences have the
+/// pack's full length when they are added.
 pub(crate) fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
     let chunk = |tensors: u64, formula| {
         Saved::new("logits of a chunk", &[tensors, x.chunk_rows(), x.v], FLOAT, formula)
@@ -125,7 +125,7 @@ pub(crate) fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
     out
 }
 
-/// A loss that runs with the output projection, a chunk of rows at a time, and makes both gradients in forward.
+/// A loss that runs with the output projection, one chunk of rows at a time, and computes both gradients in forward.
 fn fused_linear(x: &Symbols<'_>) -> Vec<Transient> {
     let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
     let weight = Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &WEIGHT);
@@ -133,20 +133,20 @@ fn fused_linear(x: &Symbols<'_>) -> Vec<Transient> {
     vec![Transient::new("loss", Bytes::ZERO, tensors)]
 }
 
-/// What the loss holds beside the softmax that it keeps. In fp32 the logits need no copy to be read.
+/// What the loss holds in addition to the softmax that it saves. In fp32 the logits need no copy to be read.
 fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     let narrow = x.width < FLOAT;
     let mut out = Vec::with_capacity(4);
     let overwrites = matches!(
         x.recipe().loss,
-        // Log-probabilities over ranks: what stands beside them is told of their own.
+        // Log-probabilities over ranks: what they hold in addition is listed separately.
         LossKind::TransformerEngine
             | LossKind::Compiled
             | LossKind::Distributed
             | LossKind::DistributedCopy
             | LossKind::DistributedChunks(_)
     );
-    // Where a pipeline gathers the outputs, these are among them.
+    // If a pipeline gathers the outputs, the logits are among them.
     let dropped = x.recipe().software.semantics().drops_cast_logits;
     if narrow && !overwrites && !dropped && !x.gathers_pipeline_outputs() {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
@@ -165,8 +165,8 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     out
 }
 
-/// Kept bytes of the loss that are given back before the projection's backward: with 16-bit logits the
-/// softmax, which in fp32 becomes the logits' gradient itself.
+/// Saved bytes of the loss that are freed before the projection's backward: with 16-bit logits the softmax, which in
+/// fp32 becomes the logits' gradient itself.
 fn loss_returned(x: &Symbols<'_>) -> Bytes {
     super::saved(x)
         .into_iter()
@@ -185,7 +185,7 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
 fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     let recipe = x.recipe();
     let mut out = Vec::with_capacity(4);
-    // In fp32 the saved softmax becomes the gradient itself, and Transformer Engine wrote it over the logits.
+    // In fp32 the saved softmax becomes the gradient itself, and Transformer Engine has written it over the logits.
     if x.width < FLOAT && recipe.loss != LossKind::TransformerEngine {
         out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT));
     }

@@ -1,5 +1,5 @@
-//! Weights (`megatron/core/models/gpt/gpt_model.py`): the output projection cut by vocabulary. Tied, it has none
-//! of its own where the word embedding is on the same stage, and a copy where it is on another.
+//! Weights (`megatron/core/models/gpt/gpt_model.py`): the output projection, sharded by vocabulary. If tied, it has
+//! no weight of its own if the word embedding is on the same stage, and a copy if it is on another.
 
 use crate::{Account, Symbols, Weight, WeightPart};
 

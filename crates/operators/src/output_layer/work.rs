@@ -11,6 +11,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     }
     let full = x.model().padded_vocab_size;
     let (bytes, launches) = loss(x);
+    if x.gathers_fp32_logits() {
+        return of_gathered_fp32(x);
+    }
     let gathers = x.t > 1 && x.recipe().software.semantics().gathers_logits;
     let words = if gathers { x.t * x.v } else { x.v };
     let mut work = vec![
@@ -18,10 +21,27 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         row_sums("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * words)), launches),
     ];
     if gathers {
-        // What ranks sent is joined; backward each copies its own columns (`tp_comms.py:GatherFromModelParallelRegion`).
+        // What ranks have sent is concatenated; in backward each copies its own columns
+        // (`tp_comms.py:GatherFromModelParallelRegion`).
         work.push(kernel("logits", [x.bytes(2 * x.n * words), x.bytes(2 * x.n * x.v)], [1, 1]));
     }
     work
+}
+
+/// A rank casts its own logits to fp32, joins what it gathered and takes the log-softmax of all; backward it copies the gradients of
+/// its own words, and casts them (`nemo_automodel/components/loss/masked_ce.py`).
+fn of_gathered_fp32(x: &Symbols<'_>) -> Vec<Work> {
+    let (own, all) = (x.n * x.v, x.n * x.t * x.v);
+    let forward = own * (x.width + 4) + all * (8 + 8 + 4);
+    let backward = all * (4 + 12) + own * (8 + 4 + x.width);
+    vec![
+        Work::plain_linear(
+            "output_layer",
+            [x.n, x.v, x.h],
+            [x.full_tokens(), x.model().padded_vocab_size, x.h],
+        ),
+        row_sums("cross_entropy", [forward, backward].map(Bytes::new), [4, 5]),
+    ]
 }
 
 /// Bytes moved per logit by a log-softmax in fp32 over ranks: greatest, subtraction, exponential, sum, subtraction.
@@ -38,12 +58,12 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::Torch | LossKind::ChunkedLogits | LossKind::ChunkedLinear | LossKind::ChunkedRows => {
             ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4])
         }
-        // One pass over 16-bit logits each way, the softmax worked out in registers.
+        // One pass over 16-bit logits each way, with the softmax computed in registers.
         LossKind::Compiled => ([2 * w, 3 * w], [2, 1]),
-        // A chunk of logits at a time: as many bytes in all, and a launch less than torch's.
+        // A chunk of logits at a time: as many bytes in total, and one launch fewer than torch's.
         LossKind::FusedLinear => ([3 * w, w], [2, 1]),
-        // Cast, product with the temperature, greatest, subtraction, exponential, its sum, product and its sum; backward casts,
-        // scales, subtracts, exponentiates, multiplies twice, casts and reads.
+        // Cast, product with the temperature, maximum, subtraction, exponential, its sum, product and its sum;
+        // backward casts, scales, subtracts, exponentiates, multiplies twice, casts and reads.
         LossKind::Tiled(_) => {
             let tiles = x.log_prob_chunks() * x.v.div_ceil(x.tile_words().max(1));
             (
@@ -51,23 +71,24 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
                 [8 * tiles, 8 * tiles],
             )
         }
-        // Each tile is read once; backward, which makes it again, reads and overwrites it.
+        // Each tile is read once; backward, which recomputes it, reads and overwrites it.
         LossKind::FusedTiles => {
             let tiles = x.log_prob_chunks() * x.v.div_ceil(x.tile_words().max(1));
             ([w, 2 * w], [tiles, tiles])
         }
-        // Online softmax: one read of the logits; backward reads them once more and writes their gradient.
+        // Online softmax: one read of the logits; backward reads them again and writes their gradient.
         LossKind::FusedLogits | LossKind::TokenKernel => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.
         LossKind::TransformerEngine => ([3 * w, 2 * w], [2, 1]),
-        // Cast, greatest, subtraction, exponential, its sum, subtraction, softmax; backward's copy, product and cast.
+        // Cast, maximum, subtraction, exponential, its sum, subtraction, softmax; backward's copy, product and cast.
         LossKind::Distributed | LossKind::DistributedCopy => {
             ([w + 4 + LOG_SOFTMAX + 8, 8 + 8 + 4 + w], [7, 4])
         }
-        // Both passes cast each chunk and take its log-softmax. NeMo-RL's backward marks the sampled tokens by a one-hot matrix of
-        // int64 and its product with a mask, casts that to fp32, subtracts, scales and copies; SkyRL's scales the softmax.
+        // Both passes cast each chunk and compute its log-softmax. NeMo-RL's backward marks the sampled tokens by a
+        // one-hot matrix of int64 and its product with a mask, casts that to fp32, subtracts, scales and copies;
+        // SkyRL's scales the softmax.
         LossKind::DistributedChunks(_) => {
             let again = w + 4 + LOG_SOFTMAX;
             (

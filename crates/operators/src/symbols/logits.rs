@@ -1,4 +1,4 @@
-//! How many rows of logits a loss has alive at once.
+//! How many rows of logits a loss holds at once.
 
 use super::Symbols;
 use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Quantization};
@@ -9,8 +9,8 @@ const ROWS: u64 = 128;
 /// Bytes of an fp32 number.
 const FP32: u64 = 4;
 
-/// Bytes that unsloth reckons with for each logit of a chunk, since 2026.9 (`unsloth_zoo/fused_losses/cross_entropy_loss.py:
-/// _CE_BYTES_PER_LOGIT`; the logits alone, 4, before).
+/// Bytes that unsloth budgets for each logit of a chunk, since 2026.9
+/// (`unsloth_zoo/fused_losses/cross_entropy_loss.py: _CE_BYTES_PER_LOGIT`; the logits alone, 4, before).
 const CHAIN_BYTES: u64 = 16;
 
 /// Words of a tile of prime-rl's loss (`prime_rl/trainer/models/layers/lm_head.py`, `vocab_chunk_size`).
@@ -21,24 +21,47 @@ const TILED_WORDS: u64 = 8192;
 const FUSED_TOKENS: u64 = 4096;
 const FUSED_WORDS: u64 = 32_768;
 
-/// unsloth's tiles of logits for log-probabilities (`unsloth_zoo/fused_losses/fused_linear.py`): tokens and words of one, devices up to
-/// which there are always tiles and tokens from which there are on larger ones, and logits that a chunk of all words has at least.
+/// unsloth's tiles of logits for log-probabilities (`unsloth_zoo/fused_losses/fused_linear.py`): tokens and words of
+/// a tile, the device size up to which tiles are always used, the number of tokens from which they are used on larger
+/// devices, and the minimum logits of a chunk over the full vocabulary.
 const SAMPLED_TOKENS: u64 = 4096;
 const SAMPLED_WORDS: u64 = 16_384;
 const SMALL_CARD: u64 = 49 << 29;
 const SAMPLED_LOGITS: u64 = 512 * 151_936;
 const SAMPLED_ROWS: u64 = 512;
-/// Bytes of logits that such a chunk has at most (`_budget_bytes`), and tiles of words that a vocabulary must be more than (`_tiled_vocab`).
+/// Maximum bytes of logits in such a chunk (`_budget_bytes`), and the number of word tiles that a vocabulary must
+/// exceed (`_tiled_vocab`).
 const SAMPLED_BUDGET: u64 = 2 << 30;
 const FEWEST_TILES: u64 = 2;
 
 impl Symbols<'_> {
+    /// Whether every tensor rank gathers the logits of all in fp32, and takes the whole loss of them: PyTorch's cross entropy of what
+    /// DTensor cut by words.
+    #[must_use]
+    pub fn gathers_fp32_logits(&self) -> bool {
+        self.t > 1 && self.recipe().transformers.dtensor_plan && self.recipe().loss == LossKind::Torch
+    }
+
     /// Sampled tokens of a sequence, of a length that a policy trains on.
     #[must_use]
     pub fn sampled_tokens(&self) -> u64 {
         let behind = self.s.saturating_sub(1);
         let response = self.recipe().rollout.map_or(0, |rollout| rollout.response);
         if response == 0 { behind } else { response.min(behind) }
+    }
+
+    /// Whether a policy's log-probabilities are taken of the responses' logits alone before it trains, and their entropy with them.
+    #[must_use]
+    pub fn scores_entropy(&self) -> bool {
+        let cuts = self.recipe().software.semantics().cuts_models;
+        let framework = self.recipe().rollout.map(|rollout| rollout.framework.semantics(cuts));
+        self.cuts_responses() && framework.is_some_and(|semantics| semantics.scores_entropy)
+    }
+
+    /// Whether log-probabilities are taken of the logits of the responses' positions alone.
+    #[must_use]
+    pub fn cuts_responses(&self) -> bool {
+        self.log_probs() == LogProbs::Responses
     }
 
     /// Whether log-probabilities come of last hidden states by unsloth's function, which has logits of a tile at a time.
@@ -49,14 +72,15 @@ impl Symbols<'_> {
             || compares && self.recipe().transformers.preference_logits.of_states()
     }
 
-    /// Bytes of an element of the gradient that unsloth's log-probabilities keep: fp16 would lose what is small.
+    /// Bytes of an element of the gradient that unsloth's log-probabilities save: fp16 would underflow.
     #[must_use]
     pub fn sampled_width(&self) -> u64 {
         let half = self.recipe().transformers.autocast.unwrap_or(self.recipe().params_dtype);
         if half == NumberFormat::Fp16 { FP32 } else { self.compute_width }
     }
 
-    /// Whether unsloth goes through tiles of words for the log-probabilities of sampled tokens, and not through all words of some tokens.
+    /// Whether unsloth computes the log-probabilities of sampled tokens in tiles over the vocabulary, rather than
+    /// over the full vocabulary for some tokens.
     fn tiles_sampled(&self) -> bool {
         if self.v.div_ceil(SAMPLED_WORDS) <= FEWEST_TILES {
             return false;
@@ -65,7 +89,7 @@ impl Symbols<'_> {
         small || self.b * self.sampled_tokens() >= SAMPLED_TOKENS
     }
 
-    /// Outputs of a head in the place of the output layer; none where that is there.
+    /// Outputs of a head in place of the output layer; `None` if the output layer is present.
     #[must_use]
     pub fn labels(&self) -> Option<u64> {
         self.recipe().tuning.objective.labels()
@@ -80,7 +104,7 @@ impl Symbols<'_> {
         if hands_on && wrapped && transformers.autocast.is_some() { FP32 } else { self.compute_width }
     }
 
-    /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
+    /// Rows whose logits a loss fused with the output layer holds at once (`chunk_size` of Liger's
     /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
     #[must_use]
     pub fn chunk_rows(&self) -> u64 {
@@ -92,7 +116,7 @@ impl Symbols<'_> {
         }
         if self.scores_states() {
             let all = self.b * self.sampled_tokens();
-            // As many as Liger takes, a power of two, within bounds.
+            // As many as Liger uses: a power of two within bounds.
             let least = power_below(SAMPLED_LOGITS / self.v.max(1)).clamp(SAMPLED_ROWS, SAMPLED_TOKENS);
             let rows = power_below(all * self.h / self.v.max(1)).max(least);
             let room = (SAMPLED_BUDGET / (FP32 * self.v.max(1))).max(2);
@@ -103,7 +127,7 @@ impl Symbols<'_> {
             });
         }
         if self.recipe().loss == LossKind::ChunkedRows {
-            // With adapters of each sequence, else of the batch.
+            // With adapters, per sequence; otherwise for the batch.
             let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
             return self.n.min(ROWS * sequences);
         }
@@ -111,7 +135,7 @@ impl Symbols<'_> {
             let most = most.min(self.free_for_logits());
             let tuning = &self.recipe().tuning;
             let trains = if self.tied() { tuning.embedding } else { tuning.head };
-            // What no chunk makes less shares the room, unless it is more than that.
+            // Memory that chunking does not reduce is subtracted from the budget, unless it exceeds it.
             let heads = if trains { 2 * self.v * self.h } else { 0 };
             let fixed = (self.n * self.h + heads) * self.width;
             let room = if fixed < most { most - fixed } else { most };
@@ -122,8 +146,8 @@ impl Symbols<'_> {
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
     }
 
-    /// Half of what a frozen model leaves free of the device, which unsloth asks the driver for at the first loss: of the
-    /// weights alone, so that the chunk is taken as rather too large than too small.
+    /// Half of the device memory that a frozen model leaves free, which unsloth queries from the driver at the first
+    /// loss. Only the weights are subtracted, so the chunk is estimated too large rather than too small.
     fn free_for_logits(&self) -> u64 {
         let model = self.plan.model();
         let matrices =
@@ -137,7 +161,7 @@ impl Symbols<'_> {
         (device.saturating_sub(linear + tables) / 2).max(1)
     }
 
-    /// Rows of logits whose log-probabilities are taken at once; none where they are taken of all.
+    /// Rows of logits whose log-probabilities are computed at once; `None` if they are computed for all.
     fn log_prob_rows(&self) -> Option<u64> {
         match self.recipe().loss {
             LossKind::DistributedChunks(tokens) | LossKind::DistributedWideChunks(tokens) => {
@@ -149,33 +173,33 @@ impl Symbols<'_> {
         }
     }
 
-    /// Words of the vocabulary whose logits a loss in tiles has alive at once.
+    /// Words of the vocabulary whose logits a tiled loss holds at once.
     #[must_use]
     pub fn tile_words(&self) -> u64 {
         if self.scores_states() {
             let words = if self.tiles_sampled() { self.v.min(SAMPLED_WORDS) } else { self.v };
             return words.next_multiple_of(8);
         }
-        // A tile is as wide whatever the vocabulary is.
+        // A tile has the same width for any vocabulary.
         if self.recipe().loss == LossKind::FusedTiles {
             return FUSED_WORDS;
         }
         self.v.min(TILED_WORDS)
     }
 
-    /// Words of so many tiles, of which there are no more than the vocabulary has.
+    /// Words in this many tiles, but no more than the vocabulary has.
     #[must_use]
     pub fn cast_words(&self, tiles: u64) -> u64 {
         self.v.min(tiles * self.tile_words())
     }
 
-    /// Chunks whose log-probabilities are taken one after the other.
+    /// Chunks whose log-probabilities are computed one after the other.
     #[must_use]
     pub fn log_prob_chunks(&self) -> u64 {
         self.log_prob_rows().map_or(1, |rows| self.n.div_ceil(rows.max(1)))
     }
 
-    /// Chunks of rows that a loss is taken of.
+    /// Chunks of rows over which a loss is computed.
     #[must_use]
     pub fn loss_chunks(&self) -> u64 {
         let behind = self.s.saturating_sub(1);
@@ -184,7 +208,7 @@ impl Symbols<'_> {
     }
 }
 
-/// The largest power of two that is no more; 1 of 0.
+/// The largest power of two not above `number`; 1 for 0.
 fn power_below(number: u64) -> u64 {
     1 << number.max(1).ilog2()
 }

@@ -1,8 +1,8 @@
-//! The sizes on one rank from which every formula is written. A formula's expression names them as in
-//! [`Symbols::value`]: `s` sequence on this rank, `b` micro-batch, `n = s·b` tokens, `h` hidden, `t` tensor
-//! size, `S = n/t` with sequence parallelism else `n`, `a` and `k` query and key/value heads on this rank,
-//! `d` head width, `A = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes
-//! of a 16-bit (or 32-bit) element.
+//! The sizes on one rank in which every formula is written. A formula's expression names them as in
+//! [`Symbols::value`]: `s` sequence on this rank, `b` micro-batch, `n = s·b` tokens, `h` hidden, `t` tensor size, `S
+//! = n/t` with sequence parallelism else `n`, `a` and `k` query and key/value heads on this rank, `d` head width, `A
+//! = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes of a 16-bit (or 32-bit)
+//! element.
 
 mod logits;
 mod named;
@@ -11,18 +11,18 @@ use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
     BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, Model, NumberFormat, Plan,
-    Quantization, Recipe, Recompute, RecomputeModule, TowerGradients, Window,
+    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, TowerGradients, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
-/// Elements of a layer's input from which on unsloth sends it to the host: 2 MiB of 16 bits
+/// Number of elements of a layer's input from which unsloth offloads it: 2 MiB of 16 bits
 /// (`unsloth_zoo/gradient_checkpointing.py:initialize_unsloth_gradient_checkpointing`).
 const LEAST_SENT: u64 = 1 << 20;
 
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbols<'a> {
-    /// The plan they are of.
+    /// The plan they belong to.
     pub plan: &'a Plan,
     /// Tokens of a sequence on this rank: seq / c.
     pub s: u64,
@@ -54,8 +54,8 @@ pub struct Symbols<'a> {
     pub gate: u64,
     /// Bytes of an element of a linear layer's saved input: under FP8 as its product reads it, or as the layer was given it.
     pub input_width: u64,
-    /// Width of the storage that views of the fused QKV output hold: `A + 2K`; with fewer key/value heads than
-    /// tensor ranks the output is gathered whole before it is cut.
+    /// Width of the storage that views of the fused QKV output hold: `A + 2K`; with fewer key/value heads than tensor
+    /// ranks the full output is gathered before it is sliced.
     pub qkv: u64,
     /// Sizes of routed experts; all 0 without them.
     pub moe: ExpertSizes,
@@ -63,32 +63,33 @@ pub struct Symbols<'a> {
     pub latent: LatentSizes,
     /// Sizes of the linear mixer; all 0 without one.
     pub linear: LinearSizes,
-    /// Whether the layer is one of those that attend to a window, however long the sequence.
+    /// Whether the layer attends to a window, regardless of the sequence length.
     pub in_window: bool,
-    /// How far attention sees; none: the whole sequence.
+    /// How far attention sees; `None` means the whole sequence.
     pub window: Option<Window>,
-    /// Whether the residual stream is cut over the tensor ranks.
+    /// Whether the residual stream is split over the tensor ranks.
     pub sequence_parallel: bool,
-    /// Ranks over which a sequence is cut, c.
+    /// Ranks over which a sequence is split, c.
     pub context: u64,
-    /// Whether named modules are taken as recomputed as the plan says; off while their backward runs.
+    /// Whether named modules count as recomputed according to the plan; off while their backward runs.
     pub recomputing: bool,
-    /// Bytes of an element in matrix products: 2 under autocast, else as weights.
+    /// Bytes of an element in matrix products: 2 under autocast, otherwise as for weights.
     pub compute_width: u64,
-    /// Bytes of an element of what a linear layer behind a norm makes: that of products, but where a quantized one hands it back
-    /// in the type of its input, which fp32 norms made (`bitsandbytes/nn/modules.py:Linear4bit.forward`, `inp_dtype`).
+    /// Bytes per output element of a linear layer after a norm: the compute width, unless a quantized layer returns
+    /// its input's dtype, which is fp32 after fp32 norms (`bitsandbytes/nn/modules.py:Linear4bit.forward`,
+    /// `inp_dtype`).
     pub projected_width: u64,
     /// Bytes of an element of LoRA's adapters.
     pub adapter_width: u64,
     /// Bytes of an element in DoRA's products: what adapters run in.
     pub dora_width: u64,
-    /// Rank of LoRA's adapters; 0 without.
+    /// Rank of LoRA's adapters; 0 if there are none.
     pub lora_rank: u64,
     /// Columns of a head that are rotated.
     pub rotated: u64,
     /// Whether a layer's input requires a gradient.
     pub input_gradient: bool,
-    /// Whether a layer's own weights train, adapters aside.
+    /// Whether a layer's own weights train, apart from adapters.
     pub trains: bool,
 }
 
@@ -102,7 +103,7 @@ impl<'a> Symbols<'a> {
         // A preference pair is two sequences of one sample.
         let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
-        // What norms in fp32 multiply comes out in fp32 (`prepare_model_for_kbit_training` casts their weights).
+        // The output of fp32 norms is fp32 (`prepare_model_for_kbit_training` casts their weights).
         let upcast = recipe.tuning.upcast;
         let width = if upcast { NumberFormat::Fp32.width() } else { recipe.module_dtype().width() };
         let compute = recipe.transformers.autocast.map_or(width, NumberFormat::width);
@@ -142,7 +143,7 @@ impl<'a> Symbols<'a> {
             sequence_parallel: layout.sequence_parallel,
             context: layout.context,
             recomputing: true,
-            // Autocast to a format that is no narrower changes no size.
+            // Autocast to a format that is not narrower changes no size.
             compute_width: compute.min(width),
             projected_width: if upcast { width } else { compute.min(width) },
             adapter_width: lora.map_or(width, |lora| adapter_width(recipe, lora)),
@@ -156,7 +157,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// The sizes of the same model when a single rank holds all of it; the plan's other choices stay.
+    /// The sizes of the same model if a single rank holds all of it; the plan's other choices are unchanged.
     #[must_use]
     pub fn unsharded(mut self) -> Self {
         let model = self.plan.model();
@@ -191,14 +192,14 @@ impl<'a> Symbols<'a> {
         self
     }
 
-    /// The same in the first layer that trains, whose input requires a gradient only where something before it trains.
+    /// The same in the first layer that trains, whose input requires a gradient only if something before it trains.
     #[must_use]
     pub fn in_first_trained_layer(mut self) -> Self {
         self.input_gradient = self.recipe().tuning.reaches_input();
         self
     }
 
-    /// Whether the linear layer `module` is held quantized, and unpacked for each of its products.
+    /// Whether the linear layer `module` is stored quantized, and dequantized for each of its products.
     #[must_use]
     pub(crate) fn is_quantized(&self, module: LinearModule) -> bool {
         let quantized = self.is_packed();
@@ -206,33 +207,34 @@ impl<'a> Symbols<'a> {
         quantized && (module != LinearModule::OutputLayer || output)
     }
 
-    /// Whether the input of a recomputed layer waits on the host, if it has so many elements and is not the last.
+    /// Whether the input of a recomputed layer that is not the last is offloaded, given its number of elements.
     #[must_use]
     pub fn sends_input(&self, elements: u64) -> bool {
         let streams = self.recipe().software.semantics().modules.streams_inputs;
         self.recipe().offload.layer_inputs && !streams && elements > LEAST_SENT
     }
 
-    /// Whether layers are modules of plain PyTorch that nothing compiles: each operation is a kernel of its own, and counted.
+    /// Whether layers are uncompiled plain PyTorch modules: each operation is a separate kernel, and counted.
     #[must_use]
     pub fn in_pieces(&self) -> bool {
         self.recipe().software.semantics().eager_modules && !self.recipe().fusions.compiled_layers
     }
 
-    /// Whether weights are held packed, and unpacked for each product.
+    /// Whether weights are stored quantized, and dequantized for each product.
     #[must_use]
     pub(crate) fn is_packed(&self) -> bool {
         self.recipe().tuning.quantization != Quantization::None
     }
 
-    /// Whether products run in another type than weights are held in, so that weights are cast for each of them.
+    /// Whether products run in a different dtype than weights are stored in, so that weights are cast for each of
+    /// them.
     #[must_use]
     pub fn casts_weights(&self) -> bool {
         self.compute_width != self.width
     }
 
-    /// Patches of images in a micro-batch, were every token of it one of an image where nothing says how many there are; 0
-    /// without a vision tower.
+    /// Image patches in a micro-batch, assuming that every token is an image token if nothing states how many there
+    /// are; 0 without a vision tower.
     #[must_use]
     pub fn patches(&self) -> u64 {
         self.model().vision.map_or(0, |tower| match (tower.projector, tower.image_patches) {
@@ -242,7 +244,7 @@ impl<'a> Symbols<'a> {
         })
     }
 
-    /// What of a vision tower has gradients.
+    /// Which parts of a vision tower have gradients.
     #[must_use]
     pub fn tower_gradients(&self) -> TowerGradients {
         self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
@@ -254,7 +256,7 @@ impl<'a> Symbols<'a> {
         self.model().vision.map_or(0, |tower| tower.hidden_size)
     }
 
-    /// Bytes of an element in the experts' products: grouped ones are not under autocast.
+    /// Bytes of an element in the experts' products: autocast does not apply to grouped ones.
     #[must_use]
     pub fn expert_width(&self) -> u64 {
         match self.recipe().transformers.experts {
@@ -263,7 +265,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// Whether a layer's tensors are all computed again at once when backward reaches it, but some are kept.
+    /// Whether a layer's tensors are all recomputed at once when backward reaches it, although some are saved.
     #[must_use]
     pub fn samples_layers(&self) -> bool {
         self.recomputing
@@ -271,7 +273,7 @@ impl<'a> Symbols<'a> {
             && matches!(self.recipe().recompute, Recompute::Selective(_))
     }
 
-    /// Whether `module` is recomputed on its own, so that forward does not keep what is within.
+    /// Whether `module` is recomputed on its own, so that forward does not save what is inside.
     #[must_use]
     pub fn recomputes(&self, module: RecomputeModule) -> bool {
         self.recomputing && self.recipe().recompute.recomputes(module)
@@ -283,21 +285,24 @@ impl<'a> Symbols<'a> {
         self.plan.model()
     }
 
-    /// From what a policy's loss takes the log-probabilities of sampled tokens.
+    /// How a policy loss computes the log-probabilities of sampled tokens.
     #[must_use]
     pub fn log_probs(&self) -> LogProbs {
         let cuts = self.recipe().software.semantics().cuts_models;
         let framework = self.recipe().rollout.map(|rollout| rollout.framework.semantics(cuts));
-        framework.map_or(LogProbs::ByRow, |semantics| semantics.log_probs)
+        let padded = self.recipe().transformers.padding_mask;
+        let of =
+            |semantics: RlSemantics| if padded { semantics.padded_log_probs } else { semantics.log_probs };
+        framework.map_or(LogProbs::ByRow, of)
     }
 
-    /// Whether a policy's loss has the entropy of the logits in it.
+    /// Whether a policy loss includes the entropy of the logits.
     #[must_use]
     pub fn entropy_in_loss(&self) -> bool {
         self.recipe().rollout.is_some_and(|rollout| rollout.entropy)
     }
 
-    /// Rows of logits of which the entropy is taken at once beside a policy's loss; 0 where none is.
+    /// Rows of logits whose entropy is computed at once separately from a policy loss; 0 if none is.
     #[must_use]
     pub fn entropy_rows(&self) -> u64 {
         let cuts = self.recipe().software.semantics().cuts_models;
@@ -317,7 +322,7 @@ impl<'a> Symbols<'a> {
         self.plan.model().seq_length * self.b
     }
 
-    /// Bytes of so many elements of weights and activations.
+    /// Bytes of this many elements of weights and activations.
     #[must_use]
     pub fn bytes(&self, elements: u64) -> Bytes {
         Count::new(elements).bytes(self.width)
@@ -340,13 +345,14 @@ impl<'a> Symbols<'a> {
         self.recomputes_layers() && self.model().vision.is_some_and(|tower| tower.recomputed)
     }
 
-    /// Whether attention and MLP read the same input and are summed before one reduction (GPT-NeoX's layers after GPT-J's).
+    /// Whether attention and MLP read the same input and are summed before one reduction (GPT-NeoX's GPT-J-style
+    /// layers).
     #[must_use]
     pub fn sums_before_reducing(&self) -> bool {
         self.model().arrangement.parallel_residual && self.recipe().software.semantics().sums_before_reducing
     }
 
-    /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.
+    /// Whether a pipeline gathers the last stage's outputs, and has separate buffers for every micro-batch.
     #[must_use]
     pub fn gathers_pipeline_outputs(&self) -> bool {
         self.plan.layout().pipeline > 1 && self.recipe().software.semantics().gathers_pipeline_outputs
@@ -359,7 +365,7 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Width of the storage behind the fused QKV output on one rank.
+/// Width of the storage that backs the fused QKV output on one rank.
 fn qkv_width(model: &Model, t: u64) -> u64 {
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
     // A gate is as wide as the queries.
@@ -368,13 +374,15 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
         () if model.arrangement.whole_keys => queries / t + 2 * groups,
         // Sharded by rows: each rank's output has its own query groups.
         () if groups >= t => queries / t + 2 * (groups / t),
-        // Fewer groups than ranks: Megatron gathers the whole output over TP before it takes its slice, and a view of it holds all.
+        // Fewer groups than ranks: Megatron gathers the whole output over TP before it takes its slice, and a view of
+        // it keeps all of it alive.
         () => queries + 2 * groups,
     };
     rows * model.kv_channels
 }
 
-/// Bytes of an element of adapters while they run: an engine that holds weights in one format holds theirs in it too.
+/// Bytes of an element of adapters while they run: an engine that holds weights in one format holds adapters in it
+/// too.
 fn adapter_width(recipe: &Recipe, lora: Lora) -> u64 {
     let engine = recipe.transformers.autocast.is_some() && !recipe.autocasts();
     if engine { recipe.module_dtype().width() } else { lora.dtype.width() }

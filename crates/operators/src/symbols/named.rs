@@ -1,4 +1,4 @@
-//! Symbols by the names under which formulas write them.
+//! Symbols by the names that formulas use.
 
 use super::Symbols;
 use crate::Operator;
@@ -86,6 +86,8 @@ impl Symbols<'_> {
             "ei" => self.tower_ends()[0],
             "zi" => crate::vision::adapter_bytes(Operator::VisionLayer, self),
             "ze" => crate::vision::adapter_bytes(Operator::VisionEnds, self),
+            "pvi" => self.tower_kept(|kept| kept.patch_values),
+            "tl" => self.local_image_tokens(),
             "di" => self.tower_kept(|kept| kept.deep_mergers),
             "ci" => self.tower_kept(|kept| kept.tables),
             "oi" => self.tower_ends()[1],
@@ -93,7 +95,7 @@ impl Symbols<'_> {
         })
     }
 
-    /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
+    /// Explains a number by `formula`: the formula with the values of its symbols under this plan.
     #[must_use]
     pub fn explain(&self, formula: &'static Formula) -> Explanation {
         let mut symbols = Vec::new();

@@ -1,4 +1,5 @@
-//! PEFT's adapters beside linear layers of a vision tower and of what projects its output: met to the byte of the runs in `tests/data/activations/vision_lora.jsonl`.
+//! PEFT's adapters on the linear layers of a vision tower and of its projector: matched to the byte with the runs in
+//! `tests/data/activations/vision_lora.jsonl`.
 
 use crate::{Account, Operator, Saved, Symbols, Weight, WeightPart, WeightRole};
 use shardscope_explain::Formula;
@@ -13,19 +14,19 @@ static LAYER: Formula = Formula::new(
 );
 static ENDS: Formula = Formula::new("ze", "The same of the projector.", LORA);
 
-/// A linear layer with an adapter: rows, and columns in and out.
+/// A linear layer with an adapter: rows, and input and output columns.
 #[derive(Clone, Copy)]
 struct Site {
     rows: u64,
     inner: u64,
     outer: u64,
-    /// Whether something else keeps its input where the adapter reads it as it is.
+    /// Whether something else saves its input, if the adapter reads it unchanged.
     shared: bool,
     /// How many there are.
     times: u64,
 }
 
-/// Those of `operator`.
+/// The adapted layers of `operator`.
 fn sites(operator: Operator, x: &Symbols<'_>) -> Vec<Site> {
     let Some(tower) = x.model().vision.filter(|tower| tower.gradients == TowerGradients::Adapted) else {
         return Vec::new();
@@ -35,14 +36,14 @@ fn sites(operator: Operator, x: &Symbols<'_>) -> Vec<Site> {
     let one = |rows, inner, outer, shared| Site { rows, inner, outer, shared, times: 1 };
     let tokens = x.tower_tokens();
     if operator == Operator::VisionLayer {
-        // Flash attention keeps its output, which the output projection reads.
+        // Flash attention saves its output, which the output projection reads.
         let joined = kept.joined_output && x.recipe().attention_kernel != AttentionKernel::Flash;
         let mut out = if kept.fused_queries {
             vec![one(tokens, width, 3 * width, false)]
         } else {
             [false, true, true].map(|shared| one(tokens, width, width, shared)).to_vec()
         };
-        // Where nothing joins them, the output is the kernel's own.
+        // If nothing concatenates them, the output is the kernel's own.
         out.push(one(tokens, width, width, !joined));
         out.push(one(tokens, width, ffn, false));
         out.extend(kept.gated.then(|| one(tokens, width, ffn, true)));
@@ -78,7 +79,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     out
 }
 
-/// Bytes that they keep.
+/// Bytes that they save.
 pub(super) fn bytes(operator: Operator, x: &Symbols<'_>) -> u64 {
     let (autocast, rank) = (x.recipe().autocasts(), x.lora_rank);
     let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
@@ -94,7 +95,7 @@ pub(super) fn bytes(operator: Operator, x: &Symbols<'_>) -> u64 {
     sites(operator, x).iter().map(of).sum()
 }
 
-/// What they keep.
+/// What they save.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Saved> {
     let formula = if operator == Operator::VisionLayer { &LAYER } else { &ENDS };
     Some(bytes(operator, x))

@@ -1,5 +1,5 @@
-//! What a vision tower keeps for backward, where it trains or gradients pass it: met to the byte of the runs in
-//! `tests/data/activations/vision_trained.jsonl`.
+//! What a vision tower saves for backward, if it trains or gradients flow through it: matched to the byte with the
+//! runs in `tests/data/activations/vision_trained.jsonl`.
 
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -89,18 +89,18 @@ static NORM_BACKWARD: Formula =
     Formula::new("12·ni·hi", "Three gradients in fp32 between a norm's operations.", "torch.autograd");
 
 impl Symbols<'_> {
-    /// A size of what the tower keeps; 0 where that is not known.
+    /// A size of what the tower saves; 0 if unknown.
     pub(crate) fn tower_kept(&self, size: impl Fn(&VisionKept) -> u64) -> u64 {
         self.model().vision.and_then(|tower| tower.kept).map_or(0, |kept| size(&kept))
     }
 
-    /// Tokens of the tower: patches, and what stands before each image's.
+    /// Tokens of the tower: patches, and the tokens before each image's.
     pub(crate) fn tower_tokens(&self) -> u64 {
         let (prefix, image) = (self.tower_kept(|kept| kept.prefix), self.tower_kept(|kept| kept.image));
         self.patches() + self.patches().checked_div(image).unwrap_or(0) * prefix
     }
 
-    /// Patches that become one of these.
+    /// Patches that become one image token.
     fn patches_of_token(&self) -> u64 {
         self.model().vision.map_or(1, |tower| tower.patches_per_token)
     }
@@ -111,12 +111,17 @@ impl Symbols<'_> {
         self.patches() / group.max(1)
     }
 
+    /// Of these, those in this rank's part of the sequence where images lie side by side and fill it: at most so many.
+    pub(crate) fn local_image_tokens(&self) -> u64 {
+        self.image_tokens().min(self.s_local)
+    }
+
     /// Bytes kept outside of the tower's layers: of each token that the decoder gets, and once.
     pub(crate) fn tower_ends(&self) -> [u64; 2] {
         let Some(kept) = self.model().vision.and_then(|tower| tower.kept) else { return [0; 2] };
         let class = self.model().vision.is_some_and(|tower| tower.liger == TowerLiger::Class);
         let wide = u64::from(norms_are_cast(self, &kept) && !class);
-        // Where each layer has tables of its own, those from which they came are let go.
+        // If each layer has its own tables, the originals are freed.
         let apart = if own_tables(self) { self.patches_of_token() * kept.tables } else { 0 };
         let tower = self.model().vision;
         let [projector, deep] =
@@ -148,26 +153,26 @@ impl Symbols<'_> {
     }
 }
 
-/// Whether autocast casts what norms read to fp32: LayerNorm is one of its operations in fp32, RMSNorms are written in Python.
-/// Over weights that FSDP gathers in 16 bits too, of which products cast nothing.
+/// Whether autocast casts the inputs of norms to fp32: LayerNorm is one of its fp32 operations, while RMSNorms are
+/// written in Python. This also holds for weights that FSDP gathers in 16 bits, where products need no casts.
 fn norms_are_cast(x: &Symbols<'_>, kept: &VisionKept) -> bool {
     let transformers = &x.recipe().transformers;
     transformers.autocast.is_some() && transformers.engine != DataEngine::DeepSpeed && !kept.rms_norms
 }
 
-/// Whether each layer keeps the tables that rotate for itself: a unit of FSDP casts what goes in, and modules cast that back to fp32.
-/// A layer that is computed again casts within what is computed again.
+/// Whether each layer saves its own rotary tables: an FSDP unit casts its inputs, and modules cast them back to fp32.
+/// A recomputed layer casts within the recomputation.
 fn own_tables(x: &Symbols<'_>) -> bool {
     x.recipe().shards_by_fsdp() && !x.recomputes_tower()
 }
 
-/// What has gradients, and what that keeps; none where nothing has.
+/// Which parts have gradients, and what is saved for them; `None` if none has.
 fn tower_kept(x: &Symbols<'_>) -> Option<(TowerGradients, VisionKept)> {
     let tower = x.model().vision.filter(|tower| tower.gradients != TowerGradients::None)?;
     Some((tower.gradients, tower.kept?))
 }
 
-/// What one of its layers keeps.
+/// What one of its layers saves.
 pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     let Some((gradients, kept)) = tower_kept(x) else { return Vec::new() };
     let trained = gradients == TowerGradients::Trained;
@@ -227,13 +232,13 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     saved
 }
 
-/// What a projector keeps that trains behind a tower of which nothing else is kept.
+/// What a projector saves that trains after a tower for which nothing else is saved.
 pub(super) fn projector(x: &Symbols<'_>) -> Vec<Saved> {
     let [each, once] = x.tower_ends();
     vec![Saved::new("within the projector", &[x.image_tokens() * each + once], 1, &PROJECTOR)]
 }
 
-/// What is kept outside of its layers, and their inputs where they are recomputed whole.
+/// What is saved outside of its layers, and their inputs if they are recomputed whole.
 pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     if tower_kept(x).is_none() {
         return Vec::new();
@@ -243,7 +248,7 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     if x.recomputes_tower() {
         let layers = x.model().vision.map_or(0, |tower| tower.layers);
         let shape = [layers, x.tower_tokens(), x.vision_width()];
-        // Those that wait on the host leave nothing here.
+        // Offloaded ones leave nothing on the device.
         if !x.sends_input(x.tower_tokens() * x.vision_width()) {
             saved.push(Saved::new("inputs of vision layers", &shape, x.width, &INPUTS));
         }
@@ -251,7 +256,7 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     saved
 }
 
-/// What a layer's backward pass has alive beside what it keeps.
+/// What a layer's backward pass holds in addition to what it saves.
 pub(super) fn backward(x: &Symbols<'_>) -> Vec<Transient> {
     let Some((_, kept)) = tower_kept(x) else { return Vec::new() };
     let (tokens, width) = (x.tower_tokens(), x.vision_width());

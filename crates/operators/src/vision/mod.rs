@@ -1,22 +1,24 @@
-//! A vision tower with its projector (`transformers/models/*/modeling_*.py`). Where it is frozen and nothing that goes in requires a
-//! gradient, its forward pass keeps no tensor: of nine types of model 0 bytes were recorded
-//! (`tests/data/activations/vision_towers.tsv`); what it keeps elsewhere is in [`kept`]. Its arithmetic is left out, as how many
-//! images a sample has no launch file says, and a plan is marked so.
+//! A vision tower with its projector (`transformers/models/*/modeling_*.py`). If it is frozen and no input requires a
+//! gradient, its forward pass saves nothing: 0 bytes were recorded for nine model types
+//! (`tests/data/activations/vision_towers.tsv`); what it saves otherwise is in [`kept`]. Its arithmetic is left out,
+//! because no launch file states how many images a sample has, and the plan is marked accordingly.
 //!
-//! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
-//! each sample has one image.
+//! A projector that trains after it (LLaVA's) is a separate operator next to the word embedding, and what it saves is
+//! known: each sample has one image.
 
 mod adapters;
+mod core;
 mod kept;
 mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
-use shardscope_plan::{TowerGradients, VisionKept};
+use shardscope_plan::{TowerGradients, TowerModules, VisionKept};
 use shardscope_units::Bytes;
 
-/// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
-/// recorded of a type of model is 41.4 (Qwen3-VL: queries and keys are rotated in fp32), the least 22.9 (SigLIP).
+/// Bytes for each patch and each element of the width that one layer's forward pass holds at its peak. The largest
+/// recorded value for a model type is 41.4 (Qwen3-VL, which rotates queries and keys in fp32), the smallest 22.9
+/// (SigLIP).
 pub const TOWER_ALIVE: u64 = 48;
 
 static FORWARD: Formula = Formula::new(
@@ -25,7 +27,7 @@ static FORWARD: Formula = Formula::new(
     "transformers, recorded in tests/data/activations/vision_towers.tsv",
 );
 
-/// Its weights: those of one layer, or all that is outside of the layers.
+/// Its weights: those of one layer, or everything outside of the layers.
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
     if operator == Operator::Projector {
@@ -38,13 +40,15 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     };
     let trained = tower.gradients == TowerGradients::Trained;
     let kept = tower.kept.unwrap_or_default();
-    if x.t > 1 && !tower.whole {
-        return cut(operator, x, &kept);
+    match tower.modules {
+        TowerModules::Core => return core::weights(operator, x),
+        TowerModules::Own if x.t > 1 => return cut(operator, x, &kept),
+        TowerModules::Own | TowerModules::Whole => {}
     }
     if operator == Operator::VisionLayer {
         return vec![of("vision layer", trained, tower.layer_parameters)];
     }
-    // What trains in it is counted apart only where the rest does not, or the other way round.
+    // Trained parts are counted separately only if the rest is frozen, or vice versa.
     let apart = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
     let outside = tower.outside_layers().saturating_sub(apart);
     let mut rest = outside;
@@ -55,7 +59,7 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     ] {
         if trains != trained && count > 0 && tower.gradients != TowerGradients::Adapted {
             rest = rest.saturating_sub(count);
-            // Beside the word embedding, where it trains alone.
+            // Counted next to the word embedding if only it trains.
             if !(trains && tower.projects_alone()) {
                 weights.push(of(name, trains, count));
             }
@@ -65,7 +69,7 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     weights
 }
 
-/// The same on one of several tensor ranks, which engines for rollouts have alone.
+/// The same on one of several tensor ranks, which only rollout engines have.
 fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
     let (name, all, cut) = if operator == Operator::VisionLayer {
@@ -81,13 +85,15 @@ fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
     weights.into_iter().map(|weight| weight.as_part(WeightPart::VisionTower)).collect()
 }
 
-/// What it keeps for backward: nothing, where no operation of it needs a tensor for a gradient.
+/// What it saves for backward: nothing if none of its operations needs a tensor for a gradient.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     match operator {
         Operator::Projector if x.model().vision.is_some_and(|tower| tower.projects_alone()) => {
             kept::projector(x)
         }
         Operator::Projector => projector::saved(x),
+        Operator::VisionLayer if core::tower(x).is_some() => core::layer(x),
+        _ if core::tower(x).is_some() => core::ends(x),
         Operator::VisionLayer => with_adapters(operator, x, kept::layer(x)),
         _ => with_adapters(operator, x, kept::ends(x)),
     }
@@ -98,23 +104,23 @@ fn with_adapters(operator: Operator, x: &Symbols<'_>, mut saved: Vec<Saved>) -> 
     saved
 }
 
-/// Weights of adapters beside it.
+/// Weights of adapters on it.
 pub(crate) fn adapter_weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     adapters::weights(operator, x)
 }
 
-/// Bytes that adapters beside its layers, or what projects, keep.
+/// Bytes that adapters on its layers or on its projector save.
 pub(crate) fn adapter_bytes(operator: Operator, x: &Symbols<'_>) -> u64 {
     adapters::bytes(operator, x)
 }
 
-/// What a layer's forward pass has alive.
+/// What a layer's forward pass holds.
 pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
     if operator != Operator::VisionLayer {
         return Vec::new();
     }
     if x.tower_gradients() != TowerGradients::None {
-        return kept::backward(x);
+        return if core::tower(x).is_some() { core::backward(x) } else { kept::backward(x) };
     }
     let alive = projector::alive(x).unwrap_or_else(|| {
         Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], TOWER_ALIVE, &FORWARD)
@@ -127,7 +133,7 @@ pub(crate) const fn work(_: Operator, _: &Symbols<'_>) -> Vec<Work> {
     Vec::new()
 }
 
-/// None: it is not cut over tensor ranks.
-pub(crate) const fn messages(_: Operator, _: &Symbols<'_>) -> Vec<Message> {
-    Vec::new()
+/// None, but where it is cut over tensor ranks.
+pub(crate) fn messages(operator: Operator, x: &Symbols<'_>) -> Vec<Message> {
+    core::messages(operator, x)
 }

@@ -1,15 +1,15 @@
-//! A projector that trains behind a frozen tower, as LLaVA builds it: weights, what it keeps, and what the tower's forward pass
-//! has alive where its images are counted.
+//! A projector that trains after a frozen tower, as in LLaVA: weights, what it saves, and what the tower's forward
+//! pass holds if its images are counted.
 
 use crate::{Account, Saved, Symbols, Weight, WeightPart};
 use shardscope_explain::Formula;
 
-/// Bytes for each token of an image and each element of the width that a layer's forward pass has alive at most, attention
-/// scores of 577 tokens in 16 heads among them.
+/// Bytes for each token of an image and each element of the width that a layer's forward pass holds at its peak,
+/// including attention scores of 577 tokens in 16 heads.
 const ALIVE: u64 = 104;
 /// Bytes of an element of the tower's own outputs: it runs in 16 bits.
 const HALF: u64 = 2;
-/// What the tower puts before an image's patches.
+/// Tokens that the tower puts before an image's patches.
 const CLASS: u64 = 1;
 
 const MODULES: &str = "torch.nn.Linear and torch.nn.GELU, as llava/model/multimodal_projector/builder.py joins them; recorded in \
@@ -50,7 +50,7 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     weights
 }
 
-/// What it keeps for backward.
+/// What it saves for backward.
 pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let Some(projector) = x.model().vision.and_then(|tower| tower.projector) else { return Vec::new() };
     let behind = projector.layers.saturating_sub(1);
@@ -66,7 +66,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     saved
 }
 
-/// What the tower's forward pass has alive, where the images are counted.
+/// What the tower's forward pass holds, if the images are counted.
 pub(super) fn alive(x: &Symbols<'_>) -> Option<Saved> {
     let tower = x.model().vision.filter(|tower| tower.projector.is_some())?;
     let tokens = x.patches() + CLASS * x.b;

@@ -1,4 +1,4 @@
-//! What the libraries of adapters refuse.
+//! What the adapter libraries refuse.
 
 use super::refusals::{Division, Refusals};
 use crate::contradiction::Rule;
@@ -8,7 +8,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let Some(lora) = plan.recipe().tuning.lora.filter(|lora| lora.library.is_of_megatron()) else { return };
     let layout = plan.layout();
-    // Both matrices are cut by the rank's columns, which then have to come out even.
+    // Both matrices are sharded along the LoRA rank, which must then divide evenly.
     if lora.library.semantics().cuts_both {
         refusals.divides(&Division {
             code: Code::AdapterCut,

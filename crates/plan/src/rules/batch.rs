@@ -1,4 +1,4 @@
-//! The batch must come out whole.
+//! The batch sizes must divide evenly.
 
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
@@ -9,7 +9,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (recipe, data) = (plan.recipe(), plan.layout().data);
     let (micro, global, count) =
         (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches);
-    // Saturated, it equals no global batch within the bounds.
+    // If it saturates, it equals no global batch within the bounds.
     let product = micro.saturating_mul(data).saturating_mul(count);
     let rule = &Rule {
         code: Code::GlobalBatch,

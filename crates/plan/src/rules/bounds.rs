@@ -1,4 +1,4 @@
-//! Sizes that keep every later product inside 64 bits.
+//! Sizes that keep every later product within 64 bits.
 
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
@@ -8,7 +8,7 @@ use crate::{Contradiction, Field, Plan, ValueKind};
 use shardscope_source::Code;
 use shardscope_units::product;
 
-/// Each size for itself: at least 1, at most what its setting takes.
+/// Each size individually: at least 1, at most what its setting accepts.
 pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout, recipe, cluster) = (plan.model(), plan.layout(), plan.recipe(), plan.cluster());
     let sizes = [
@@ -42,7 +42,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
     }
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
     refusals.0.extend(too_many_parts(p, v));
-    // Interleaving in groups has one turn of all chunks over a group in flight, each pass an event of its own.
+    // Interleaving in groups has one turn of all chunks over a group in flight, with a separate event for each pass.
     let turn = product(product(p, v), layout.microbatch_group_size);
     if v > 1 && turn > MAX_TURN {
         let rule = &Rule {
@@ -74,7 +74,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
 
 fn within(field: Field, size: u64, refusals: &mut Refusals) {
     let ValueKind::Count(least, most) = field.kind() else { return };
-    // The same bounds as where settings are read: plans are also made by variants and by Rust users.
+    // The same bounds as when settings are read: plans are also made by variants and by Rust users.
     if size < least || size > most {
         let name = field.name();
         let message = format!("{name} is {size}, and must lie between {least} and {most}");
@@ -87,7 +87,7 @@ fn within(field: Field, size: u64, refusals: &mut Refusals) {
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
-    // In floating point: whether the product fits into 64 bits is what is asked.
+    // In floating point, since the question is whether the product fits into 64 bits.
     let real = |size: u64| size as f64;
     let (layers, hidden) = (real(model.num_layers + model.mtp_num_layers), real(model.hidden_size));
     let head = model.latent.map_or(model.kv_channels, |latent| latent.query_width().max(latent.v_head_dim));
@@ -98,7 +98,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     });
     let latent =
         model.latent.map_or(0.0, |latent| real(latent.q_lora_rank.unwrap_or(0)) + real(latent.kv_lora_rank));
-    // From above: queries, keys, values and output as if no heads were shared, three matrices of a gated MLP.
+    // An upper bound: queries, keys, values and output as if no heads were shared, three matrices of a gated MLP.
     let layer = (hidden + latent) * (4.0 * heads + 3.0 * real(model.ffn_hidden_size) + routed + latent);
     // Input and output embedding, tied or not.
     let tables = 2.0 * hidden * (real(model.padded_vocab_size) + real(model.max_position_embeddings));

@@ -1,5 +1,5 @@
-//! Steps that one compiler lays out whole: what stands in memory is known of those that were compiled (`tests/data/maxtext`), and of no
-//! others.
+//! Training steps that one compiler lays out as a whole: peak memory is known only for those that were actually
+//! compiled (`tests/data/maxtext`).
 
 use super::refusals::Refusals;
 use crate::contradiction::Rule;

@@ -1,12 +1,12 @@
-//! Models beside the policy: a critic, and what it trains with of its own, and a reward model.
+//! Models that run alongside the policy: a critic with its own training settings, and a reward model.
 
 use super::refusals::Refusals;
 use crate::{Contradiction, Field, Plan};
 use shardscope_source::Code;
 
-/// What could not run has no phase, so that the whole would be answered without it.
+/// A model that could not run has no phase, so without this check the answer would silently leave it out.
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
-    // What holds against the policy is said of that.
+    // Errors of the policy itself are reported for the policy.
     if !refusals.0.is_empty() {
         return;
     }

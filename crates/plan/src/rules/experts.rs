@@ -26,7 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         divisor: layout.expert,
         fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
     });
-    // Experts' weights are cut over ETP, shared experts are a dense MLP and cut over TP.
+    // Expert weights are sharded over ETP; shared experts are a dense MLP and sharded over TP.
     refusals.divides(&Division {
         code: Code::MoeFfnOverEtp,
         what: "moe_ffn_hidden_size {}",
@@ -47,7 +47,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             fields: &[Field::TensorModelParallelSize, Field::MoeSharedExpertIntermediateSize],
         });
     }
-    // `torch.topk` would refuse more than there are; 0 leaves a layer without output.
+    // `torch.topk` would refuse more experts than there are; 0 would leave a layer without output.
     let (topk, count) = (experts.router_topk, experts.num_experts);
     if topk > count || topk == 0 {
         let rule = &Rule {
@@ -65,7 +65,8 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         sentence: "TP {} with EP {} needs sequence parallelism",
         hint: "add --sequence-parallel",
     };
-    // `model_parallel_config.py:__post_init__` for EP, a warning in the newest releases; `moe_layer.py` whatever EP is.
+    // `model_parallel_config.py:__post_init__` for EP, a warning in the newest releases; `moe_layer.py` regardless of
+    // EP.
     let always = plan.recipe().software.semantics().experts_need_sequence;
     let needs = tensor > 1 && (expert > 1 || always);
     refusals.unless(!needs || layout.sequence_parallel, rule, &[tensor, expert]);

@@ -1,4 +1,4 @@
-//! Linear mixers: heads are spread over tensor ranks, and few kinds take a part of a sequence.
+//! Linear mixers: heads are spread over tensor ranks, and few kinds support a split sequence.
 
 use super::refusals::{Division, Refusals};
 use crate::contradiction::Rule;
@@ -8,7 +8,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let Some(linear) = plan.model().mixers.linear else { return };
     let layout = plan.layout();
-    // Mamba has no heads: its channels are spread.
+    // Mamba has no heads: its channels are sharded.
     let (heads, channels) = match linear.kind {
         LinearKind::Mamba => (1, linear.values()),
         _ => (linear.key_heads, linear.value_heads),
@@ -22,7 +22,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         divisor: layout.tensor,
         fields: &[Field::TensorModelParallelSize, Field::LinearNumKeyHeads],
     };
-    // It has no key heads to spread.
+    // It has no key heads to shard.
     if linear.kind != LinearKind::Mamba {
         refusals.divides(&key_heads);
     }
@@ -32,8 +32,8 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         fields: &[Field::TensorModelParallelSize, Field::LinearNumValueHeads],
         ..key_heads
     });
-    // `megatron/core/transformer/transformer_config.py` (core 0.16) asserts it of gated delta nets; MambaMixer exchanges
-    // sequence for heads, which its groups must divide.
+    // `megatron/core/transformer/transformer_config.py` (core 0.16) asserts it for gated delta nets; MambaMixer
+    // trades sequence for heads, and its groups must divide evenly.
     let rule = &Rule {
         code: Code::CpA2aHeads,
         fields: &[Field::ContextParallelSize, Field::LinearMixer],

@@ -1,5 +1,5 @@
-//! What Megatron refuses at start (`arguments.py`, `transformer_config.py`, `parallel_state.py`,
-//! `schedules.py`), rule by rule, and sizes that nothing could hold.
+//! What Megatron refuses at start (`arguments.py`, `transformer_config.py`, `parallel_state.py`, `schedules.py`),
+//! rule by rule, and sizes beyond any real machine.
 
 mod adapters;
 mod batch;
@@ -12,6 +12,7 @@ mod offload;
 mod parallel;
 mod refusals;
 mod shape;
+mod tower;
 mod training;
 
 use super::{Contradiction, Plan};
@@ -23,8 +24,9 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
     bounds::each(plan, &mut refusals);
     // Sizes beyond the bounds are not worth dividing.
     if refusals.0.is_empty() {
-        // Every rule is asked, whatever others refuse: contradictions seldom come alone.
+        // Every rule runs regardless of what others refuse: contradictions seldom come alone.
         shape::check(plan, &mut refusals);
+        tower::check(plan, &mut refusals);
         mixers::check(plan, &mut refusals);
         experts::check(plan, &mut refusals);
         parallel::check(plan, &mut refusals);

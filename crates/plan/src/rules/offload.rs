@@ -1,4 +1,4 @@
-//! Activations on the host while they wait for backward (`transformer_config.py:__post_init__`).
+//! Activations offloaded to the host until backward (`transformer_config.py:__post_init__`).
 
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
@@ -40,7 +40,7 @@ fn layers(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(recipe.offload.modules.is_empty(), rule, &[]);
 }
 
-/// Settings that keep layers' activations from being offloaded.
+/// Settings that prevent layers' activations from being offloaded.
 const LAYERS: &[Field] =
     &[Field::CpuOffloadingNumLayers, Field::PipelineModelParallelSize, Field::RecomputeGranularity];
 
@@ -72,7 +72,7 @@ fn modules(plan: &Plan, refusals: &mut Refusals) {
         "leave moe out of --recompute-modules, or the experts' modules out of --offload-modules",
     );
     refusals.unless(!within || !recipe.recompute.recomputes(RecomputeModule::Moe), rule_of_experts, &[]);
-    // What Megatron would do is not known here, so that no search and no advice may go there.
+    // What Megatron would do in this case is not known, so no search or advice may propose it.
     let whole = matches!(recipe.recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
     let rule_of_layers = &rule(
         &[Field::OffloadModules, Field::RecomputeGranularity],

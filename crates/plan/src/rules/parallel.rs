@@ -4,8 +4,9 @@ use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::hints::divisors;
 use crate::{
-    Activation, Arrangement, AttentionKernel, BaseTraining, Contradiction, DataEngine, DpSharding, Field,
-    LinearBias, Normalization, PipelineSchedule, Plan, RankOrder,
+    Activation, AdapterKernels, Arrangement, AttentionKernel, BaseTraining, Contradiction, DataEngine,
+    DpSharding, Field, LinearBias, LinearModule, Lora, Normalization, PipelineSchedule, Plan, RankOrder,
+    Recompute,
 };
 use shardscope_source::Code;
 
@@ -21,7 +22,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     instances(plan, refusals);
 }
 
-/// The degrees multiply to the world, and every stage of every rank is there.
+/// The degrees multiply to the world, and the stage map has every stage of every rank.
 fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (layout, cluster) = (plan.layout(), plan.cluster());
     let (world, p) = (layout.world_size, layout.pipeline);
@@ -48,12 +49,12 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         sentence: "expert TP x EP x PP x expert DP = {} is not the world size {}",
         hint: "",
     };
-    // A dense model has expert degrees that nothing uses; they are left as they are.
+    // A dense model has expert degrees that nothing uses; they are not checked.
     refusals.unless(!moe || sparse == world, rule, &[sparse, world]);
     let stages = &layout.stages.stages;
     let held: u64 = stages.iter().map(crate::Stage::layers).sum();
     let ranks = stages.len() as u64;
-    // A map need not come from `Layout::new`: estimators index stages and chunks without asking.
+    // A map need not come from `Layout::new`, and estimators index stages and chunks without checking.
     let complete = ranks == p
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
         && held == plan.model().num_layers.saturating_mul(layout.copies());
@@ -66,8 +67,9 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(complete, rule, &[held, ranks, plan.model().num_layers, p]);
 }
 
-/// Trainers on modules of transformers are estimated with data parallelism, and with sequences cut over ranks where flash
-/// attention runs: what is kept is then in proportion to a rank's tokens, whether heads or blocks are exchanged.
+/// Trainers on transformers' modules are estimated with data parallelism, and with sequences split over ranks if
+/// flash attention runs: saved activations are then proportional to a rank's tokens, whether heads or blocks are
+/// exchanged.
 fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let linear = plan.recipe().attention_kernel == AttentionKernel::Flash;
@@ -89,8 +91,8 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(plan.recipe().software.semantics().cuts_models || !cut, rule, &[]);
 }
 
-/// Whether DTensor cuts the model as it was recorded: a dense decoder arranged as Llama's, all of which trains, and of whose
-/// keys and values every rank has heads of its own (`parallelizer.py:validate_tp_mesh`).
+/// Whether DTensor cuts the model as it was recorded: a dense decoder arranged as Llama's, all of which trains or adapters beside its
+/// projections do, and of whose keys and values every rank has heads of its own (`parallelizer.py:validate_tp_mesh`).
 fn is_dtensor(plan: &Plan) -> bool {
     let (model, recipe) = (plan.model(), plan.recipe());
     let llama = model.arrangement == Arrangement::default()
@@ -98,29 +100,45 @@ fn is_dtensor(plan: &Plan) -> bool {
         && model.activation == Activation::Swiglu
         && model.linear_bias != LinearBias::All;
     let dense = model.experts.is_none() && model.latent.is_none() && model.vision.is_none();
-    let whole = recipe.tuning.lora.is_none() && recipe.tuning.base == BaseTraining::All;
+    let tuned = match recipe.tuning.lora {
+        None => recipe.tuning.base == BaseTraining::All,
+        Some(lora) => adapted_by_dtensor(plan, lora),
+    };
     let second = recipe.transformers.engine == DataEngine::Fsdp2;
     let shared = model.num_query_groups.is_multiple_of(plan.layout().tensor);
-    recipe.transformers.dtensor_plan && llama && dense && whole && second && shared
+    recipe.transformers.dtensor_plan && llama && dense && tuned && second && shared
+}
+
+/// Whether both matrices of adapters are cut as they were recorded, of a sequence that is whole on every rank.
+fn adapted_by_dtensor(plan: &Plan, lora: Lora) -> bool {
+    let (recipe, layout) = (plan.recipe(), plan.layout());
+    let ends = [LinearModule::OutputLayer, LinearModule::Experts, LinearModule::Router];
+    let beside = !ends.iter().any(|module| lora.modules.has(*module)) && !recipe.tuning.embedding;
+    let plain =
+        !lora.dora && !lora.dropout && !lora.drops_result && lora.kernels == AdapterKernels::default();
+    let alone =
+        recipe.tuning.base == BaseTraining::None && !matches!(recipe.recompute, Recompute::Selective(_));
+    let own = lora.dtype == recipe.params_dtype && lora.rank.is_multiple_of(layout.tensor);
+    beside && plain && alone && own && !layout.sequence_parallel
 }
 
 fn product(degrees: &[u64]) -> u64 {
-    // Saturated it is no world size that passed the bounds.
+    // If it saturates, it equals no world size that passed the bounds.
     degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
 }
 
-/// Settings that say which schedule runs over how many chunks.
+/// Settings that determine which schedule runs over how many chunks.
 const CHUNKS: &[Field] =
     &[Field::VirtualPipelineModelParallelSize, Field::PipelineSchedule, Field::PipelineModelParallelSize];
 
-/// Every rank holds as many chunks as its schedule runs: what it did not run would cost no time. The zero-bubble
-/// orders of one chunk and those of two lay their chunks out themselves (zero-bubble fork,
-/// `megatron/core/zbpp_utils.py:validate_arguments`), and DualPipe's two directions are two stages of one chunk on an even
-/// number of ranks (`dualpipe/dualpipe.py:step`).
+/// Every rank must hold exactly as many chunks as its schedule runs: a chunk that did not run would cost no time. The
+/// zero-bubble orders of one chunk and those of two lay their chunks out themselves (zero-bubble fork,
+/// `megatron/core/zbpp_utils.py:validate_arguments`), and DualPipe's two directions are two stages of one chunk on an
+/// even number of ranks (`dualpipe/dualpipe.py:step`).
 fn chunks(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
-    // What a schedule of several stages asks for has no meaning on one.
+    // The requirements of a multi-stage schedule have no meaning on one stage.
     if p < 2 {
         let rule = &Rule {
             code: Code::VppWithoutPp,
@@ -147,7 +165,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// DualPipe fills its pipeline from both ends before it takes turns (`num_chunks >= num_ranks * 2` in
+/// DualPipe fills its pipeline from both ends before it alternates (`num_chunks >= num_ranks * 2` in
 /// `dualpipe/dualpipe.py` and `dualpipev.py`), half of the micro-batches from each.
 fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
     let (layout, m) = (plan.layout(), plan.recipe().num_micro_batches);
@@ -164,7 +182,7 @@ fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
     let number = if even { "an even number of at least" } else { "at least" };
     let message =
         format!("{name} over PP {} needs {number} {least} micro-batches, and there are {m}", layout.pipeline);
-    // An even number also where odd ones would do: DualPipe wants one, DualPipeV takes it.
+    // Suggest an even number even where an odd one would do: DualPipe requires it and DualPipeV accepts it.
     let near = m.max(least).next_multiple_of(2);
     let batch = plan.recipe().micro_batch_size.saturating_mul(layout.data).saturating_mul(near);
     let fields = [Field::GlobalBatchSize, Field::PipelineModelParallelSize, Field::PipelineSchedule];
@@ -181,7 +199,7 @@ const INTERLEAVING: &[Field] =
 const MICRO_BATCHES: &[Field] =
     &[Field::GlobalBatchSize, Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize];
 
-/// DeepSpeed's pipeline engine runs ZeRO's stages 0 and 1 alone (`runtime/pipe/engine.py:PipelineEngine.__init__`).
+/// DeepSpeed's pipeline engine supports only ZeRO stages 0 and 1 (`runtime/pipe/engine.py:PipelineEngine.__init__`).
 fn deepspeed_stages(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     let rule = &Rule {
@@ -199,7 +217,7 @@ fn deepspeed_stages(plan: &Plan, refusals: &mut Refusals) {
 fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
-    // Other schedules lay chunks out themselves, without groups of micro-batches.
+    // Other schedules lay out their own chunks, without groups of micro-batches.
     if v <= 1 || p < 2 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
         return;
     }
@@ -212,7 +230,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(p != 2 || recipe.overlap.pipeline, rule, &[]);
     let (m, g) = (recipe.num_micro_batches, layout.microbatch_group_size);
     let slice = recipe.micro_batch_size.saturating_mul(layout.data);
-    // `schedules.py:forward_backward_pipelining_with_interleaving`, which raises both.
+    // `schedules.py:forward_backward_pipelining_with_interleaving`, which raises in both cases.
     if g < p || g > m {
         let rule = &Rule {
             code: Code::VppMicroBatches,
@@ -240,7 +258,7 @@ fn rank_order(plan: &Plan, refusals: &mut Refusals) {
     if layout.rank_order == RankOrder::TpCpEpDpPp || layout.pipeline == 1 {
         return;
     }
-    // With the pipeline not outermost its groups would differ between the dense and the expert numbering.
+    // If the pipeline is not outermost, its groups would differ between the dense and the expert numbering.
     let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
     let rule = &Rule {
         code: Code::RankOrder,
@@ -266,7 +284,7 @@ fn context(plan: &Plan, refusals: &mut Refusals) {
 
 fn instances(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
-    // Instances are cut from the ranks over which dense states are shared, context ranks among them.
+    // Instances partition the ranks over which dense states are sharded, including context-parallel ranks.
     let (n, replicas) = (layout.distributed_optimizer_instances, layout.data * layout.context);
     if n <= 1 {
         return;

@@ -9,13 +9,13 @@ use shardscope_source::Code;
 #[derive(Default)]
 pub(super) struct Refusals(pub(super) Vec<Contradiction>);
 
-/// A number that must divide by another.
+/// A number that must be divisible by another.
 pub(super) struct Division {
     pub(super) code: Code,
-    /// What is divided, in words with a hole for its number: "{} heads".
+    /// What is divided, in words with a placeholder for its number: "{} heads".
     pub(super) what: &'static str,
     pub(super) number: u64,
-    /// What is counted, where another number is an answer too.
+    /// The noun that is counted, if changing that number is also an answer.
     pub(super) noun: &'static str,
     /// By what, in words: "TP".
     pub(super) by: &'static str,
@@ -43,13 +43,13 @@ impl Refusals {
         }
     }
 
-    /// Refuses what does not divide, naming the divisors that would.
+    /// Refuses what does not divide evenly, naming the divisors that would.
     pub(super) fn divides(&mut self, division: &Division) {
         let Division { code, what, number, noun, by, divisor, fields } = *division;
         if divisor > 0 && number.is_multiple_of(divisor) {
             return;
         }
-        // A number that is to be divided is mostly the model's own: what can be changed is the divisor, named first.
+        // The number to be divided is usually fixed by the model, so the divisor can be changed and is named first.
         let fitting = divisors(number);
         let what = what.replace("{}", &number.to_string());
         let message = format!("{what} cannot be split over {by} {divisor}");

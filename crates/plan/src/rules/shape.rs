@@ -1,4 +1,4 @@
-//! The model's own sizes, and what they must divide by.
+//! The model's own sizes, and what they must be divisible by.
 
 use super::refusals::{Division, Refusals};
 use crate::contradiction::Rule;
@@ -19,7 +19,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         fields: &[Field::TensorModelParallelSize, Field::NumAttentionHeads],
     });
     groups(plan, refusals);
-    // A model of experts alone never builds the dense MLP, whose width is then without meaning.
+    // A model whose layers are all MoE never builds the dense MLP, so its width has no meaning.
     let dense = model.count_layers(|kind| kind.feed_forward == FeedForward::Dense) > 0;
     if dense {
         refusals.divides(&Division {
@@ -44,12 +44,12 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     sequence(plan, refusals);
 }
 
-/// Query groups: of equal size, and either spread over tensor ranks or held by several of them.
+/// Query groups: of equal size, and either sharded over tensor ranks or replicated on several of them.
 fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (model, t) = (plan.model(), plan.layout().tensor);
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
-    // Without grouping the heads themselves have said so.
-    // Multi-latent attention makes keys and values of all heads from one latent vector.
+    // Without grouping, the check on heads covers this. Multi-latent attention computes keys and values of all heads
+    // from one latent vector.
     if model.latent.is_some() || groups == heads {
         return;
     }
@@ -84,11 +84,11 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// The sequence: cut by context and sequence parallelism, and no longer than the positions.
+/// The sequence: split by context and sequence parallelism, and no longer than the positions.
 fn sequence(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let (s, t, c) = (model.seq_length, layout.tensor, layout.context);
-    // A causal mask gives later tokens more to attend to: a rank takes pieces i and 2c - 1 - i of 2c to even it out.
+    // With a causal mask later tokens attend to more, so for balance a rank takes pieces i and 2c - 1 - i of 2c.
     let block = if c > 1 { 2 * c } else { 1 } * if layout.sequence_parallel { t } else { 1 };
     if c > 1 && !s.is_multiple_of(2 * c) {
         let rule = &Rule {
@@ -111,7 +111,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
     }
     positions(plan, refusals);
     if layout.context > 1 && layout.context_kind == ContextKind::AllToAll {
-        // Transformer Engine wants the query groups to divide too; other implementations repeat them.
+        // Transformer Engine requires the query groups to divide evenly too; other implementations repeat them.
         let heads = model.num_attention_heads;
         let rule = &Rule {
             code: Code::CpA2aHeads,
@@ -123,11 +123,11 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// Positions: enough of them, and of a kind that multi-token prediction takes.
+/// Positions: enough of them, and of a kind that multi-token prediction supports.
 fn positions(plan: &Plan, refusals: &mut Refusals) {
     let model = plan.model();
     let (s, positions) = (model.seq_length, model.max_position_embeddings);
-    // `arguments.py:validate_args`, whatever the kind of positions.
+    // `arguments.py:validate_args`, regardless of the kind of positions.
     if positions < s {
         let rule = &Rule {
             code: Code::Positions,

@@ -34,8 +34,8 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         sentence: "the precision-aware optimizer is Adam with the distributed optimizer alone",
         hint: "add --use-distributed-optimizer",
     };
-    // `optimizer_config.py:__post_init__`.
-    // Transformer Engine's FusedAdam alone keeps states in other formats than fp32.
+    // `optimizer_config.py:__post_init__`. Only Transformer Engine's FusedAdam keeps states in formats other than
+    // fp32.
     let takes = optimizer.kind == OptimizerKind::Adam && sharded;
     refusals.unless(!optimizer.precision_aware || takes, rule, &[]);
     let narrow = [
@@ -58,7 +58,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         hint: PRECISION_AWARE,
     };
     refusals.unless(!offloaded || optimizer.precision_aware, rule, &[]);
-    // `arguments.py:validate_args`, where Megatron's FSDP counts as well.
+    // `arguments.py:validate_args`, where Megatron's FSDP also qualifies.
     let gathered = recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let rule = &Rule {
         code: Code::Fp8ParamGather,
@@ -94,7 +94,7 @@ fn overlap(plan: &Plan, refusals: &mut Refusals) {
     } else {
         rule("add --use-distributed-optimizer and --overlap-grad-reduce")
     };
-    // Only what is sharded is gathered.
+    // Only sharded weights are gathered.
     let takes = sharded && recipe.overlap.grad_reduce;
     refusals.unless(!recipe.overlap.param_gather || takes, rule, &[]);
     // The overlapped messages are the gathers and scatters of sequence parallelism.
@@ -120,7 +120,7 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
         sentence,
         hint: "leave --distribute-saved-activations out",
     };
-    // `transformer_config.py:__post_init__`: under sequence parallelism saved activations are spread already.
+    // `transformer_config.py:__post_init__`: under sequence parallelism saved activations are already sharded.
     let rule = &if layout.tensor == 1 {
         rule("--distribute-saved-activations needs TP greater than 1")
     } else {
@@ -134,7 +134,7 @@ fn between(plan: &Plan, refusals: &mut Refusals) {
     let rule = &Rule {
         code: Code::Recompute,
         fields: &[Field::RecomputeMethod],
-        sentence: "this software does not recompute layers at even distances",
+        sentence: "this software does not recompute every n-th layer",
         hint: "recompute a block of layers, or all",
     };
     let recipe = plan.recipe();
@@ -144,7 +144,7 @@ fn between(plan: &Plan, refusals: &mut Refusals) {
 
 fn on_host(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
-    // What other layers would send to the host and get back is not known, so that no search and no advice may go there.
+    // What other layers would offload and reload is not known, so no search or advice may propose it.
     let rule = &Rule {
         code: Code::OffloadRecompute,
         fields: &[Field::OffloadSavedTensors, Field::GradientCheckpointing, Field::RecomputeGranularity],

@@ -1,10 +1,11 @@
-//! The rows of trainers in JAX.
+//! The rows for trainers written in JAX.
 
 use super::rows::{TORCH_FSDP, TRANSFORMERS_MODULES};
 use super::semantics::{HostIssue, Modules, Semantics};
 
-/// MaxText (`src/maxtext/trainers/pre_train/train.py`): one program a step, in which XLA's partitioner gathers weights and scatters
-/// gradients layer by layer; weights and Adam's moments are fp32 arguments of it (`tests/data/maxtext`).
+/// MaxText (`src/maxtext/trainers/pre_train/train.py`): one compiled program per step, in which XLA's partitioner
+/// gathers weights and scatters gradients layer by layer; weights and Adam's moments are its fp32 arguments
+/// (`tests/data/maxtext`).
 pub(super) const MAXTEXT: Semantics = Semantics {
     compiled_step: true,
     cuts_models: false,

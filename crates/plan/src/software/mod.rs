@@ -1,5 +1,5 @@
-//! What differs from software to software, as data: operators and estimators ask for these facts and never which
-//! software it is. A new software is a row here.
+//! What differs between training software, as data: operators and estimators ask for these facts and never for the
+//! software's name. New software is a new row here.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,10 @@ pub use semantics::{
     Modules, NormModule, Rotation, Semantics,
 };
 
-/// Which software runs the plan. What it keeps, fuses, overlaps and can be asked for is [`Software::semantics`].
+/// Which software runs the plan. What it saves, fuses, overlaps and offers is in [`Software::semantics`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Software {
-    /// `megatron/model` of 2023 and before.
+    /// `megatron/model` up to 2023.
     MegatronLegacy,
     /// Megatron core with its own layers (`--transformer-impl local`).
     MegatronCoreLocal,
@@ -34,7 +34,7 @@ pub enum Software {
     GptNeox,
     /// Plain PyTorch FSDP trainers (llm-foundry and the like).
     TorchFsdp,
-    /// Hugging Face transformers and what trains with its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
+    /// Hugging Face transformers and trainers built on its modules: its Trainer, TRL, LLaMA-Factory, axolotl.
     HfTransformers,
     /// torchtune after its release 0.6.1, with its own modules.
     Torchtune,
@@ -48,18 +48,18 @@ pub enum Software {
     Automodel,
     /// OLMo's own trainer and modules (allenai/OLMo).
     Olmo,
-    /// XTuner before its version 1: transformers' modules with attention of its own.
+    /// XTuner before its version 1: transformers' modules with its own attention.
     Xtuner,
     /// OLMo-core's own modules and trainer (allenai/OLMo-core).
     OlmoCore,
-    /// ScaleTorch's own modules and trainer (jianzhnie/ScaleTorch), of whose runs times were published.
+    /// ScaleTorch's own modules and trainer (jianzhnie/ScaleTorch), which published step times.
     Scaletorch,
     /// MaxText in JAX on TPUs, whose steps XLA compiles.
     MaxText,
 }
 
 impl Software {
-    /// Every software with its name in the report.
+    /// Every software, in the order of reports.
     pub const ALL: [Self; 19] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
@@ -108,7 +108,7 @@ impl Software {
         }
     }
 
-    /// What is known of how it keeps, fuses and gathers.
+    /// What it saves, fuses and gathers.
     #[must_use]
     pub const fn semantics(self) -> &'static Semantics {
         match self {

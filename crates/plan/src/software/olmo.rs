@@ -1,4 +1,4 @@
-//! The rows of OLMo's trainers.
+//! The rows for OLMo's trainers.
 
 use super::rows::{HF_TRANSFORMERS, TRANSFORMERS_MODULES};
 use super::semantics::{AttentionBuild, Modules, NormModule, Rotation, Semantics};
@@ -21,9 +21,9 @@ pub(super) const OLMO: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// OLMo-core 2.6 (`olmo_core/nn/transformer/block.py`, `nn/layer_norm.py:RMSNorm`, `nn/lm_head.py:LMHead`): a projection each, norms in
-/// fp32 with the weight cast to it, and FSDP2 over fp32 weights. A cache of buffers that is empty counts as none
-/// (`nn/rope.py:RotaryEmbeddingBase`), so that every layer makes cosines and sines of its own.
+/// OLMo-core 2.6 (`olmo_core/nn/transformer/block.py`, `nn/layer_norm.py:RMSNorm`, `nn/lm_head.py:LMHead`): separate
+/// projections, norms in fp32 with the weight cast to it, and FSDP2 over fp32 weights. An empty buffer cache counts
+/// as no cache (`nn/rope.py:RotaryEmbeddingBase`), so every layer computes its own cosines and sines.
 pub(super) const OLMO_CORE: Semantics = Semantics {
     modules: Modules {
         name: "OLMo-core",

@@ -1,4 +1,4 @@
-//! The rows: each software as it differs from the one it is nearest to.
+//! The rows: each software expressed as its differences from the most similar one.
 
 use super::offers::{HostOptimizer, Offers, RecomputedModules};
 use super::semantics::{
@@ -12,14 +12,14 @@ use crate::moe::Dispatcher;
 use crate::optimizer::DpSharding;
 use crate::precision::Fp8Recipe;
 
-/// ZeRO's stages 0 to 3, the usual one first.
+/// ZeRO stages 0 to 3, the usual one first.
 const ALL_SHARDINGS: &[DpSharding] =
     &[DpSharding::OptimizerStates, DpSharding::Replicated, DpSharding::Gradients, DpSharding::Parameters];
 
 /// Stages 0 and 1.
 const STATES_OR_NONE: &[DpSharding] = &[DpSharding::OptimizerStates, DpSharding::Replicated];
 
-/// Megatron core's. Its FSDP is proposed where it has been used: without a pipeline.
+/// Megatron core's offers. Its FSDP is proposed only where it has been used: without a pipeline.
 const CORE_OFFERS: Offers = Offers {
     shardings: ALL_SHARDINGS,
     shardings_of_pipelines: STATES_OR_NONE,
@@ -55,7 +55,7 @@ const CORE_LOCAL_OFFERS: Offers = Offers {
     ..CORE_OFFERS
 };
 
-/// Where nothing is said of more.
+/// Offers of software for which nothing more is known.
 const OTHER_OFFERS: Offers = Offers {
     shardings: &[],
     shardings_of_pipelines: &[],
@@ -83,7 +83,7 @@ const LEGACY_OFFERS: Offers = Offers {
     ..OTHER_OFFERS
 };
 
-/// DeepSpeed's pipeline engine takes stages up to 1 (`runtime/pipe/engine.py`).
+/// DeepSpeed's pipeline engine supports ZeRO stages up to 1 (`runtime/pipe/engine.py`).
 const DEEPSPEED_OFFERS: Offers = Offers {
     shardings: ALL_SHARDINGS,
     shardings_of_pipelines: STATES_OR_NONE,
@@ -104,7 +104,7 @@ const TORCHTITAN_OFFERS: Offers = Offers {
     ..OTHER_OFFERS
 };
 
-/// Megatron core with Transformer Engine, from which the others differ.
+/// Megatron core with Transformer Engine, on which the other rows are based.
 pub(super) const CORE_TE: Semantics = Semantics {
     eager_modules: false,
     steps_parameters: false,
@@ -184,8 +184,8 @@ pub(super) const LEGACY: Semantics = Semantics {
     ..OTHER
 };
 
-/// GPT-NeoX, whose loss follows its options, and whose layers after GPT-J's reduce once (`megatron/model/transformer.py`). What its
-/// scores are added to is a tensor of its own each time (`ParallelSelfAttention.attention`), gone when they are made.
+/// GPT-NeoX, whose loss follows its options and whose GPT-J-style layers reduce once (`megatron/model/transformer.py`). The
+/// tensor its scores are added to is allocated each time (`ParallelSelfAttention.attention`) and freed once they are computed.
 pub(super) const NEOX: Semantics = Semantics {
     sums_before_reducing: true,
     issue: HostIssue::MegatronLegacy,
@@ -201,10 +201,10 @@ pub(super) const MEGATRON_DEEPSPEED: Semantics = Semantics {
     ..NEOX
 };
 
-/// Software with PyTorch's own layers under its own loop.
+/// Software that runs PyTorch's own layers in its own training loop.
 pub(super) const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
 
-/// FP8 is torchao's, whose products hand autograd the 16-bit operands (`float8/float8_linear.py`,
+/// FP8 is torchao's, whose products save the 16-bit operands for autograd (`float8/float8_linear.py`,
 /// `prototype/mx_formats/mx_linear.py`: `ctx.save_for_backward(input_hp, weight_hp)`).
 pub(super) const TORCH_FSDP: Semantics = Semantics {
     keeps_unquantized_inputs: true,
@@ -226,10 +226,9 @@ pub(super) const TORCHTITAN: Semantics = Semantics {
     ..TORCH_FSDP
 };
 
-/// nanotron gathers in an operation of its own, and its loss shifts a copy of fp32 logits
-/// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`). Since January 2024 its Llama rotates
-/// queries in place and joins keys with values for flash-attn (`models/llama.py:CausalSelfAttention`), and returns fp32 logits
-/// alone (`LlamaModel.forward_with_hidden_states`).
+/// nanotron gathers in a separate operation, and its loss shifts a copy of fp32 logits (`column_linear`, `_ShardedCrossEntropy`
+/// of `parallel/tensor_parallel/functional.py`). Since January 2024 its Llama rotates queries in place, joins keys with values
+/// for flash-attn (`models/llama.py:CausalSelfAttention`), and returns only fp32 logits (`forward_with_hidden_states`).
 pub(super) const NANOTRON: Semantics = Semantics {
     column_input: ColumnInput::Gathered,
     loss: Some(LossKind::Legacy),
@@ -238,7 +237,7 @@ pub(super) const NANOTRON: Semantics = Semantics {
     ..PYTORCH
 };
 
-/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe. Its attention is
+/// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is taken from the recipe. Its attention is
 /// `sdpa` since release 4.36, or flash-attn 2: the same kernel (`modeling_utils.py:_check_and_adjust_attn_implementation`).
 pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     eager_modules: true,
@@ -284,8 +283,8 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     streams_inputs: false,
 };
 
-/// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
-/// of its recipes is left out.
+/// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); its
+/// recipes' tensor parallelism is not covered.
 pub(super) const TORCHTUNE: Semantics = Semantics {
     modules: Modules {
         name: "torchtune",
@@ -307,17 +306,18 @@ pub(super) const TORCHTUNE: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// Its recipes of DPO hold the last reference's logits as `_` (`recipes/lora_dpo_single_device.py`).
-/// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
-/// the weight.
+/// Its DPO recipes keep the last reference's logits alive as `_` (`recipes/lora_dpo_single_device.py`).
+/// `modules/rms_norm.py:RMSNorm` of 0.6 passes its fp32 input to `torch.nn.functional.rms_norm`, which casts the
+/// product with the weight.
 pub(super) const TORCHTUNE_06: Semantics = Semantics {
     modules: Modules { norm: NormModule::CastAfter, holds_last_reference: true, ..TORCHTUNE.modules },
     loss: Some(LossKind::ChunkedLogits),
     ..TORCHTUNE
 };
 
-/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin replaces every linear
-/// layer, and hands bitsandbytes weights in fp16 (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
+/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin
+/// replaces every linear layer, and passes weights to bitsandbytes in fp16
+/// (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
 pub(super) const LITGPT: Semantics = Semantics {
     modules: Modules {
         name: "litgpt",
@@ -338,11 +338,13 @@ pub(super) const LITGPT: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// Most that a chunk of logits and what is made of them takes (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_CE_TARGET_GB_CAP`).
+/// Most bytes that a chunk of logits and the tensors derived from it take
+/// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_CE_TARGET_GB_CAP`).
 const UNSLOTH_LOGITS: u64 = 4 << 30;
 
-/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys and
-/// values are repeated for xFormers, which its installation brings, not for flash-attn. Its rotation is in buffers of each device.
+/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`,
+/// `utils/attention_dispatch.py`): keys and values are repeated for xFormers, which it installs by default, not for
+/// flash-attn. Its rotary tables are buffers on each device.
 pub(super) const UNSLOTH: Semantics = Semantics {
     modules: Modules {
         name: "unsloth",
@@ -362,27 +364,25 @@ pub(super) const UNSLOTH: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// NeMo Automodel (`components/models/llama/model.py`, `qwen2/model.py`): transformers' modules but for norms, which are compiled
-/// (`components/models/common/utils.py:Float32RMSNorm`) and keep their input in its own type. Those of Qwen3 (`qwen3/model.py`) are
-/// transformers', norms and all.
+/// NeMo Automodel (`components/models/llama/model.py`, `qwen2/model.py`): transformers' modules, but with compiled norms
+/// (`common/utils.py:Float32RMSNorm`), which save their input in its dtype. Qwen3's (`qwen3/model.py`) are all transformers'.
 pub(super) const AUTOMODEL: Semantics = Semantics {
     modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
     fsdp_fp32_shards: false,
-    // It computes the modules of a layer again one by one, and no layer whole.
+    // It recomputes a layer's modules one by one and never a whole layer.
     offers: Offers { recomputes_layers: false, ..OTHER_OFFERS },
     ..HF_TRANSFORMERS
 };
 
-/// XTuner before its version 1 (`xtuner/model/sft.py`): transformers' modules, but that attention of Llama, Mistral and Qwen2
-/// repeats keys and values for every query head ahead of flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
+/// XTuner before its version 1 (`xtuner/model/sft.py`): transformers' modules, except that the attention of Llama, Mistral and
+/// Qwen2 repeats keys and values for every query head before flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
 pub(super) const XTUNER: Semantics = Semantics {
     modules: Modules { name: "XTuner", repeats_groups: true, ..TRANSFORMERS_MODULES },
     ..HF_TRANSFORMERS
 };
 
-/// ScaleTorch (`scaletorch/models/model_qwen3.py`, `parallel/tensor_parallel`, `trainer/train_step.py`): modules written as
-/// transformers' are, with keys and values repeated for every query head, weights in bf16 that AdamW steps as they are, and a
-/// cut of its own over tensor ranks and stages.
+/// ScaleTorch (`models/model_qwen3.py`, `parallel/tensor_parallel`, `trainer/train_step.py`): modules like transformers', with
+/// keys and values repeated per query head, bf16 weights that AdamW steps directly, and its own tensor and pipeline parallelism.
 pub(super) const SCALETORCH: Semantics = Semantics {
     cuts_models: true,
     // `tensor_parallel.py:apply_tensor_parallel`: `LinearWithAsyncAllReduce` for each, `final_proj` with `gather_output`.

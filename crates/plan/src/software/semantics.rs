@@ -1,119 +1,122 @@
-//! Facts about a software: what it keeps, fuses, gathers and issues.
+//! Facts about a software: what it saves, fuses, gathers and launches.
 
 use super::offers::Offers;
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
 
-/// How a software's layers keep, fuse and gather.
+/// What a software's layers save, fuse and gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Semantics {
-    /// Whether layers are modules of plain PyTorch, each operation of which keeps what it needs by itself.
+    /// Whether layers are plain PyTorch modules, each operation of which saves what it needs on its own.
     pub eager_modules: bool,
-    /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
+    /// Whether the optimizer steps the model's own parameters, in their own dtype, unless an engine says otherwise.
     pub steps_parameters: bool,
-    /// Whether layers of experts refuse to train under TP without sequence parallelism, without expert parallelism too.
+    /// Whether MoE layers refuse to train under TP without sequence parallelism even without expert parallelism.
     pub experts_need_sequence: bool,
-    /// Whether the software cuts a model over ranks other than data-parallel ones.
+    /// Whether the software shards a model over ranks other than data-parallel ones.
     pub cuts_models: bool,
-    /// Whether gradients are gone between steps, so that the first backward of a step makes each anew when it reaches
-    /// its parameter (`zero_grad(set_to_none=True)`), unless an engine holds them in buffers.
+    /// Whether gradients are freed between steps, so that the first backward pass of a step allocates each when it
+    /// reaches its parameter (`zero_grad(set_to_none=True)`), unless an engine holds them in buffers.
     pub makes_gradients_anew: bool,
-    /// Whether one compiler lays out a whole step and decides what stands in memory when (XLA), so that what is held is known at
-    /// the fullest moments of compiled steps alone.
+    /// Whether one compiler lays out a whole step and decides what is in memory when (XLA), so that memory is known
+    /// only at the peaks of steps that were compiled.
     pub compiled_step: bool,
-    /// What a column-parallel layer keeps of its input under sequence parallelism.
+    /// What a column-parallel layer saves of its input under sequence parallelism.
     pub column_input: ColumnInput,
-    /// What a gated activation keeps beside its input and its output.
+    /// What a gated activation saves in addition to its input and its output.
     pub gated_activation: GatedActivation,
-    /// Whether a norm's weight is created with the projection behind it (Transformer Engine's `LayerNormLinear`).
+    /// Whether a norm's weight is created with the projection after it (Transformer Engine's `LayerNormLinear`).
     pub norm_in_projection: bool,
-    /// Whether a linear layer makes a weight gradient of its own even where gradients are accumulated in the product:
-    /// autograd is handed a stand-in of the same size.
+    /// Whether a linear layer allocates its own weight gradient even if gradients are accumulated in the matmul:
+    /// autograd gets a dummy of the same size.
     pub stand_in_each_time: bool,
     /// Whether cuDNN's attention gets copies of queries, keys and values, or views of the projection's output.
     pub copies_attention_inputs: bool,
-    /// Whether linear layers under FP8 keep their inputs as they came and quantize them again in backward, rather than in 8 bits.
+    /// Whether linear layers under FP8 save their inputs unquantized and quantize them again in backward, rather than
+    /// saving 8 bits.
     pub keeps_unquantized_inputs: bool,
-    /// Whether queries with as many groups as heads are rotated where the reordered projection left them, so that the keys
-    /// and values in the same storage live as long as they do, beside the copies that the kernel reads.
+    /// Whether queries, if there are as many groups as heads, are rotated in place in the reordered projection's
+    /// output, so that the keys and values in the same storage stay alive with them, in addition to the copies that
+    /// the kernel reads.
     pub queries_hold_projection: bool,
-    /// Whether positions are added for the whole sequence before it is cut over the tensor ranks.
+    /// Whether positions are added for the whole sequence before it is split over the tensor ranks.
     pub positions_before_cut: bool,
     /// The attention mask that is alive while the loss runs.
     pub batch_mask: BatchMask,
     /// Whether attention and MLP that read the same input are summed before one reduction over tensor ranks.
     pub sums_before_reducing: bool,
-    /// Whether the output layer accumulates its weight gradient in the product, so that none is made.
+    /// Whether the output layer accumulates its weight gradient in the matmul, so that none is allocated.
     pub accumulates_output_layer: bool,
-    /// The loss that runs whatever Megatron's options say; none where these decide.
+    /// The loss that runs regardless of Megatron's options; `None` if these decide.
     pub loss: Option<LossKind>,
-    /// Whether each projection of one input reduces its own part of that input's gradient over tensor ranks.
+    /// Whether each of several projections of the same input reduces its own part of that input's gradient over
+    /// tensor ranks.
     pub reduces_each_projection: bool,
-    /// Whether every tensor rank gathers all logits, and takes the whole loss of them.
+    /// Whether every tensor rank gathers all logits, and computes the full loss from them.
     pub gathers_logits: bool,
-    /// Whether nothing holds the 16-bit logits any longer once they are cast to fp32 for the loss.
+    /// Whether the 16-bit logits are freed once they are cast to fp32 for the loss.
     pub drops_cast_logits: bool,
-    /// Whether a pipeline gathers the last stage's outputs and has buffers of its own for every micro-batch
+    /// Whether a pipeline gathers the last stage's outputs and has separate buffers for every micro-batch
     /// (`torch.distributed.pipelining`).
     pub gathers_pipeline_outputs: bool,
-    /// Whether replicas of a pipeline's stage reduce gradients behind its last micro-batch alone, whatever they share
+    /// Whether replicas of a pipeline stage reduce gradients only after its last micro-batch, regardless of sharding
     /// (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
     pub pipelines_hold_reductions: bool,
-    /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
+    /// Whether selective checkpointing saves every second matmul of a layer, regardless of which modules are named.
     pub keeps_every_second_product: bool,
-    /// Whether layers at even distances can be checkpointed and those between them kept.
+    /// Whether layers at a regular interval can be checkpointed and those between them saved.
     pub checkpoints_between: bool,
-    /// How the host issues its kernels, which sets the time of a step too small for the device.
+    /// How the host launches kernels, which bounds the time of a step that is too small to keep the device busy.
     pub issue: HostIssue,
     /// Which build of fused attention its models call.
     pub attention_build: AttentionBuild,
     /// Whether linear layers are `torch.nn.Linear`, with neither Megatron's fusions nor Transformer Engine's kernels.
     pub pytorch_linears: bool,
-    /// Whether layers are Transformer Engine's modules, which have a workspace and stand-ins of weight gradients.
+    /// Whether layers are Transformer Engine's modules, which have a workspace and dummy weight gradients.
     pub transformer_engine: bool,
-    /// Whether DeepSpeed's engine holds gradients and optimizer states, in flat buffers of its own.
+    /// Whether DeepSpeed's engine holds gradients and optimizer states, in its own flat buffers.
     pub deepspeed_engine: bool,
-    /// Whose layers share Megatron's growing global memory buffer.
+    /// Which layers share Megatron's growing global memory buffer.
     pub memory_buffer: MemoryBuffer,
     /// How parameters are laid out in contiguous gradient buffers.
     pub gradient_buffers: GradientBuffers,
     /// Whether FSDP holds weights as fp32 shards and casts them when they are gathered.
     pub fsdp_fp32_shards: bool,
-    /// Whether embedding and output layer are an FSDP unit of their own, whatever engine is named.
+    /// Whether embedding and output layer are a separate FSDP unit, regardless of the engine.
     pub fsdp_wraps_ends: bool,
     /// Whether a pipeline stage sends each tensor rank's part of an activation, which the next stage gathers.
     pub scatters_between_stages: bool,
     /// Whether an interleaved pipeline with as many micro-batches as stages runs all forwards first.
     pub all_warmup_when_few: bool,
-    /// How its modules are written, where they are of plain PyTorch.
+    /// How its modules are written, if they are plain PyTorch.
     pub modules: Modules,
-    /// What its launch scripts can ask for.
+    /// What its launch scripts can request.
     pub offers: Offers,
 }
 
-/// How the host issues kernels: what Python runs for each, and whether a compiler has joined them.
+/// How the host launches kernels: how much Python runs for each, and whether a compiler has fused them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostIssue {
     /// Megatron core's loop.
     MegatronCore,
-    /// `megatron/model` of 2023 and what was forked from it.
+    /// `megatron/model` of 2023 and its forks.
     MegatronLegacy,
-    /// Modules of PyTorch, one operation after the other.
+    /// PyTorch modules, one operation after the other.
     Eager,
-    /// The same, each of whose operations is counted.
+    /// The same, with each operation counted.
     Modules,
     /// Layers under `torch.compile`.
     Compiled,
 }
 
-/// A build of fused attention, each of which reaches another share of the device's peak.
+/// A build of fused attention, each reaching a different fraction of the device's peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionBuild {
     /// flash-attn or cuDNN, called by the software itself.
     Native,
-    /// FlashAttention-1 in Triton, as trainers of 2023 had it.
+    /// FlashAttention-1 in Triton, as used by trainers in 2023.
     Triton,
-    /// FlashAttention-2 as `torch.nn.functional.scaled_dot_product_attention` brings it.
+    /// FlashAttention-2 as shipped in `torch.nn.functional.scaled_dot_product_attention`.
     Pytorch,
 }
 
@@ -122,136 +125,138 @@ pub enum AttentionBuild {
 pub enum MemoryBuffer {
     /// None: the software is not Megatron.
     Absent,
-    /// The output layer alone; the others are Transformer Engine's.
+    /// Only the output layer; the others are Transformer Engine's.
     OutputLayer,
     /// All.
     AllLayers,
 }
 
-/// How gradients of a rank lie in one piece of memory.
+/// How a rank's gradients are laid out in contiguous memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientBuffers {
     /// Aligned and padded for the distributed optimizer (`megatron/core/distributed/param_and_grad_buffer.py`).
     MegatronCore,
-    /// One after the other, padded at the end alone (`megatron/model/distributed.py`).
+    /// One after the other, padded only at the end (`megatron/model/distributed.py`).
     MegatronLegacy,
     /// Not Megatron's: without padding.
     Plain,
 }
 
-/// How a library writes its modules of plain PyTorch: what follows for the tensors that each operation keeps.
+/// How a library writes its plain PyTorch modules, which determines the tensors that each operation saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modules {
     /// The library's name.
     pub name: &'static str,
     /// What a norm multiplies by its weight.
     pub norm: NormModule,
-    /// Where the cosines and sines of the rotation are.
+    /// Where the cosines and sines of the rotary embedding live.
     pub rotation: Rotation,
     /// Whether keys and values are repeated for every query head before the attention's kernel.
     pub repeats_groups: bool,
-    /// Whether the only group is not repeated: expanding it is a view.
+    /// Whether a single group is not copied: expanding it is a view.
     pub views_one_group: bool,
-    /// Whether they are where that kernel is PyTorch's, as flash-attn takes groups as they are.
+    /// Whether they are repeated if that kernel is PyTorch's; flash-attn supports groups directly.
     pub repeats_for_sdpa: bool,
-    /// Whose adapters stand beside its linear layers.
+    /// Which library's adapters it adds to its linear layers.
     pub adapters: AdapterLibrary,
     /// Whether queries, keys and values are one projection, whose adapters share an A.
     pub joins_projections: bool,
-    /// Whether it is known what its modules keep over quantized weights.
+    /// Whether it is known what its modules save with quantized weights.
     pub quantizes: bool,
-    /// Whether a layer with a window makes a mask of its own, one for all samples and however long the window is.
+    /// Whether a layer with a window builds its own mask, one for all samples, regardless of the window's length.
     pub masks_every_window: bool,
-    /// Whether the output layer is quantized with the others.
+    /// Whether the output layer is quantized along with the others.
     pub quantizes_output: bool,
-    /// Whether quantized weights are unpacked in fp16 whatever is computed in, so that another format is a copy.
+    /// Whether quantized weights are dequantized to fp16 regardless of the compute dtype, so that any other format
+    /// needs a copy.
     pub unpacks_in_fp16: bool,
-    /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
-    /// hand: it keeps the input, and of an MLP what goes into the activation.
+    /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a hand-written
+    /// backward pass: it saves the input and, for an MLP, the activation's inputs.
     pub fuses_adapters: bool,
-    /// Attention of models with capped scores is one region that torch.compile compiles, and the model holds a causal mask and a window's
-    /// of its whole length.
+    /// Whether attention of models with capped scores is one region under torch.compile, and the model holds a causal
+    /// mask and a window mask of its full length.
     pub compiles_capped_scores: bool,
-    /// Whether the frozen originals of modules that train as copies are taken off the device.
+    /// Whether the frozen originals of modules that are trained as copies are moved off the device.
     pub originals_away: bool,
-    /// Parts in which a chunked loss takes a micro-batch.
+    /// Number of chunks into which a chunked loss splits a micro-batch.
     pub loss_chunks: u64,
-    /// Most bytes of logits and what is made of them in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).
+    /// Most bytes of logits and tensors derived from them in one chunk of a fused output layer and loss; `None` if
+    /// the hidden size decides (Liger).
     pub logits_chunk: Option<u64>,
-    /// Whether a LayerNorm runs in fp32 under autocast, and keeps input and weights so.
+    /// Whether a LayerNorm runs in fp32 under autocast, and saves input and weights in fp32.
     pub fp32_layer_norm: bool,
-    /// Whether rotated queries keep the layout in which the projection left them, which the kernel's output takes: it is then
-    /// read as it is, else as a copy.
+    /// Whether rotated queries keep the layout in which the projection left them, which the kernel's output inherits:
+    /// it is then read directly, otherwise through a copy.
     pub rotates_in_place: bool,
-    /// Whether a compiled layer is in parts, in front of the attention's kernel and behind it, which the compiler cannot look
-    /// into.
+    /// Whether a compiled layer has a graph break at the attention kernel, which the compiler cannot trace into: one
+    /// part before it and one after.
     pub breaks_at_attention: bool,
-    /// Whether a compiled layer is one graph, its attention's kernel an operator of it, and last norm, output layer and loss are
-    /// another, which keeps the logits as they are.
+    /// Whether a compiled layer is one graph with the attention kernel as an operator in it, and the last norm,
+    /// output layer and loss are another, which saves the logits as they are.
     pub compiles_whole: bool,
-    /// Whether the loss is taken of a copy of the logits without each sequence's last token.
+    /// Whether the loss is computed from a copy of the logits without each sequence's last token.
     pub shifts_logits: bool,
-    /// Whether labels come moved by one, so that the loss takes all of the logits.
+    /// Whether labels arrive already shifted by one, so that the loss uses all logits.
     pub labels_come_moved: bool,
-    /// Whether what the model returns is handed on in fp32 under autocast, but for DeepSpeed's engine and FSDP2
+    /// Whether the model's outputs are converted to fp32 under autocast, except with DeepSpeed's engine and FSDP2
     /// (`accelerate/accelerator.py:prepare_model`, `convert_outputs_to_fp32`).
     pub hands_on_fp32: bool,
-    /// Whether the logits of a preference's reference stay named until those of the next one are there, where its trainer names
-    /// them at all; else they are gone when it runs.
+    /// Whether the reference logits of a preference loss stay referenced until the next ones exist, if its trainer
+    /// holds a name for them at all; otherwise they are freed by then.
     pub holds_last_reference: bool,
-    /// Whether inputs of recomputed layers that went to the host come back as tensors of their own, each before the last one is let go
-    /// of; else into two buffers, and small ones do not go.
+    /// Whether offloaded inputs of recomputed layers return as separate tensors, each before the last one is freed;
+    /// otherwise they return into two buffers, and small ones are not offloaded.
     pub streams_inputs: bool,
-    /// Whether a model that caps its logits caps what its last norm makes instead.
+    /// Whether a model that caps its logits caps the last norm's output instead.
     pub caps_last_norm: bool,
-    /// Whether gradients are let go of as soon as the optimizer has stepped, so that there are none between steps
-    /// (`transformers/trainer.py`: `zero_grad` behind `step`); else in front of the next ones.
+    /// Whether gradients are freed as soon as the optimizer has stepped, so that there are none between steps
+    /// (`transformers/trainer.py`: `zero_grad` after `step`); otherwise just before the next ones.
     pub drops_gradients: bool,
-    /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
+    /// Whether `bf16` and `fp16` are the weights' formats; otherwise they are those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }
 
-/// What an RMSNorm of plain operations multiplies by its weight, and so keeps where the weight trains.
+/// What an RMSNorm of plain operations multiplies by its weight, and so saves if the weight trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormModule {
-    /// The normalised input in the type of the weights.
+    /// The normalised input in the weights' dtype.
     CastBefore,
     /// The normalised input in fp32.
     CastAfter,
     /// The same, with a copy of the weight in fp32.
     Widened,
-    /// One kernel, which keeps its input in its own type and computes the rest again.
+    /// One kernel, which saves its input in its own dtype and recomputes the rest.
     Kernel,
-    /// The same, but the normalised input in the type of the weights where queries and keys have norms too.
+    /// The same, but the normalised input in the weights' dtype if queries and keys have norms too.
     KernelAlone,
 }
 
-/// Where the cosines and sines of the rotation are.
+/// Where the cosines and sines of the rotary embedding live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
-    /// Made in each pass, one table for all layers.
+    /// Computed in each forward pass, one table for all layers.
     Shared,
-    /// In buffers of the model. Qwen's models cast them to the type of the heads, for queries and for keys apart.
+    /// In buffers of the model. Qwen's models cast them to the heads' dtype, separately for queries and for keys.
     Buffers,
     /// In buffers of the model, and used as they are.
     Whole,
-    /// In fp32, made once by each layer for itself and held.
+    /// In fp32, computed once by each layer and retained.
     EachLayer,
 }
 
-/// What a column-parallel layer keeps of its input where sequence parallelism has cut it.
+/// What a column-parallel layer saves of its input under sequence parallelism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnInput {
-    /// The rank's own part; backward gathers it once more.
+    /// The rank's own part; backward gathers it again.
     Sharded,
-    /// The tokens of all tensor ranks, as the product read them.
+    /// The tokens of all tensor ranks, as the matmul read them.
     Gathered,
 }
 
 /// How a gated activation is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatedActivation {
-    /// One kernel, which can be turned off: then a function and a product with an offset, each with its own copy.
+    /// One kernel; if turned off, a function and a product with an offset, each with its own copy.
     KernelOrOffset,
     /// A function and a product.
     Separate,
@@ -264,6 +269,6 @@ pub enum BatchMask {
     Absent,
     /// One for all sequences.
     One,
-    /// One for each, where the data loader makes it.
+    /// One for each, if the data loader creates it.
     Each,
 }

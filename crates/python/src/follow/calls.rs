@@ -1,4 +1,4 @@
-//! What names, attributes and calls of a launcher stand for.
+//! The values of names, attributes and calls in a launcher.
 
 use super::known::{
     BASE, CONSTANTS, HARMLESS, HELD, LOGGED, NODES, SILENT, TRUE_ON_POLICY, builtin, is_environment, pattern,
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
             }
             ("or", Ok(true)) | ("and", Ok(false)) => first,
             ("or", Ok(false)) | ("and", Ok(true)) => self.value(right, frame),
-            // What the text does not set has no value there.
+            // A variable that the text does not set has no value here.
             ("or", Err(what)) if what.starts_with('$') => self.value(right, frame),
             ("or" | "and", Err(_)) => match (self.value(right, frame).holds(), sign) {
                 (Ok(false), "and") => Value::Flag(false),
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether an object says that training is not made equal to generation, bit by bit.
+    /// Whether an object states that training is not made bitwise equal to generation.
     fn is_off(&self, given: &[Value]) -> bool {
         given.iter().any(|one| {
             let Value::Object(number) = one else { return false };
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What a function gives; a program that stops in it starts nothing.
+    /// A function's result; a program that stops in it starts nothing.
     fn result(&mut self, function: usize, given: &[(Option<String>, Value)], own: Option<Value>) -> Value {
         match self.enter(function, given, own) {
             Flow::Return(value) => value,
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// An object of a class of the program.
+    /// A new object of a class of the program.
     pub(crate) fn made(&mut self, class: &str, given: &[(Option<String>, Value)]) -> Option<Value> {
         let at = self.program.classes.iter().position(|known| known.name == class)?;
         let mut fields = Frame::new();
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         Some(Value::Object(number))
     }
 
-    /// The fields of a class, those of the one that it extends first.
+    /// The fields of a class, with those of its base class first.
     fn fields(&mut self, class: usize, fields: &mut Frame, depth: u32) {
         let Some(known) = self.program.classes.get(class) else { return };
         let (bases, body) = (known.bases, known.body.clone());
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         for statement in body {
             let (field, written) = match (assignment(statement.text), statement.text.split_once(':')) {
                 (Some((field, _, written)), _) => (field, written),
-                // Whoever makes the object says it.
+                // Given by whoever constructs the object.
                 (None, Some((field, _))) => (field.trim(), field),
                 (None, None) => continue,
             };
@@ -271,7 +271,7 @@ impl<'a> Run<'a> {
                     (Value::text("train_args"), Value::text("")),
                     (Value::text("env_vars"), Value::Map(Vec::new())),
                 ]),
-                // What it is given it may change.
+                // It may change what it is given.
                 _ if !HARMLESS.contains(&last) && plain.iter().any(|one| matches!(one, Value::Object(_))) => {
                     self.lost.get_or_insert_with(|| format!("{last}()"));
                     Value::None
@@ -291,15 +291,15 @@ impl<'a> Run<'a> {
             if let Some((_, value)) = self.variables.iter().find(|(name, _)| name == variable) {
                 return Value::text(value);
             }
-            // As bash reads `${NAME:-default}` where the text does not set the variable.
+            // As bash reads `${NAME:-default}` if the text does not set the variable.
             let unset = || Value::Open(format!("${variable}"));
             return rest.first().filter(|default| **default != Value::None).cloned().unwrap_or_else(unset);
         }
         match last {
             "get_bool_env_var" => return switch(&plain),
-            // The name of a folder.
+            // The name of a directory.
             "create_run_id" => return Value::text("RUN_ID"),
-            // Another variable that is off where it is not set.
+            // Another variable that is off if unset.
             "get_env_enable_infinite_run" => return Value::Flag(false),
             _ => {}
         }
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
                 let found = items.iter().find(|(known, _)| known == key).map(|(_, value)| value);
                 found.or(rest.first()).cloned().unwrap_or(Value::None)
             }
-            // A pattern one of whose letters is not there.
+            // A pattern that contains a letter which the text lacks.
             (Value::Open(module), "search" | "match", [Value::Text(pattern), Value::Text(text)])
                 if module == "re" =>
             {

@@ -1,10 +1,10 @@
-//! What launchers call that stands in other files: Python's own functions, and those of `external_utils/command_utils.py` in slime and
-//! miles.
+//! Functions that launchers call from other files: Python builtins, and those of `external_utils/command_utils.py` in
+//! slime and miles.
 
 use super::value::Value;
 use crate::syntax::Node;
 
-/// The class that launchers of miles extend (`miles/utils/external_utils/command_utils.py`), with what it holds.
+/// The class that launchers of miles extend (`miles/utils/external_utils/command_utils.py`), with its fields.
 pub(crate) const BASE: &str = "ExecuteTrainConfig";
 pub(crate) const HELD: [(&str, &str); 4] = [
     ("cuda_core_dump", "False"),
@@ -13,7 +13,7 @@ pub(crate) const HELD: [(&str, &str); 4] = [
     ("extra_env_vars", "''"),
     ("output_dir", "'/root/shared_data'"),
 ];
-/// The variable that `num_nodes` is taken from.
+/// The variable from which `num_nodes` is taken.
 pub const NODES: &str = "SLURM_JOB_NUM_NODES";
 /// Constants of the same file.
 pub(crate) const CONSTANTS: [(&str, &str); 2] = [
@@ -23,17 +23,17 @@ pub(crate) const CONSTANTS: [(&str, &str); 2] = [
     ),
     ("GENERATION_HARDWARE", "{'H100': 'Hopper', 'GB200': 'Blackwell', 'GB300': 'Blackwell'}"),
 ];
-/// Calls of the same file that give options of logging, and of where rollouts are kept on the host, alone.
+/// Functions in the same file that only give options for logging and for where rollouts are stored on the host.
 pub(crate) const SILENT: [&str; 2] = ["get_default_wandb_args", "get_mooncake_object_store_args"];
-/// Functions of `miles/true_on_policy/config.py` that do nothing where `true_on_policy` is off.
+/// Functions of `miles/true_on_policy/config.py` that do nothing if `true_on_policy` is off.
 pub(crate) const TRUE_ON_POLICY: [&str; 2] =
     ["apply_true_on_policy_script_defaults", "build_true_on_policy_launch_plan"];
-/// Functions that change nothing of what they are given.
+/// Functions that do not change their arguments.
 pub(crate) const HARMLESS: [&str; 7] = ["print", "str", "repr", "asdict", "isinstance", "getattr", "hasattr"];
-/// With these variables a run is logged, and changes in nothing else.
+/// Variables that only switch on a run's logging.
 pub(crate) const LOGGED: [&str; 2] = ["WANDB_API_KEY", "WANDB_KEY"];
 
-/// `get_bool_env_var(name, default="false")`, the variable not set.
+/// `get_bool_env_var(name, default="false")`, with the variable unset.
 pub(crate) fn switch(given: &[Value]) -> Value {
     match given {
         [_, Value::Text(default), ..] => Value::Flag(matches!(default.to_lowercase().as_str(), "true" | "1")),
@@ -42,9 +42,9 @@ pub(crate) fn switch(given: &[Value]) -> Value {
     }
 }
 
-/// `moe_layer_freq` of miles (`external_utils/model_args_utils.py`): dense layers, then ones with experts.
+/// `moe_layer_freq` of miles (`external_utils/model_args_utils.py`): dense layers, then MoE layers.
 pub(crate) fn pattern(given: &[(Option<String>, Value)]) -> Value {
-    /// Layers that are written out at most.
+    /// Most layers that are listed.
     const MOST: i64 = 1_000;
     let count = |name: &str| match given.iter().find(|(keyword, _)| keyword.as_deref() == Some(name)) {
         Some((_, Value::Whole(count))) => usize::try_from((*count).min(MOST)).ok(),
@@ -63,7 +63,7 @@ pub(crate) fn is_environment(read: &Node) -> bool {
         || *read == Node::Name("environ".to_owned())
 }
 
-/// Functions of Python itself.
+/// Python builtins.
 pub(crate) fn builtin(called: &str, given: &[Value]) -> Value {
     let wholes: Option<Vec<i64>> =
         given.iter().map(|one| if let Value::Whole(number) = one { Some(*number) } else { None }).collect();

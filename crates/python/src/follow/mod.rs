@@ -1,8 +1,8 @@
-//! Programs that put the options of a training together and hand them to a call that starts it, followed statically.
+//! Static evaluation of programs that assemble the options of a training and pass them to a call that starts it.
 //!
-//! Names stand for what the program assigns to them, fields of its classes for their defaults; conditions, `match`, f-strings,
-//! functions, properties and maps are followed. What the text leaves open (loops, other files' functions, variables of the environment)
-//! becomes a part of a [`Value`] that has a name, and what hangs on it is open too.
+//! Names have the values that the program assigns to them, and fields of its classes their defaults; conditions,
+//! `match`, f-strings, functions, properties and maps are followed. What the text leaves open (loops, other files'
+//! functions, variables of the environment) becomes a named part of a [`Value`], and what depends on it is open too.
 
 mod calls;
 mod known;

@@ -1,34 +1,34 @@
-//! A launcher followed to the call that starts its training, with the values that it has where nobody says otherwise. Nothing is
-//! executed; a condition that is not decided leaves open whatever stands under it.
+//! Follows a launcher to the call that starts its training, with its default values. Nothing is executed; an
+//! undecided condition leaves everything under it open.
 
 use super::scan::{Function, Program, assignment, head, inner, keyword, parts, program};
 use super::value::{Value, binary, put};
 use crate::statements::Statement;
 use crate::syntax::{Node, node};
 
-/// Statements and values looked at in all; the largest of miles' launchers takes some 3,000.
+/// Total statements and values visited; the largest of miles' launchers takes some 3,000.
 const MOST: usize = 30_000;
-/// Calls inside calls, and blocks inside blocks, that are followed.
+/// Maximum nesting of calls and blocks that are followed.
 const DEEPEST: u32 = 24;
-/// Longest text that is put together. Unit: byte.
+/// Longest text that is assembled. Unit: byte.
 pub(crate) const LONGEST: usize = 1 << 16;
-/// What starts the training.
+/// The function that starts the training.
 pub(crate) const STARTS: &str = "execute_train";
 
 /// The call that starts a training, by its keywords.
 pub type Started = Vec<(String, Value)>;
 
-/// Names with what they stand for.
+/// Names with their values.
 pub(crate) type Frame = Vec<(String, Value)>;
 
-/// What a program comes to.
+/// The outcome of a program.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The call's arguments.
     Starts(Started),
-    /// With its own values it stops before, saying this.
+    /// With its default values it stops before that, with this message.
     Stops(String),
-    /// What it starts hangs on this, which is not known.
+    /// What it starts depends on this unknown.
     Open(String),
     /// It starts nothing.
     Nothing,
@@ -48,13 +48,13 @@ pub(crate) struct Run<'a> {
     depth: u32,
     pub(crate) started: Option<Started>,
     pub(crate) lost: Option<String>,
-    /// Variables of the environment that the reader gives.
+    /// Variables of the environment that the user gives.
     pub(crate) variables: &'a [(String, String)],
-    /// What the program says where it stops inside an expression.
+    /// The program's message if it stops inside an expression.
     pub(crate) stopped: Option<String>,
 }
 
-/// Follows a program to what it starts, with these variables of its environment.
+/// Follows a program to what it starts, with these environment variables.
 #[must_use]
 pub fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
     let mut run = Run::over(text, variables);
@@ -73,7 +73,7 @@ pub fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
     }
 }
 
-/// What a function of a program returns, its parameters at their defaults.
+/// What a function of a program returns, with its parameters at their defaults.
 #[must_use]
 pub fn returned(text: &str, name: &str) -> Option<Value> {
     let mut run = Run::over(text, &[]);
@@ -114,9 +114,9 @@ impl<'a> Run<'a> {
         self.program.functions.iter().position(|function| function.name == name && function.class == class)
     }
 
-    /// The function that starts the training, or that which gives it what it wants.
+    /// The function that starts the training, or the one that calls it with its arguments.
     fn entry(&self) -> Option<usize> {
-        /// Functions around it that are looked for.
+        /// How many levels of callers are searched.
         const AROUND: u32 = 4;
         let calls = |function: &Function<'_>, name: &str| {
             let call = format!("{name}(");
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         Some(entry)
     }
 
-    /// Whether there is work left for so much.
+    /// Charges `work`; false if the budget is spent.
     pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.left = self.left.saturating_sub(work);
         if self.left == 0 {
@@ -151,7 +151,8 @@ impl<'a> Run<'a> {
         self.left > 0
     }
 
-    /// Runs a function; what it is not given it has by default, objects of classes made as the program makes them.
+    /// Runs a function; missing arguments take their defaults, and objects of classes are constructed as the program
+    /// does.
     pub(crate) fn enter(
         &mut self,
         function: usize,
@@ -195,12 +196,12 @@ impl<'a> Run<'a> {
 
     fn statements(&mut self, all: &[Statement<'a>], frame: &mut Frame) -> Flow {
         let mut at = 0;
-        // Of a chain of branches: whether one was taken, or what is not known of those so far.
+        // For a chain of branches: whether one was taken, or what is unknown about those so far.
         let mut chain: Result<bool, String> = Ok(false);
         while let Some(statement) = all.get(at) {
             let body = inner(all, at);
             at += 1 + body.len();
-            // What comes behind the start changes nothing of it.
+            // What comes after the start does not change it.
             if self.started.is_some() || !self.spend(1) {
                 return Flow::On;
             }
@@ -283,14 +284,14 @@ impl<'a> Run<'a> {
             match holds {
                 Ok(false) => {}
                 Ok(true) => return self.block(block, frame),
-                // Neither this case nor those behind it are decided.
+                // Neither this case nor the ones after it are decided.
                 Err(_) => return self.branch(body, &holds, frame),
             }
         }
         Flow::On
     }
 
-    /// Whether a value is what a case asks for.
+    /// Whether a value matches a case.
     fn fits(&mut self, pattern: &str, value: &Value, frame: &mut Frame) -> Result<bool, String> {
         let pattern = pattern.trim();
         let inside = pattern.strip_prefix('(').and_then(|inside| inside.strip_suffix(')')).unwrap_or(pattern);
@@ -306,7 +307,7 @@ impl<'a> Run<'a> {
         }
         let mut holds = Ok(false);
         for one in parts(inside, b'|') {
-            // A name takes anything, and a class is looked into.
+            // A name matches anything, and a class pattern is matched by its fields.
             let asked = match node(one.trim()) {
                 Node::Name(name) if name == "_" => return Ok(true),
                 Node::Name(name) if !matches!(name.as_str(), "True" | "False" | "None") => Value::Open(name),
@@ -371,7 +372,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Lets a name stand for a value.
+/// Binds a name to a value.
 pub(crate) fn name(frame: &mut Frame, name: &str, value: Value) {
     match frame.iter_mut().find(|(known, _)| known == name) {
         Some((_, held)) => *held = value,

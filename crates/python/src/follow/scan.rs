@@ -1,13 +1,13 @@
-//! A launcher's functions and classes, and its statements taken apart.
+//! A launcher's functions and classes, and the parts of its statements.
 
 use crate::statements::{Statement, statements};
 
 /// A function at the top of a program, or of a class.
 pub(crate) struct Function<'a> {
-    /// The class that it is a method of.
+    /// The class of which it is a method.
     pub(crate) class: &'a str,
     pub(crate) name: &'a str,
-    /// Name, what it is annotated with, default.
+    /// Name, annotation, default.
     pub(crate) parameters: Vec<(&'a str, &'a str, Option<&'a str>)>,
     pub(crate) is_property: bool,
     pub(crate) body: Vec<Statement<'a>>,
@@ -21,7 +21,7 @@ pub(crate) struct Class<'a> {
     pub(crate) body: Vec<Statement<'a>>,
 }
 
-/// What stands at the top of a program.
+/// The top-level items of a program.
 #[derive(Default)]
 pub(crate) struct Program<'a> {
     pub(crate) functions: Vec<Function<'a>>,
@@ -90,13 +90,13 @@ fn function<'a>(
     Function { class, name, parameters: parameters.collect(), is_property, body: body.to_vec() }
 }
 
-/// What stands in a statement's brackets.
+/// What is inside a statement's brackets.
 fn bracketed(text: &str) -> &str {
     let inside = text.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
     inside.map_or("", |(inside, _)| inside)
 }
 
-/// A text at the first sign that stands in no brackets and no quotes.
+/// Splits a text at the first `sign` outside of brackets and quotes.
 fn split(text: &str, sign: u8) -> Option<(&str, &str)> {
     let (mut depth, mut quote) = (0_i32, None);
     for (at, byte) in text.bytes().enumerate() {
@@ -114,7 +114,7 @@ fn split(text: &str, sign: u8) -> Option<(&str, &str)> {
     None
 }
 
-/// The parts of a text between such signs.
+/// The parts of a text between such characters.
 pub(crate) fn parts(text: &str, sign: u8) -> Vec<&str> {
     let (mut out, mut rest) = (Vec::new(), text);
     while let Some((part, behind)) = split(rest, sign) {
@@ -125,7 +125,7 @@ pub(crate) fn parts(text: &str, sign: u8) -> Vec<&str> {
     out
 }
 
-/// Target, sign before `=`, value; none of a statement that assigns nothing.
+/// Target, operator before `=`, value; `None` for a statement that assigns nothing.
 pub(crate) fn assignment(text: &str) -> Option<(&str, &str, &str)> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' ');
     let at = text.bytes().take_while(|byte| plain(byte)).count();
@@ -153,7 +153,7 @@ pub(crate) fn keyword(text: &str) -> &str {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("")
 }
 
-/// What stands between a keyword and the colon at the end.
+/// The text between a keyword and the final colon.
 pub(crate) fn head(text: &str) -> &str {
     let text = split(text, b'#').map_or(text, |(before, _)| before);
     text.get(keyword(text).len()..).unwrap_or("").trim().trim_end_matches(':').trim()

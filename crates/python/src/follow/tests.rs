@@ -42,7 +42,7 @@ fn launchers_hand_on_what_their_own_code_does() {
 
 #[test]
 fn hostile_programs_end_soon() {
-    /// Far above what it takes optimised: tests run without.
+    /// Far more than an optimised build takes: tests run unoptimised.
     const LONG: Duration = Duration::from_secs(3);
     let call = "    execute_train(train_args=x)\n";
     let run = |body: &str| format!("def run():\n    x = 'abc'\n{body}{call}");

@@ -1,11 +1,12 @@
-//! What names of a launcher stand for. A text may hold parts that the program alone knows, between [`OPEN`] and [`CLOSE`].
+//! The values of names in a launcher. A text may contain parts that only the program knows, between [`OPEN`] and
+//! [`CLOSE`].
 
-/// Before the name of a part that is not known.
+/// Precedes the name of an unknown part.
 pub const OPEN: char = '\u{1}';
-/// Behind it.
+/// Follows it.
 pub const CLOSE: char = '\u{2}';
 
-/// What a name stands for.
+/// The value of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing.
@@ -24,7 +25,7 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
     /// An object of a class, by its number.
     Object(usize),
-    /// Not known; what it is called. A variable of the environment has a dollar sign.
+    /// Unknown, with its name. An environment variable starts with a dollar sign.
     Open(String),
 }
 
@@ -51,7 +52,7 @@ impl Value {
         }
     }
 
-    /// What makes it unknown, where something does.
+    /// What makes it unknown, if anything does.
     pub(crate) fn unknown(&self) -> Option<&str> {
         match self {
             Self::Open(name) => Some(name),
@@ -62,7 +63,7 @@ impl Value {
         }
     }
 
-    /// Whether Python takes it for true; the name of what decides it, where that is not known.
+    /// Whether it is truthy in Python; as the error, the name of what would decide it.
     pub(crate) fn holds(&self) -> Result<bool, String> {
         match self {
             Self::None => Ok(false),
@@ -78,7 +79,7 @@ impl Value {
         }
     }
 
-    /// Values that are held.
+    /// Number of values it contains.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Text(text) => 1 + text.len() / 64,
@@ -91,12 +92,12 @@ impl Value {
     }
 }
 
-/// What two values come to; the sign is Python's. Open where it is not worked out.
+/// The result of a Python operator on two values. Open if it is not evaluated.
 pub(crate) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
     let open = |value: &Value| value.unknown().map(str::to_owned);
     match (left, sign, right) {
         (Value::Text(left), "+", Value::Text(right)) => Value::Text(format!("{left}{right}")),
-        // What is open is a text behind a text.
+        // An open value joined with a text is treated as a text.
         (Value::Text(_), "+", Value::Open(_)) | (Value::Open(_), "+", Value::Text(_)) => {
             Value::Text(left.written() + &right.written())
         }
@@ -152,7 +153,7 @@ pub(crate) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
     }
 }
 
-/// Sets what a key stands for.
+/// Sets the value of a key.
 pub(crate) fn put(items: &mut Vec<(Value, Value)>, key: Value, value: Value) {
     match items.iter_mut().find(|(known, _)| *known == key) {
         Some((_, held)) => *held = value,
@@ -160,7 +161,7 @@ pub(crate) fn put(items: &mut Vec<(Value, Value)>, key: Value, value: Value) {
     }
 }
 
-/// What a method of a text gives; none where it is not known.
+/// The result of a string method; `None` if unknown.
 pub(crate) fn method(text: &str, name: &str, given: &[Value]) -> Option<Value> {
     if text.contains(OPEN) {
         return None;

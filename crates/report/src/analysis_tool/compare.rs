@@ -1,4 +1,4 @@
-//! The tool's figures beside ours, line by line, with the reasons where they differ.
+//! The tool's figures next to ours, line by line, with the reasons for differences.
 
 use super::departures::{Departure, departures};
 use super::figures::{ToolFigures, ToolMemory, ToolTraffic, tool_figures, tool_gb};
@@ -19,7 +19,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// As it is shown.
+    /// As displayed.
     #[must_use]
     pub fn shown(self) -> String {
         match self {
@@ -29,7 +29,7 @@ impl Figure {
         }
     }
 
-    /// Whether the two are one figure as the tool prints it: counts equal, bytes to a tenth of 2^30.
+    /// Whether the two are equal to the tool's printed precision: counts equal, bytes to a tenth of 2^30.
     fn agrees(self, other: Self) -> bool {
         match (self, other) {
             // To the precision of the tool's own print, or every line would differ by rounding.
@@ -53,11 +53,11 @@ pub struct ToolRow {
     pub section: &'static str,
     /// Label of the row.
     pub label: &'static str,
-    /// As the tool counts.
+    /// The tool's figure.
     pub tool: Figure,
-    /// As it is.
+    /// Our figure.
     pub ours: Figure,
-    /// Numbers of the [`departures`] that make the difference.
+    /// Numbers of the [`departures`] that explain the difference.
     pub departures: &'static [u8],
 }
 
@@ -71,18 +71,18 @@ impl ToolRow {
     /// The tool's figure over ours.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        // Nothing to compare with is shown as equal, not as infinite.
+        // If there is nothing to compare with, show them as equal rather than infinite.
         if self.ours.number() == 0.0 { 1.0 } else { self.tool.number() / self.ours.number() }
     }
 
-    /// Why they differ; nothing where they agree.
+    /// Why they differ; empty if they agree.
     pub fn reasons(&self) -> impl Iterator<Item = &'static Departure> + use<> {
         let numbers = if self.agrees() { &[] } else { self.departures };
         numbers.iter().filter_map(|&number| departures().iter().find(|departure| departure.number == number))
     }
 }
 
-/// Every line of the tool's output for `plan` beside ours.
+/// Every line of the tool's output for `plan` next to ours.
 #[must_use]
 pub fn compare(plan: &Plan, report: &Report) -> Vec<ToolRow> {
     let tool = tool_figures(plan);
@@ -131,7 +131,7 @@ fn memory(
     rows
 }
 
-/// The fullest rank; the tool gives every GPU the same figure.
+/// The rank with the highest peak; the tool gives every GPU the same figure.
 fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
     let fullest = report.memory.worst.pipeline_rank;
     let of = |rank: &&RankMemory| rank.pipeline_rank == fullest;

@@ -1,5 +1,5 @@
-//! Where the analysis tool of 2023 departs from what really happens, numbered; found by running it on 28
-//! configurations and holding its output against Megatron-LM's own objects.
+//! Where the analysis tool of 2023 departs from what Megatron-LM actually does, numbered; found by running it on 28
+//! configurations and comparing its output with Megatron-LM's own objects.
 
 use std::sync::OnceLock;
 
@@ -10,14 +10,14 @@ use shardscope_source::LaterText;
 pub struct Departure {
     /// Its number, 1 to 25.
     pub number: u8,
-    /// What the tool does, what is right, and how far they are apart.
+    /// What the tool does, what is right, and how far apart they are.
     pub what: &'static str,
 }
 
 macro_rules! departures {
     ($(departure($number:literal, $what:literal $(,)?)),* $(,)?) => {
-        /// A line each. Until a program with the feature `tables-later` is given it, none is known.
-        // Made one text at compile time, so that a program without the table has no trace of it.
+        /// One line each. A program with the feature `tables-later` knows none until it is given the table.
+        // Concatenated at compile time, so that a program without the table contains no trace of it.
         static TABLE: LaterText = LaterText::new(
             "departures",
             if cfg!(feature = "tables-later") { None } else { Some(concat!($($number, "\t", $what, "\n"),*)) },
@@ -32,7 +32,7 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
 
 /// All departures, in order of number.
 pub fn departures() -> &'static [Departure] {
-    // Parsed once; a table that arrives later must be there before the first call.
+    // Parsed once; a table that arrives later must be provided before the first call.
     static ALL: OnceLock<Vec<Departure>> = OnceLock::new();
     let departure = |line: &'static str| {
         let (number, what) = line.split_once('\t')?;

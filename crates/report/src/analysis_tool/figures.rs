@@ -1,4 +1,4 @@
-//! The figures that the analysis tool of 2023 prints, in its own way of counting.
+//! The figures that the analysis tool of 2023 prints, counted its way.
 //!
 //! Source: `get_training_info.py` of the tool proposed for Megatron-LM in September 2023, run on 28
 //! configurations. Letters: `h` hidden, `f` MLP width, `s` sequence, `b` micro-batch, `t` `p` `d` tensor,
@@ -10,11 +10,11 @@ use shardscope_units::{Bytes, Count, Quantity};
 /// Everything the tool prints for a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFigures {
-    /// The whole model, before it is cut.
+    /// The whole model, before sharding.
     pub full: ToolMemory,
     /// One GPU; the tool gives every GPU the same figure.
     pub per_gpu: ToolMemory,
-    /// Kept activations of one layer without sharding.
+    /// Saved activations of one layer without sharding.
     pub layer_activations: Bytes,
     /// Gradient accumulation steps.
     pub num_micro_batches: u64,
@@ -60,7 +60,7 @@ pub struct ToolTraffic {
     pub volume: Bytes,
 }
 
-/// The tool's own MLP width: two thirds of 4h rounded down to a multiple of 64, whatever the script says.
+/// The tool's own MLP width: two thirds of 4h rounded down to a multiple of 64, regardless of the script.
 #[must_use]
 pub fn tool_ffn(hidden_size: u64) -> u64 {
     hidden_size * 8 / 3 / 64 * 64
@@ -74,7 +74,7 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
     let f = tool_ffn(h);
     let width = recipe.params_dtype.width();
     let tokens = model.seq_length * recipe.micro_batch_size;
-    // In the tool's order of division, whose rounding the comparison has to meet.
+    // In the tool's order of division, because the comparison has to reproduce its rounding.
     let num_micro_batches = recipe.global_batch_size / recipe.micro_batch_size / d.max(1);
     let stage_layers = model.num_layers / p;
     let parameters = |layers: u64, t: u64| {

@@ -1,5 +1,5 @@
-//! The figures of the analysis tool proposed for Megatron-LM in 2023, beside ours: what it prints, where
-//! it is right, and where it departs and why. For readers who come from that proposal.
+//! The figures of the analysis tool proposed for Megatron-LM in 2023, next to ours: what it prints, where it is
+//! right, and where it departs and why. For readers who come from that proposal.
 
 mod compare;
 mod departures;

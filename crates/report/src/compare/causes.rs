@@ -12,7 +12,7 @@ pub(super) fn worst(report: &Report) -> Option<&Breakdown<Bytes>> {
     fullest_rank(report).map(|rank| &rank.breakdown)
 }
 
-/// Most causes that are told.
+/// Maximum number of causes listed.
 const MOST_CAUSES: usize = 8;
 
 /// The leaves that changed, the greatest change first.
@@ -25,7 +25,7 @@ pub(super) fn causes<Q: Quantity>(
     if let (Some(before), Some(after)) = (before, after) {
         for (root, is_after) in [(before, false), (after, true)] {
             found.after = is_after;
-            // Children only: the root is the sum itself, and would be the greatest change of all.
+            // Children only: the root is the sum itself and would always be the greatest change.
             for child in root.children() {
                 leaves(child, 1, &mut found);
             }
@@ -36,7 +36,7 @@ pub(super) fn causes<Q: Quantity>(
 
 /// Adds the value of every leaf that counts, `times` over, under its path.
 fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leaves<'a>) {
-    // What torch counts is the sum of the others; it needs no name.
+    // What torch counts is the sum of the others and needs no name.
     let named = node.label() != "peak_allocated";
     if named {
         let label = node.label();
@@ -52,7 +52,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
             }
         }
         Rule::Greatest => {
-            // Of a maximum only the child that decides it changes the whole; others could move without any effect.
+            // In a maximum only the decisive child changes the total; others could change without any effect.
             let mut greatest: Option<&Breakdown<Q>> = None;
             for child in node.children() {
                 if greatest.is_none_or(|other| child.value().number() >= other.value().number()) {
@@ -72,9 +72,9 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
 /// Leaves of two breakdowns by their paths, as bare numbers: exact below 2^53.
 #[derive(Default)]
 struct Leaves<'a> {
-    /// Labels from the root to the leaf at hand.
+    /// Labels from the root to the current leaf.
     path: Vec<&'a str>,
-    /// Whether it is of the breakdown that comes after.
+    /// Whether the current breakdown is the later one.
     after: bool,
     /// The sums before and after.
     sums: Vec<(String, [f64; 2])>,
@@ -83,7 +83,7 @@ struct Leaves<'a> {
 impl Leaves<'_> {
     fn add(&mut self, value: f64) {
         let path = self.path.join(" › ");
-        // Of one path several leaves are summed: equal layers stand in several places.
+        // Leaves with the same path are summed: equal layers occur in several places.
         let place = usize::from(self.after);
         if let Some((_, sums)) = self.sums.iter_mut().find(|(other, _)| *other == path) {
             sums[place] += value;
@@ -94,10 +94,10 @@ impl Leaves<'_> {
         }
     }
 
-    /// The greatest changes, of equal ones the first by path.
+    /// The greatest changes; ties are broken by path.
     fn causes(mut self, amount: fn(f64) -> Amount) -> Vec<Cause> {
         let mut causes = Vec::new();
-        // Picked one by one, at most eight of perhaps hundreds, instead of sorting them all.
+        // Picked one by one, at most eight of perhaps hundreds, rather than sorting them all.
         while causes.len() < MOST_CAUSES {
             let (mut most, mut at) = (0.0, None);
             for (index, (path, [before, after])) in self.sums.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Leaves<'_> {
                 }
             }
             let Some(at) = at else { break };
-            // Taken out, so that the next round finds the next greatest; the order of the rest does not matter.
+            // Removed, so that the next round finds the next greatest; the order of the rest does not matter.
             let (path, [before, after]) = self.sums.swap_remove(at);
             causes.push(Cause { path, before: amount(before), after: amount(after) });
         }

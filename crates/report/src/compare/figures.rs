@@ -1,4 +1,4 @@
-//! Every number that is set beside another.
+//! Every number that is compared.
 
 use super::line::{Amount, ComparedNumber, Section};
 use crate::Report;
@@ -36,7 +36,7 @@ fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<ComparedNum
 const LESS: Option<bool> = Some(true);
 const MORE: Option<bool> = Some(false);
 
-// By what PyTorch reserves, so that two plans are compared by the same measure whether or not they fit.
+// By what PyTorch reserves, so that two plans are compared by the same measure whether they fit or not.
 pub(super) fn fullest_rank(report: &Report) -> Option<&RankMemory> {
     report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
 }
@@ -45,12 +45,12 @@ fn fullest(report: &Report) -> Totals {
     fullest_rank(report).map(|rank| rank.totals).unwrap_or_default()
 }
 
-// As the verdict tells it: what PyTorch would cache on a larger device is no part of it.
+// As in the verdict: what PyTorch would cache on a larger device is not part of it.
 fn needed(totals: &Totals, of: &Report) -> Bytes {
     Needs::new(totals.peak_reserved, totals.peak_required, of.memory.capacity).bytes
 }
 
-/// Of the fullest GPU.
+/// Figures of the fullest GPU.
 static MEMORY: [Figure; 10] = [
     figure("on the device", |of| Amount::Memory(needed(&fullest(of), of)), LESS),
     figure("of capacity", |of| share(needed(&fullest(of), of), of.memory.capacity), LESS),
@@ -90,7 +90,7 @@ fn share(part: Bytes, whole: Bytes) -> Amount {
     Amount::Share(part.number() / whole.number().max(1.0))
 }
 
-/// Of a step.
+/// Figures of a step.
 static TIME: [Figure; 8] = [
     figure("step", |of| Amount::Time(of.time.step), LESS),
     figure("fully overlapped", |of| Amount::Time(of.time.lower_bound), LESS),
@@ -104,12 +104,12 @@ static TIME: [Figure; 8] = [
 
 fn time(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&TIME, before, after);
-    // What only one of them has takes no time in the other.
+    // A part that only one of them has takes no time in the other.
     let part = |report: &Report, label: &str| {
         let part = report.time.breakdown.child(label).map(|child| child.value());
         Some(Amount::Time(part.unwrap_or_default()))
     };
-    // Parts of both, the ones of the plan in hand first, in its order.
+    // Parts of both, those of the current plan first, in its order.
     let gone = before.time.breakdown.children().iter();
     let gone = gone.filter(|child| after.time.breakdown.child(child.label()).is_none());
     for child in after.time.breakdown.children().iter().chain(gone) {
@@ -124,7 +124,7 @@ fn time(before: &Report, after: &Report) -> Section {
     Section { title: "Step time", lines }
 }
 
-/// Of all GPUs.
+/// Figures over all GPUs.
 static TRAFFIC: [Figure; 3] = [
     figure("sent by all GPUs", |of| Amount::Sent(of.traffic.cluster().wire), LESS),
     figure("of which inter-node", |of| Amount::Sent(of.traffic.cluster().network), LESS),
@@ -149,7 +149,7 @@ fn traffic(before: &Report, after: &Report) -> Section {
     Section { title: "Communication of a step", lines }
 }
 
-/// Of the model.
+/// Figures of the model.
 static MODEL: [Figure; 2] = [
     figure("parameters", |of| Amount::Count(of.parameters.total.get()), None),
     figure("of it active for a token", |of| Amount::Count(of.parameters.active_per_token.get()), None),

@@ -2,7 +2,7 @@
 
 use shardscope_units::{Bytes, Quantity, Seconds, decimal, gib, grouped, percent, rounded, seconds, size};
 
-/// Numbers that belong together.
+/// A group of related numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// What they are about.
@@ -16,11 +16,11 @@ pub struct Section {
 pub struct ComparedNumber {
     /// Label of the figure.
     pub label: String,
-    /// Of the pinned plan; none where it has no such number.
+    /// The pinned plan's; `None` if it has no such number.
     pub before: Option<Amount>,
-    /// Of the plan in hand; none where it has no such number.
+    /// The current plan's; `None` if it has no such number.
     pub after: Option<Amount>,
-    /// Whether less of it is better; none where neither is.
+    /// Whether less is better; `None` if neither direction is.
     pub less_is_better: Option<bool>,
 }
 
@@ -29,9 +29,9 @@ pub struct ComparedNumber {
 pub enum Amount {
     /// Memory, shown in GiB.
     Memory(Bytes),
-    /// Messages, shown in the unit that suits.
+    /// Messages, shown in a suitable unit.
     Sent(Bytes),
-    /// Whole things.
+    /// A count.
     Count(u64),
     /// A duration.
     Time(Seconds),
@@ -44,16 +44,16 @@ pub enum Amount {
 /// A part that changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// Where it lies: `activations › dense layer › mlp › input`.
+    /// Its place: `activations › dense layer › mlp › input`.
     pub path: String,
     /// In the pinned plan.
     pub before: Amount,
-    /// In the plan in hand.
+    /// In the current plan.
     pub after: Amount,
 }
 
 impl Amount {
-    /// The number alone, for differences and their order.
+    /// The bare number, for differences and ordering.
     #[must_use]
     pub fn number(self) -> f64 {
         match self {
@@ -65,7 +65,7 @@ impl Amount {
         }
     }
 
-    /// What the number is of: `byte`, `count`, `second`, `per second`, or `share` from 0 to 1.
+    /// The number's unit: `byte`, `count`, `second`, `per second`, or `share` from 0 to 1.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Amount {
         }
     }
 
-    /// `self` less `before`, with a sign and the unit.
+    /// `self` minus `before`, with a sign and the unit.
     #[must_use]
     pub fn difference(self, before: Self) -> String {
         let change = self.number() - before.number();
@@ -118,7 +118,7 @@ fn apart(a: Bytes, b: Bytes) -> Bytes {
 }
 
 impl ComparedNumber {
-    /// The change in words: `+1.20 GiB, +4.3 %`; none where nothing changed or one side has no such number.
+    /// The change in words: `+1.20 GiB, +4.3 %`; `None` if nothing changed or one side has no such number.
     #[must_use]
     pub fn change(&self) -> Option<String> {
         let (before, after) = (self.before?, self.after?);
@@ -127,7 +127,7 @@ impl ComparedNumber {
         }
         let difference = after.difference(before);
         let base = before.number();
-        // From nothing there is no percentage, and a share of a share would be misread.
+        // A change from zero has no percentage, and a percentage of a share would be misread.
         if matches!(after, Amount::Share(_)) || base == 0.0 {
             return Some(difference);
         }
@@ -136,7 +136,7 @@ impl ComparedNumber {
         Some(format!("{difference}, {sign}{}", percent(share.abs())))
     }
 
-    /// Whether the change is for the better; none where nothing changed or neither is.
+    /// Whether the change is for the better; `None` if nothing changed or neither direction is better.
     #[must_use]
     pub fn is_better(&self) -> Option<bool> {
         let (before, after) = (self.before?.number(), self.after?.number());

@@ -22,10 +22,10 @@ pub struct Side<'a> {
     pub report: &'a Report,
 }
 
-/// Everything that two plans differ in.
+/// All differences between two plans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Settings with different values, those that someone stated first.
+    /// Settings with different values, explicitly stated ones first.
     pub settings: Vec<SettingDifference>,
     /// Every number of both.
     pub sections: Vec<Section>,
@@ -40,15 +40,15 @@ pub struct Comparison {
 pub struct SettingDifference {
     /// Name of the setting.
     pub name: &'static str,
-    /// The pinned plan's value; empty where it has none.
+    /// The pinned plan's value; empty if it has none.
     pub before: String,
-    /// The value of the plan in hand; empty where it has none.
+    /// The current plan's value; empty if it has none.
     pub after: String,
-    /// Whether someone stated one of the two; what is not stated follows from what is.
+    /// Whether someone stated one of the two; what is not stated is derived from what is.
     pub stated: bool,
 }
 
-/// `after` beside `before`.
+/// Compares `after` with `before`.
 #[must_use]
 pub fn compare_plans(before: Side<'_>, after: Side<'_>) -> Comparison {
     Comparison {
@@ -70,7 +70,7 @@ fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
     for field in Field::ALL {
         // A setting that only one of two versions knows cannot differ.
         let (Some(a), Some(b)) = (before.setting(*field), after.setting(*field)) else { continue };
-        // Idle settings change no figure (a path, a name), so they are no difference between plans.
+        // Idle settings change no figure (a path, a name), so they do not count as differences between plans.
         if a.value == b.value || field.is_idle() {
             continue;
         }

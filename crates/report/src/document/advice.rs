@@ -6,22 +6,22 @@ use super::tree::Object;
 use crate::Finding;
 use shardscope_units::{Bytes, Seconds};
 
-/// A change that would improve the run, or a remark on it.
+/// A change that would improve the run, or a remark about it.
 #[derive(Debug, Serialize)]
 pub struct Advice<'r> {
     /// Short stable name.
     pub code: &'static str,
     /// What to do, with the values.
     pub message: &'r str,
-    /// Why, and where the rule is from.
+    /// Why, and the source of the rule.
     pub why: &'r str,
-    /// The settings to change with their new values; an empty value takes one back.
+    /// The settings to change with their new values; an empty value unsets one.
     pub change: Object<&'static str, &'r str>,
-    /// What the changed plan comes to.
+    /// The changed plan's estimates.
     pub expected: Expected,
 }
 
-/// What a changed plan comes to; null where that was not estimated.
+/// A changed plan's estimates; null if it was not estimated.
 #[derive(Debug, Serialize)]
 pub struct Expected {
     /// Time of a step.

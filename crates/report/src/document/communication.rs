@@ -11,8 +11,8 @@ use shardscope_units::Bytes;
 /// Every message of an iteration.
 #[derive(Debug, Serialize)]
 pub struct Communication<'r> {
-    /// By dimension of parallelism; null where it sends nothing. Sequence parallelism sends in the tensor groups:
-    /// its messages stand under `tensor`.
+    /// By dimension of parallelism; null if it sends nothing. Sequence parallelism sends in the tensor groups, so its
+    /// messages are under `tensor`.
     pub dimensions: Object<&'static str, Option<Dimension<'r>>>,
     /// Of all GPUs together.
     pub total: Totals,
@@ -31,7 +31,7 @@ pub struct Dimension<'r> {
     pub link: &'static str,
     /// The collectives.
     pub operations: Vec<Operation<'r>>,
-    /// Of the GPU that sends most.
+    /// Totals of the GPU that sends most.
     pub per_gpu: Totals,
     /// The pipeline rank of that GPU.
     pub busiest_pipeline_rank: usize,
@@ -48,9 +48,9 @@ pub struct Totals {
     pub calls_per_iteration: u64,
     /// Sizes of the messages.
     pub bytes_per_iteration: Bytes,
-    /// What the algorithms put on the wire, for example 2(n-1)/n of the message by a ring all-reduce.
+    /// What the algorithms put on the wire, for example 2(n-1)/n of the message for a ring all-reduce.
     pub wire_bytes_per_iteration: Bytes,
-    /// Of these, what leaves a node.
+    /// The part of these that leaves a node.
     pub network_wire_bytes_per_iteration: Bytes,
 }
 
@@ -82,7 +82,7 @@ pub struct Operation<'r> {
     pub group_size: u64,
     /// The slowest link that the group spans.
     pub link: &'static str,
-    /// Whether computation goes on meanwhile.
+    /// Whether it overlaps with computation.
     pub overlapped: bool,
     /// What one call puts on the wire, per GPU, by algorithm.
     pub wire_bytes_per_call: Object<&'static str, Bytes>,
@@ -105,7 +105,7 @@ impl<'r> Dimension<'r> {
     fn new(x: &Symbols<'_>, of: &'r DimensionTraffic, explanations: &mut Explanations) -> Self {
         for (index, operation) in of.operations.iter().enumerate() {
             let name = of.parallelism.name();
-            // The path in the document, so that whoever reads a figure finds its formula.
+            // The path in the document, so that the formula of a figure can be found.
             let path = format!("communication/dimensions/{name}/operations/{index}/bytes_per_call");
             explanations.add(path, &operation.explain(x));
         }

@@ -20,40 +20,41 @@ pub struct Memory<'r> {
     pub worst: Worst,
     /// Memory of one accelerator.
     pub capacity: Bytes,
-    /// Share of `capacity` that is to stay free, 0 to 0.5.
+    /// Fraction of `capacity` to be kept free, 0 to 0.5.
     pub headroom: f64,
-    /// `fits`; `tight`, where `peak_reserved` leaves less than the headroom or exceeds `capacity` by what the allocator can give
-    /// back; or `out_of_memory`, where `peak_required` exceeds `capacity`.
+    /// `fits`; `tight` if `peak_reserved` leaves less than the headroom, or exceeds `capacity` by no more than the
+    /// allocator can release; or `out_of_memory` if `peak_required` exceeds `capacity`.
     pub verdict: &'static str,
     /// Whether every rank's `peak_required` is within `capacity`: `verdict` is not `out_of_memory`.
     pub fits: bool,
     /// What the estimate cannot know, a sentence each.
     pub unknowns: Vec<&'static str>,
-    /// The model's parts, whole and on one rank.
+    /// The model's parts, unsharded and on one rank.
     pub layers: Layer<'r>,
     /// Saved for backward by one transformer layer of each kind for one micro-batch on one rank.
     pub saved_activations: SavedActivations,
-    /// Reinforcement learning: its phases on the fullest accelerator. Null where nothing is rolled out. `verdict` is the
-    /// gravest of these too.
+    /// Reinforcement learning: its phases on the fullest accelerator. Null without rollouts. `verdict` also takes the
+    /// worst of these into account.
     pub rollout: Option<Rollouts<'r>>,
 }
 
-/// Training and rollouts of reinforcement learning, which follow each other.
+/// Training and rollouts of reinforcement learning, which alternate.
 #[derive(Debug, Serialize)]
 pub struct Rollouts<'r> {
-    /// Whether rollouts run on the accelerators of the training: phases then share what stays between them.
+    /// Whether rollouts run on the accelerators of the training: the phases then share what stays allocated between
+    /// them.
     pub co_located: bool,
-    /// `training`, `weight update` (co-located only), `rollout`.
+    /// `training`, `log-probabilities` (in larger micro-batches than training's), `weight update` (co-located only), `rollout`.
     pub phases: Vec<PhaseOfMemory<'r>>,
     /// The phases that do not fit, by name.
     pub out_of_memory: Vec<&'static str>,
     /// Weights of the engine on one accelerator.
     pub weights: Bytes,
-    /// Its key/value cache; with vLLM activations come out of the same share.
+    /// Its key/value cache; with vLLM, activations come out of the same budget.
     pub kv_cache: Bytes,
     /// Its CUDA graphs.
     pub graphs: Bytes,
-    /// Tokens that the cache of one tensor group holds at most.
+    /// Maximum tokens in the cache of one tensor group.
     pub cache_tokens: u64,
     /// Rollouts of full length that it holds at once.
     pub cache_rollouts: u64,
@@ -85,25 +86,25 @@ pub struct RankOfMemory<'r> {
     pub gpus: Labels,
     /// Weights in the type they are trained in.
     pub parameters: Bytes,
-    /// Of these the weights that train.
+    /// The part of these that trains.
     pub trained: Bytes,
-    /// And those that are frozen, quantized ones with their constants.
+    /// The frozen part, including the constants of quantized weights.
     pub frozen: Bytes,
     /// Gradients, with buffers that hold them.
     pub gradients: Bytes,
-    /// States of the optimizer and its main copies of the weights.
+    /// Optimizer states, including its main copies of the weights.
     pub optimizer: Bytes,
     /// Saved for backward at the peak.
     pub activations: Bytes,
-    /// Tensors that live for a moment, at the peak.
+    /// Temporary tensors at the peak.
     pub temporaries: Bytes,
     /// What `torch.cuda.max_memory_allocated()` shows.
     pub peak_allocated: Bytes,
     /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator slack.
     pub framework: Bytes,
-    /// What the device shows as used, or would have to show: never cut at the capacity.
+    /// What the device shows as used, or would have to show: never clipped to the capacity.
     pub peak_reserved: Bytes,
-    /// The same when the allocator has given back all that it can, as it does where the device is full.
+    /// The same after the allocator has released all that it can, as it does when the device is full.
     pub peak_required: Bytes,
     /// What `torch.cuda.memory_allocated()` shows between two steps.
     pub between_steps: Bytes,
@@ -141,14 +142,14 @@ pub struct Worst {
     pub at: &'static str,
 }
 
-/// Saved by one layer of each kind; null where the model has none of it.
+/// Saved by one layer of each kind; null if the model has none.
 #[derive(Debug, Serialize)]
 pub struct SavedActivations {
     /// A layer with a dense MLP.
     pub dense: Option<Bytes>,
     /// A layer of experts.
     pub moe: Option<Bytes>,
-    /// Each kind of layer by its name, where there are others than attention with a dense MLP or with experts.
+    /// Each kind of layer by its name, if there are kinds other than attention with a dense MLP or with experts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<&'static str, Bytes>,
 }
@@ -158,13 +159,13 @@ pub struct SavedActivations {
 pub struct Layer<'r> {
     /// Name of the layer.
     pub name: &'static str,
-    /// How many equal ones its parent has, where they are several.
+    /// How many equal ones its parent has, if more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// Shape of the tensor in the whole model, of leaves.
+    /// Shape of the tensor in the unsharded model; only for leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<&'r [u64]>,
-    /// In the whole model.
+    /// In the unsharded model.
     #[serde(flatten)]
     pub whole: LayerLoad,
     /// On one rank that holds it.
@@ -177,7 +178,7 @@ pub struct Layer<'r> {
 /// A part of the model on one rank.
 #[derive(Debug, Serialize)]
 pub struct ShardedLayer<'r> {
-    /// Shape of the tensor on one rank, of leaves.
+    /// Shape of the tensor on one rank; only for leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<&'r [u64]>,
     /// What it takes there.
@@ -255,7 +256,7 @@ impl<'r> PhaseOfMemory<'r> {
     fn new(phase: &'r Phase) -> Self {
         Self {
             name: phase.kind.name(),
-            // The whole sum, cached blocks included: `verdict` says whether they can be given back.
+            // The full sum, including cached blocks: `verdict` accounts for whether they can be released.
             peak: phase.breakdown.value(),
             verdict: phase.verdict.name(),
             breakdown: Tree::new(&phase.breakdown),
@@ -302,7 +303,7 @@ impl<'r> Layer<'r> {
     fn new(node: &'r LayerNode) -> Self {
         Self {
             name: node.name,
-            // Left out for one, as most parts are.
+            // Omitted for one, the usual case.
             times: Some(node.times).filter(|times| *times != 1),
             shape: node.shape.as_deref(),
             whole: LayerLoad::new(&node.whole),

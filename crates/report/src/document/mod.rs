@@ -1,9 +1,9 @@
 //! The report as one JSON document, `shardscope/report/2`: the page's download, the JavaScript API and the
 //! terminal give the same one. Bare numbers only: bytes, counts, seconds, FLOPs, bytes per second.
 //!
-//! The structs of this room are the document's form: a field's name is the key, its doc comment says what it is and
-//! its unit. None is renamed without raising [`SCHEMA`]. A key never disappears: what is not known is null, except
-//! where a field says that it is left out.
+//! The structs of this module define the document's form: a field's name is the key, and its doc comment describes it
+//! and its unit. None is renamed without raising [`SCHEMA`]. A key never disappears: unknown values are null, except
+//! where a field says that it is omitted.
 
 mod advice;
 mod communication;
@@ -52,17 +52,17 @@ pub struct Document<'r> {
     pub questions: Vec<Question<'r>>,
     /// What is wrong with the text or worth knowing about it.
     pub diagnostics: Vec<Diagnostic<'r>>,
-    /// Settings that change figures and are not modelled. While the reader does not go on without each of them, `report` is
-    /// null.
+    /// Settings that change figures and are not modelled. Unless the reader continues without each of them, `report`
+    /// is null.
     pub not_modelled: Vec<NotModelled<'r>>,
-    /// Every estimate; null where the text makes no plan.
+    /// Every estimate; null if the text does not form a plan.
     pub report: Option<Estimates<'r>>,
 }
 
 /// `report`: every estimate of one plan.
 #[derive(Debug, Serialize)]
 pub struct Estimates<'r> {
-    /// Settings that are not modelled and were gone on without: the figures do not know of them.
+    /// Settings that are not modelled and were left out at the reader's request: the figures do not account for them.
     pub without: Vec<String>,
     /// Options and keys of the training that are not known here.
     pub not_read: Vec<String>,
@@ -85,9 +85,9 @@ pub struct Estimates<'r> {
     pub advice: Vec<Advice<'r>>,
     /// FLOPs of a step by each convention, with its formula.
     pub flops: Vec<FlopsByConvention>,
-    /// The figures of the 2023 analysis tool beside ours.
+    /// The figures of the 2023 analysis tool next to ours.
     pub analysis_tool: AnalysisTool,
-    /// Formulas and the values of their symbols, by the path in `report` of what they explain.
+    /// Formulas and the values of their symbols, by the path in `report` of the figure that they explain.
     pub explanations: Object<String, Explained>,
 }
 
@@ -98,7 +98,7 @@ impl<'r> Document<'r> {
         Self::with_lists(source, resolution, report, Lists::Short)
     }
 
-    /// The same with what has an entry for each rank as `lists` says.
+    /// The same, with per-rank entries listed according to `lists`.
     #[must_use]
     pub fn with_lists(
         source: &'r Source,
@@ -120,7 +120,7 @@ impl<'r> Document<'r> {
         }
     }
 
-    /// A document that says only what is wrong with the call that asked for it.
+    /// A document that only says what is wrong with the call that requested it.
     #[must_use]
     pub fn refusal(problem: &'r str) -> Self {
         let diagnostic = Diagnostic {
@@ -143,8 +143,7 @@ impl<'r> Document<'r> {
     /// The document as text, in one line or indented.
     #[must_use]
     pub fn to_json(&self, indented: bool) -> String {
-        // Writing to memory cannot fail, and all keys are text.
-        // Pretty for people, one line for pipes.
+        // Writing to memory cannot fail, and all keys are text. Indented for people, one line for pipes.
         if indented { serde_json::to_string_pretty(self) } else { serde_json::to_string(self) }
             .unwrap_or_default()
     }

@@ -11,9 +11,9 @@ use shardscope_units::Count;
 pub struct Parameters {
     /// The whole model, unsharded; a tied output layer counts once.
     pub total: Count,
-    /// Those that one token meets; equals `total` in a dense model.
+    /// Those that one token passes through; equals `total` in a dense model.
     pub active_per_token: Count,
-    /// Those that train; equals `total` unless a part is frozen, adapters included.
+    /// Those that train; equals `total` unless a part is frozen, including adapters.
     pub trained: Count,
     /// One entry for each distinct weight shard.
     pub ranks: Vec<Rank>,
@@ -30,9 +30,9 @@ pub struct Rank {
     pub expert_rank: u64,
     /// The sum of `breakdown`.
     pub count: Count,
-    /// Those of them that train.
+    /// The part that trains.
     pub trained: Count,
-    /// Those that are frozen.
+    /// The frozen part.
     pub frozen: Count,
     /// By account: embedding, attention, mlp and so on.
     pub breakdown: Object<&'static str, Count>,

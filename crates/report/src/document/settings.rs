@@ -9,9 +9,9 @@ use shardscope_source::{self as text, Source, Span};
 /// One setting of the plan, read or assumed.
 #[derive(Debug, Serialize)]
 pub struct Setting<'r> {
-    /// The value: null, a truth, a count, a real, a text, or a list of these.
+    /// The value: null, a boolean, an integer, a real number, a text, or a list of these.
     pub value: Value<'r>,
-    /// Who says so: `script`, `environment`, `catalog`, `default`, `derived` or `user`.
+    /// Where it comes from: `script`, `environment`, `catalog`, `default`, `derived` or `user`.
     pub origin: &'static str,
     /// The flag, variable or key that states it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct Setting<'r> {
     /// Where it is written.
     #[serde(flatten)]
     pub place: Position<'r>,
-    /// A remark on how the value came about.
+    /// A remark on how the value was determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'r str>,
 }
@@ -41,7 +41,7 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// Where something stands in the pasted text; nothing at all where it stands nowhere.
+/// A place in the pasted text; empty if there is none.
 #[derive(Debug, Default, Serialize)]
 pub struct Position<'r> {
     /// From 1, in the file that `file` names.
@@ -66,7 +66,7 @@ impl<'r> Position<'r> {
         Self {
             line: Some(position.line),
             column: Some(position.column),
-            // Characters, not bytes: editors count so.
+            // Characters, not bytes: as editors count.
             length: Some(source.slice(span).chars().count()),
             file: part.map(|part| part.name.as_str()).filter(|name| !name.is_empty()),
         }
@@ -80,7 +80,7 @@ pub struct Question<'r> {
     pub name: &'r str,
     /// The question in words.
     pub prompt: &'r str,
-    /// What may be answered; absent where anything may.
+    /// What may be answered; absent if anything may.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub choices: &'r [String],
     /// A sensible answer.
@@ -100,7 +100,7 @@ pub struct Diagnostic<'r> {
     /// What would help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<&'r str>,
-    /// Where it stands.
+    /// Its place in the text.
     #[serde(flatten)]
     pub place: Position<'r>,
 }
@@ -108,7 +108,7 @@ pub struct Diagnostic<'r> {
 /// A setting that changes figures and is not modelled.
 #[derive(Debug, Serialize)]
 pub struct NotModelled<'r> {
-    /// The flag, key or setting; the name under which the reader goes on without it.
+    /// The flag, key or setting; the name by which the reader can choose to continue without it.
     pub name: &'r str,
     /// Its value as written; empty for a switch.
     pub value: &'r str,
@@ -116,7 +116,7 @@ pub struct NotModelled<'r> {
     pub effect: &'static str,
     /// Description that follows "not modelled:".
     pub message: &'r str,
-    /// Where it stands.
+    /// Its place in the text.
     #[serde(flatten)]
     pub place: Position<'r>,
 }
@@ -138,7 +138,7 @@ pub(super) fn settings<'r>(
 impl<'r> Question<'r> {
     pub(super) fn new(question: &'r plan::Question) -> Self {
         Self {
-            name: &question.name,
+            name: question.name(),
             prompt: &question.prompt,
             choices: &question.choices,
             proposal: question.proposal.as_deref(),

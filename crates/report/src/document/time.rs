@@ -14,7 +14,7 @@ const TERA: f64 = 1e12;
 pub struct Time<'r> {
     /// The estimate.
     pub step_seconds: Seconds,
-    /// What nine of ten measured steps of such plans lie in.
+    /// The interval that contains nine of ten measured steps of such plans.
     pub interval: Interval<'r>,
     /// Fully overlapped: everything that can overlap does.
     pub lower_bound_seconds: Seconds,
@@ -28,7 +28,7 @@ pub struct Time<'r> {
     pub samples_per_second: f64,
     /// FLOPs of the model itself, without recomputation.
     pub model_flops_per_step: Flops,
-    /// What is computed, recomputation counted.
+    /// What is actually computed, including recomputation.
     pub hardware_flops_per_step: Flops,
     /// Unit: TFLOP/s (10^12) per GPU.
     pub model_tflops_per_gpu: f64,
@@ -40,15 +40,15 @@ pub struct Time<'r> {
     pub mfu: f64,
     /// Hardware FLOPs utilisation, a share of the peak.
     pub hfu: f64,
-    /// Share of the step that stages wait.
+    /// Fraction of the step that stages spend waiting.
     pub bubble_fraction: f64,
-    /// What the step is made of; exposed seconds.
+    /// The parts of the step, in exposed seconds.
     pub breakdown: Tree<'r, Seconds>,
     /// The pipeline schedule.
     pub schedule: Schedule<'r>,
-    /// FLOPs of a step by each convention; null where one does not apply.
+    /// FLOPs of a step by each convention; null if one does not apply.
     pub flops_by_convention: Object<&'static str, Option<Flops>>,
-    /// The whole training, where the text says how long it is.
+    /// The whole training, if the text states its length.
     pub training: Option<Training>,
     /// What the time cannot know, a sentence each.
     pub unknowns: Vec<&'static str>,
@@ -61,11 +61,11 @@ pub struct Interval<'r> {
     pub low_seconds: Seconds,
     /// Upper end.
     pub high_seconds: Seconds,
-    /// The family of software and hardware whose residuals it is from.
+    /// The family of software and hardware whose residuals it is derived from.
     pub family: &'static str,
-    /// Published runs that tell it.
+    /// Published runs that it is based on.
     pub rows: u64,
-    /// Of how many sources.
+    /// The number of sources they come from.
     pub sources: u64,
     /// Facts that would narrow it.
     pub narrowed_by: &'r [&'static str],
@@ -91,7 +91,8 @@ pub struct Schedule<'r> {
     pub name: &'static str,
     /// Micro-batches of the step.
     pub micro_batches: u32,
-    /// Of these, those run one by one; where they are fewer, the rest goes on at their pace, within 1 % of the whole run.
+    /// The micro-batches that are simulated individually; if fewer, the rest is extrapolated, within 1 % of the full
+    /// simulation.
     pub simulated_micro_batches: u32,
     /// Micro-batches in flight on each pipeline rank.
     pub in_flight: &'r [u64],
@@ -100,7 +101,7 @@ pub struct Schedule<'r> {
 /// The whole training at the estimated pace, without failures and checkpoints.
 #[derive(Debug, Serialize)]
 pub struct Training {
-    /// Tokens trained on, the last step whole.
+    /// Tokens trained on, with the last step counted in full.
     pub tokens: u64,
     /// Steps.
     pub steps: u64,
@@ -110,9 +111,9 @@ pub struct Training {
     pub days: f64,
     /// Accelerators times hours.
     pub gpu_hours: f64,
-    /// Energy, where the power of an accelerator is stated. Unit: MWh.
+    /// Energy, if the power of an accelerator is stated. Unit: MWh.
     pub megawatt_hours: Option<f64>,
-    /// In the currency of the price, where one is stated.
+    /// In the currency of the price, if one is stated.
     pub cost: Option<f64>,
 }
 

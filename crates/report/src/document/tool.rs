@@ -1,4 +1,4 @@
-//! `report.analysis_tool` and `report.flops`: more than the contract asks.
+//! `report.analysis_tool` and `report.flops`: beyond what the contract requires.
 
 use serde::Serialize;
 
@@ -9,12 +9,12 @@ use shardscope_estimate::Convention;
 use shardscope_plan::Plan;
 use shardscope_units::Flops;
 
-/// The figures of the 2023 analysis tool beside ours.
+/// The figures of the 2023 analysis tool next to ours.
 #[derive(Debug, Serialize)]
 pub struct AnalysisTool {
     /// Line by line.
     pub rows: Vec<Row>,
-    /// What it does otherwise, by number.
+    /// Its departures, by number.
     pub departures: Object<String, &'static str>,
 }
 
@@ -27,22 +27,22 @@ pub struct Row {
     pub label: &'static str,
     /// `count` or `bytes`.
     pub unit: &'static str,
-    /// As the tool counts.
+    /// The tool's figure.
     pub tool: u64,
-    /// As it is.
+    /// Our figure.
     pub ours: u64,
     /// Whether the tool is right, to the precision it prints.
     pub agrees: bool,
-    /// Numbers of the departures that make the difference.
+    /// Numbers of the departures that explain the difference.
     pub departures: Vec<u8>,
 }
 
 /// FLOPs of one step by one convention.
 #[derive(Debug, Serialize)]
 pub struct FlopsByConvention {
-    /// Who counts so.
+    /// Who uses the convention.
     pub convention: &'static str,
-    /// Null where the convention does not apply.
+    /// Null if the convention does not apply.
     pub flops_per_step: Option<Flops>,
     /// In symbols.
     pub formula: &'static str,

@@ -1,7 +1,6 @@
 //! `report.topology`.
 
 use serde::Serialize;
-use shardscope_sorting::{sort, sort_by_key};
 
 use super::tree::Object;
 use shardscope_plan::{self as plan, Plan};
@@ -44,7 +43,7 @@ pub struct Topology {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum GroupsOfKind {
-    /// Each group as the list of its ranks: up to [`LISTED`] ranks in all, or where all were asked for.
+    /// Each group as the list of its ranks: up to [`LISTED`] ranks in total, or if all were requested.
     Listed(Vec<Vec<u64>>),
     /// More of them, by rule.
     ByRule {
@@ -52,15 +51,15 @@ pub enum GroupsOfKind {
         count: u64,
         /// Members of each.
         size: u64,
-        /// From which each of them follows.
+        /// The rule that generates them.
         rule: Rule,
         /// The first members of the first groups.
         first: Vec<Vec<u64>>,
     },
 }
 
-/// Where groups and members lie. Member i of group k is the sum of digit times stride over the axes of both: k is written
-/// with one digit for each axis of `groups`, i with one for each of `members`, the first axis fastest.
+/// Where groups and members are. Member i of group k is the sum of digit times stride over the axes of both: k is
+/// written with one digit for each axis of `groups`, i with one for each of `members`, the first axis fastest.
 #[derive(Debug, Serialize)]
 pub struct Rule {
     /// First ranks of the groups.
@@ -82,15 +81,15 @@ pub struct Axis {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Labels {
-    /// Each: up to [`LISTED`] ranks in all, or where all were asked for.
+    /// Every name: up to [`LISTED`] ranks in total, or if all were requested.
     Listed(Vec<String>),
     /// More of them, by rule.
     ByRule {
         /// How many there are.
         count: u64,
-        /// Which ranks: member i is the rank that digits of i times strides add up to, from the first on.
+        /// Which ranks: member i is the first rank plus the sum of digits of i times strides.
         ranks: RanksByRule,
-        /// How a rank is called.
+        /// How a rank is labelled.
         label: &'static str,
         /// The first of them.
         first: Vec<String>,
@@ -106,7 +105,7 @@ pub struct RanksByRule {
     pub members: Vec<Axis>,
 }
 
-/// How much of what has an entry for each rank is written out.
+/// How many per-rank entries are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lists {
     /// Every rank up to [`LISTED`] of them; above that, the rule that gives the groups and the first of each kind.
@@ -118,11 +117,11 @@ pub enum Lists {
 
 /// Ranks up to which groups and labels are lists. A document of a million ranks would have 400 MB of them.
 pub const LISTED: u64 = 4_096;
-/// Groups told of those given by rule.
+/// Number of groups listed if they are given by rule.
 const FIRST_GROUPS: u64 = 4;
-/// Members told of each.
+/// Number of members listed for each.
 const FIRST_MEMBERS: usize = 16;
-/// How a rank is called, in words.
+/// How a rank is labelled, as a template.
 const LABEL: &str = "n{rank / gpus_per_node}_g{rank % gpus_per_node}";
 
 impl Lists {
@@ -160,7 +159,7 @@ impl Topology {
         let groups = Groups::new(plan.layout());
         let cluster = plan.cluster();
         let mut kinds: Vec<(&'static str, GroupsOfKind)> = Vec::new();
-        // Kinds of the contract first, in its order; then those that a plan has besides.
+        // Kinds of the contract first, in its order; then any others that the plan has.
         for kind in KINDS.into_iter().chain(groups.kinds()) {
             // `groups.kinds()` repeats most of them.
             if kinds.iter().all(|(name, _)| *name != kind.name()) {
@@ -198,8 +197,8 @@ impl GroupsOfKind {
 fn listed(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
-    // Groups come by index, whose order need not be that of first ranks.
-    sort_by_key(&mut lists, |ranks| ranks.first().copied());
+    // Groups come by index, which need not be the order of first ranks.
+    lists.sort_by_key(|ranks| ranks.first().copied());
     lists
 }
 
@@ -245,8 +244,8 @@ impl Labels {
                 .into_iter()
                 .map(|ranks| {
                     let mut ranks = ranks;
-                    // Members come in the group's order, labels are read by rank.
-                    sort(&mut ranks);
+                    // Members are in group order, while labels are read by rank.
+                    ranks.sort();
                     Self::Listed(ranks.into_iter().map(|rank| Rank::new(rank).label(gpus_per_node)).collect())
                 })
                 .collect();

@@ -16,8 +16,8 @@ impl<K: Serialize, V: Serialize> Serialize for Object<K, V> {
     }
 }
 
-/// A real number that is written without a fraction where it has none: symbols of formulas are counts as often as
-/// they are times and rates.
+/// A real number that is written without a fraction if it has none: symbols of formulas are often counts rather than
+/// times or rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number(pub f64);
 
@@ -25,7 +25,7 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         /// 2^53: below it every whole number is an f64.
         const EXACT: f64 = 9_007_199_254_740_992.0;
-        // NaN has no fraction of zero, so it goes on to `serialize_f64`, which writes null.
+        // NaN has no fraction of zero, so it is passed on to `serialize_f64`, which writes null.
         if self.0.fract() == 0.0 && self.0.abs() < EXACT {
             #[allow(clippy::cast_possible_truncation)] // whole and below 2^53
             serializer.serialize_i64(self.0 as i64)
@@ -40,15 +40,15 @@ impl Serialize for Number {
 pub struct Tree<'r, Q> {
     /// Label of the node.
     pub label: &'r str,
-    /// The quantity, all `times` counted: bytes, parameters or seconds.
+    /// The quantity, including all `times`: bytes, parameters or seconds.
     pub value: Q,
-    /// The formula behind it, in symbols; its explanation stands under the node's path in `explanations`.
+    /// The formula behind it, in symbols; its explanation is under the node's path in `explanations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formula: Option<&'static str>,
-    /// How many equal parts the node stands for, where they are several.
+    /// How many equal parts the node stands for, if more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// The parts; each stands once, however many times it is counted.
+    /// The parts; each is listed once, however many times it is counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Tree<'r, Q>>,
 }
@@ -59,7 +59,7 @@ impl<'r, Q: Quantity> Tree<'r, Q> {
             label: node.label(),
             value: node.value(),
             formula: node.why().map(|why| why.formula.expression),
-            // Left out for one, as most nodes are.
+            // Omitted for one, the usual case.
             times: Some(node.multiplicity()).filter(|times| *times != 1),
             children: node.children().iter().map(Self::new).collect(),
         }
@@ -98,16 +98,16 @@ impl Explained {
     }
 }
 
-/// Collects explanations by the paths, in the document, of what they explain.
+/// Collects explanations, keyed by the document path of the figure that they explain.
 #[derive(Default)]
 pub(super) struct Explanations {
     entries: Vec<(String, Explained)>,
-    /// Where in `entries` a path stands.
+    /// The index of a path in `entries`.
     places: std::collections::HashMap<String, usize>,
 }
 
 impl Explanations {
-    /// Explains what stands at `path`; of several explanations of one path the last counts.
+    /// Explains the figure at `path`; if there are several explanations of one path, the last counts.
     pub(super) fn add(&mut self, path: String, why: &Explanation) {
         let explained = Explained::new(why);
         // Looked up in a map: documents have thousands of paths.
@@ -125,7 +125,7 @@ impl Explanations {
             self.add(path.to_owned(), why);
         }
         for child in node.children() {
-            // Labels are part of the path, so siblings need different ones for an explanation each.
+            // Labels are part of the path, so siblings need distinct labels to have separate explanations.
             self.add_tree(&format!("{path}/{}", child.label()), child);
         }
     }

@@ -13,7 +13,7 @@ pub struct Utilisation {
     pub name: &'static str,
     /// The first pipeline rank that has it.
     pub stage: u64,
-    /// In the whole model.
+    /// In the unsharded model.
     pub full: Sizes,
     /// On one rank.
     pub sharded: Sizes,
@@ -23,7 +23,7 @@ pub struct Utilisation {
     pub bytes: Bytes,
     /// Unit: FLOP per byte.
     pub arithmetic_intensity: f64,
-    /// The intensity above which the accelerator's arithmetic is the limit. Unit: FLOP per byte.
+    /// The intensity above which the accelerator is compute-bound. Unit: FLOP per byte.
     pub ridge: f64,
     /// Share of the peak rate that the sharded product reaches.
     pub efficiency: f64,
@@ -31,11 +31,11 @@ pub struct Utilisation {
     pub full_efficiency: f64,
     /// Share of the tiles that is filled.
     pub tile_fill: f64,
-    /// Share of the last wave's multiprocessors that work.
+    /// Fraction of multiprocessors that are busy in the last wave.
     pub wave_fill: f64,
     /// `compute` or `memory`.
     pub bound: &'static str,
-    /// What sharding costs it.
+    /// How sharding affects it.
     pub note: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use super::sheet::Sheet;
 use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, notation};
 
-/// Groups of one kind listed before the rest is counted only.
+/// Groups of one kind that are listed; beyond these they are only counted.
 const LISTED: usize = 64;
 
 /// Kinds listed, with their titles; those of one rank are left out.
@@ -35,7 +35,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan) {
             listed.push(notation(group.ranks(), gpus_per_node));
         }
         sheet.items(&listed);
-        // Only the count goes on: a cluster of 16,384 GPUs would print thousands of lines.
+        // Only count from here on: a cluster of 16,384 GPUs would print thousands of lines.
         if count > LISTED as u64 {
             sheet.line(&format!("  and {} more", count - LISTED as u64));
         }

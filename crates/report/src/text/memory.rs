@@ -12,7 +12,7 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
         Verdict::OutOfMemory => "Out of memory",
     };
     sheet.heading("Verdict");
-    // Training's own verdict is one of the phases; said alone it would read as the whole run's.
+    // Training's own verdict is only one of the phases; by itself it would read as the whole run's.
     if let Some(rl) = &memory.rl {
         return write_phases(sheet, plan, memory, rl, verdict);
     }
@@ -29,7 +29,7 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     let free = memory.capacity.less(memory.worst.peak_reserved);
     match memory.verdict {
         Verdict::Fits => {}
-        // Reserved beyond the device, and yet not out of memory: cached blocks make the difference.
+        // More is reserved than the device has, yet it is not out of memory, because cached blocks can be released.
         Verdict::Tight if over > Bytes::ZERO => sheet.line(&format!(
             "Tight: PyTorch must release {} of cached blocks; it would reserve {} on a larger GPU.",
             gib(memory.worst.needs.released),
@@ -84,7 +84,7 @@ fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, 
         grouped(rl.engine.cache_tokens),
         grouped(rl.cache_rollouts)
     ));
-    // Its size may be well below capacity then, and the table alone would not explain the verdict.
+    // Its peak may be well below capacity in this case, so the table alone would not explain the verdict.
     let starved = rl.cache_rollouts == 0 && failing.contains(&PhaseKind::Rollout.name());
     if starved {
         sheet.line("The engine's share of the memory leaves no room for one rollout of full length.");

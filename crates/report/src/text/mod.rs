@@ -1,5 +1,5 @@
-//! The report as text for a terminal and as Markdown, block by block as the analysis tool of 2023 prints
-//! its own, with what it leaves out.
+//! The report as text for a terminal and as Markdown, in the same blocks as the analysis tool of 2023, plus what that
+//! leaves out.
 
 mod groups;
 mod memory;
@@ -41,7 +41,7 @@ fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     memory::write_layers(sheet, &report.memory);
     traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
-    // The tool knows neither experts nor latent attention, and would print figures of another model.
+    // The tool knows neither experts nor latent attention, and would print figures for a different model.
     if plan.model().experts.is_none() && plan.model().latent.is_none() {
         tool::write(sheet, plan, report);
     }
@@ -100,7 +100,7 @@ fn batch(plan: &Plan) -> String {
     let [global, count, micro] =
         [recipe.global_batch_size, recipe.num_micro_batches, recipe.micro_batch_size];
     let tokens = plan.model().seq_length;
-    // Packed batches count packs; a number of samples follows from their lengths, which only the data has.
+    // Packed batches count packs; the number of samples depends on their lengths, which only the data determines.
     match recipe.sample_length {
         None => format!("{global} sequences of {tokens} tokens: {count} micro-batches of {micro}"),
         Some(longest) => {
@@ -118,7 +118,7 @@ fn parameters(sheet: &mut Sheet, report: &Report) {
         grouped(report.parameters.total.get()),
         grouped(report.parameters.active_per_token.get())
     ));
-    // Said only where something is frozen.
+    // Only shown if something is frozen.
     if report.parameters.trained != report.parameters.total {
         let share = 100.0 * report.parameters.trained.number() / report.parameters.total.number().max(1.0);
         let trained = grouped(report.parameters.trained.get());

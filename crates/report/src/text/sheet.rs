@@ -41,7 +41,7 @@ impl Sheet {
         self.out.push('\n');
     }
 
-    /// A list of equal lines: groups, for example.
+    /// A list of similar lines, for example groups.
     pub(super) fn items(&mut self, items: &[String]) {
         for item in items {
             self.out += if self.markdown { "- " } else { "  " };
@@ -49,7 +49,8 @@ impl Sheet {
         }
     }
 
-    /// A table; the first column is left, the others right, columns as wide as their widest cell.
+    /// A table; the first column is left-aligned, the others right-aligned, and columns are as wide as their widest
+    /// cell.
     pub(super) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         if self.markdown {
             self.markdown_table(header, rows);
@@ -100,7 +101,7 @@ impl Sheet {
             self.out += line.trim_end();
             self.out.push('\n');
         };
-        // A table of two blank titles is a list of pairs and has no header line.
+        // A table whose titles are all empty is a list of pairs and has no header line.
         if header.iter().any(|title| !title.is_empty()) {
             print(&mut header.iter().copied());
         }
@@ -109,8 +110,8 @@ impl Sheet {
         }
     }
 }
-/// `text` as Markdown that shows it and does nothing else: no link, no picture, no HTML, no cell of its own. What a stranger
-/// wrote into a script is among it.
+/// `text` escaped as Markdown that only displays it: no link, image, HTML or table cell. It may come from a
+/// stranger's script.
 #[must_use]
 pub fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -118,7 +119,7 @@ pub fn inert(text: &str) -> String {
         match character {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
-            // A line break would end the table row that the text stands in.
+            // A line break would end the table row that contains the text.
             '\n' | '\r' => out.push(' '),
             '[' | ']' | '`' | '|' | '\\' => {
                 out.push('\\');

@@ -9,7 +9,7 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.heading("Step time");
     let family = &time.interval.family;
     let [step, low, high] = [time.step, time.interval.low, time.interval.high].map(seconds);
-    // Nothing was ever compared with such a plan: the interval is then an assumption, and must not read as measured.
+    // No run was ever compared with such a plan, so the interval is an assumption and must not read as measured.
     sheet.line(&if family.is_earned() {
         let (name, rows, sources) = (family.name, family.rows, family.sources);
         format!(
@@ -55,7 +55,7 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
 const LISTED: usize = 2;
 
 fn collect(node: &Breakdown<Seconds>, step: Seconds, depth: usize, rows: &mut Vec<Vec<String>>) {
-    // The root stays even at zero, or the table would be empty.
+    // The root is kept even at zero; otherwise the table would be empty.
     if depth > LISTED || depth > 0 && node.value() == Seconds::ZERO {
         return;
     }

@@ -1,4 +1,4 @@
-//! The 2023 analysis tool's figures beside ours.
+//! The 2023 analysis tool's figures next to ours.
 
 use super::sheet::Sheet;
 use crate::Report;
@@ -27,7 +27,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
             format!("{}x", decimal(row.ratio(), 3)),
             reasons,
         ]);
-        // Each number once below, however many rows it explains.
+        // Each number is listed once below, however many rows it explains.
         numbers.extend_from_slice(row.departures);
     }
     sheet.table(&["figure", "the tool", "ours", "ratio", "why"], &lines);

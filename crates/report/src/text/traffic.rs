@@ -5,7 +5,7 @@ use shardscope_estimate::collective::Algorithm;
 use shardscope_estimate::traffic::{DimensionTraffic, Operation, Totals, Traffic};
 use shardscope_units::{Bytes, gib, grouped, mib};
 
-/// A size in the unit that suits it.
+/// A size in a suitable unit.
 fn size(bytes: Bytes) -> String {
     // One threshold for the whole block, so that columns stay comparable by eye.
     if bytes >= Bytes::gib(1) { gib(bytes) } else { mib(bytes) }

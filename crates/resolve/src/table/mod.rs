@@ -1,18 +1,19 @@
-//! Every setting while it is being resolved: what was stated, then defaults, then what follows.
+//! All settings while they are being resolved: first stated values, then defaults, then derived values.
 
+mod proposals;
 mod questions;
 mod values;
 
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
-use crate::{ARGUMENTS, Effect, Found, Machines, NotModelled, Origin, Question, Reading};
-use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue, ValueKind};
+use crate::{Asked, Effect, Found, Machines, NotModelled, Origin, Question, Reading};
+use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
-/// Settings that say how many accelerators there are.
+/// Settings that give the number of accelerators.
 pub(super) const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
 
-/// The names of settings with something between them.
+/// The names of settings, joined by a separator.
 pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
     let mut names = String::new();
     for field in fields {
@@ -29,27 +30,29 @@ pub(super) struct Table {
     slots: [Option<Setting>; Field::ALL.len()],
     /// Errors, warnings and notes so far.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// What is left open.
+    /// The open questions.
     pub(super) questions: Vec<Question>,
     /// Settings that change figures and are not modelled.
     pub(super) not_modelled: Vec<NotModelled>,
-    /// Settings whose stated value lacks a variable, which, and where.
+    /// Settings whose stated value depends on a variable, with the variable and the position.
     open: Vec<(Field, String, Option<Span>)>,
-    /// Variables that values lack which change no figure, or only through a setting that is asked for.
+    /// Settings set by the user whose stated value depends on a variable, with the variable.
+    closed: Vec<(Field, String)>,
+    /// Variables that change no figure, or only through a setting that is asked for.
     idle: Vec<String>,
-    /// Settings whose stated value cannot be read: each has its own error, and is not missing beside it.
+    /// Settings whose stated value cannot be read: each has its own error, and is not also reported as missing.
     unreadable: Vec<Field>,
-    /// Settings that another question decides: the setting's name and that question's.
-    decided: Vec<(&'static str, String)>,
-    /// Numbers of accelerators that something of the texts speaks for.
+    /// Settings decided by another question: the setting and what that question asks for.
+    decided: Vec<(Field, Asked)>,
+    /// Numbers of accelerators that something in the texts suggests.
     pub(super) machines: Vec<Machines>,
-    /// What to add where that number is open.
+    /// What to add if that number is open.
     pub(super) states_machines: String,
-    /// Models beside the one that trains, by the settings that name them.
+    /// Models other than the one in training, by the settings that name them.
     pub(super) others: Vec<(Field, Model)>,
 }
 
-/// What the last of the readings says that has a way of its own to state the machines, else torchrun's.
+/// The hint of the last reading with its own syntax for the machines, or else torchrun's.
 fn states_machines(readings: &[Reading]) -> &str {
     let own =
         readings.iter().rev().map(|reading| reading.states_machines.as_str()).find(|own| !own.is_empty());
@@ -57,15 +60,16 @@ fn states_machines(readings: &[Reading]) -> &str {
 }
 
 impl Table {
-    /// What the readings state, later ones winning, and what the user sets on top.
+    /// The values of the readings, with later ones winning, and the user's settings on top.
     pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
         let mut table = Self {
-            // Slots by index instead of a map: every setting is asked for many times.
+            // Indexed slots instead of a map: every setting is looked up many times.
             slots: [const { None }; Field::ALL.len()],
             diagnostics: Vec::new(),
             questions: Vec::new(),
             not_modelled: Vec::new(),
             open: Vec::new(),
+            closed: Vec::new(),
             idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
@@ -77,31 +81,34 @@ impl Table {
         for (name, _) in overrides {
             set.extend(Field::named(name));
         }
-        // All remarks before all values: values that cannot be read add theirs behind.
+        // All diagnostics of the readings come first: unreadable values add theirs after them.
         for reading in readings {
             table.diagnostics.extend_from_slice(&reading.diagnostics);
-            table.questions.extend_from_slice(&reading.questions);
-            // What the user sets takes the place of what the text states.
+            // A file and the command that reads it may leave the same value open.
+            reading.questions.iter().for_each(|question| table.ask(question.clone()));
+            // The user's settings replace what the text states.
             let replaced =
-                // By setting name; readers' other items (an option, a program) stay, as nothing set by hand replaces
-                // them.
+                // By setting name; a reader's other items (an option, a program) stay, since no setting by hand
+                // replaces them.
                 |item: &&NotModelled| Field::named(&item.name).is_some_and(|field| set.contains(&field));
             table.not_modelled.extend(reading.not_modelled.iter().filter(|item| !replaced(item)).cloned());
         }
         for reading in readings {
             for found in &reading.found {
-                // The user's value may be of another spelling than the text's: a switch, another way to count chunks.
+                // The user's value may be in another form than the text's: a switch, another way to count chunks.
                 if !set.contains(&found.field)
                     && !is_overruled(found.field, overrides)
                     && !is_displaced(found.field, &set)
                 {
                     table.found(found);
+                } else if let Some(hole) = &found.hole {
+                    table.closed.push((found.field, hole.clone()));
                 }
             }
         }
         for (name, value) in overrides {
             match Field::named(name) {
-                // Taking back is clearing: defaults and rules then fill it as if the text were silent.
+                // Cancelling clears the setting: defaults and rules then fill it as if the text were silent.
                 Some(field) if says_nothing(field, value) => table.clear(field),
                 Some(field) => table.found(&Found::new(field, value.as_str(), Origin::User)),
                 None => table.unknown_override(name),
@@ -113,7 +120,7 @@ impl Table {
     }
 
     fn unknown_override(&mut self, name: &str) {
-        // A link of a newer version may name what is not known here.
+        // A link from a newer version may contain settings that are unknown here.
         let names = Field::ALL.iter().map(|field| field.name());
         let message = format!("unknown setting {name}, ignored");
         let near = suggest(name, names);
@@ -126,7 +133,7 @@ impl Table {
             self.open(found, hole);
             return;
         }
-        // `--flag ""` or null takes an earlier statement back, as the program's own parser would.
+        // `--flag ""` or null cancels an earlier statement, as in the program's own parser.
         if says_nothing(found.field, &found.value) {
             self.clear(found.field);
             return;
@@ -144,12 +151,12 @@ impl Table {
                 },
             ),
             Err(bad) => {
-                // Noted apart from the message: a setting that cannot be read is not also reported as missing.
+                // Recorded separately from the message: a setting that cannot be read is not also reported as missing.
                 self.unreadable.push(found.field);
-                // Of a value by hand the message is enough: it stands where it was typed.
+                // For a value set by hand the message is enough: it is shown where the value was typed.
                 if found.origin != Origin::User {
                     self.ask(Question {
-                        name: found.field.name().to_owned(),
+                        asks: Asked::Setting(found.field),
                         prompt: format!("{}? The text's value for it cannot be read", found.field.about()),
                         choices: bad.choices().iter().map(|word| (*word).to_owned()).collect(),
                         proposal: None,
@@ -160,15 +167,14 @@ impl Table {
         }
     }
 
-    /// A value that lacks a variable: asked for, and no default takes its place where it matters.
+    /// A value that depends on a variable: asked for, and not replaced by a default if it matters.
     fn open(&mut self, found: &Found, hole: &str) {
-        // A name of a tokenizer, say, may stay unknown: nothing that is estimated depends on it.
+        // A tokenizer's name, for example, may stay unknown: nothing that is estimated depends on it.
         if found.field.is_idle() {
             self.idle.push(hole.to_owned());
             return;
         }
-        // An earlier statement of the same setting is overwritten by this one at run time, so it does not hold
-        // either.
+        // At run time this overwrites an earlier statement of the same setting, so that one does not apply either.
         self.clear(found.field);
         self.open.push((found.field, hole.to_owned(), found.span));
         // The machines are asked for together.
@@ -178,22 +184,20 @@ impl Table {
         let (name, about) = (found.field.name(), found.field.about());
         let message = format!("{name} depends on {hole}, which is not given here ({about})");
         self.diagnostics.push(Diagnostic::error(Code::OpenValue, message).at_some(found.span));
-        // `$1` and its like may be asked for all at once, as the words of the call.
+        // `$1` and others may be asked for all at once, as the arguments of the script.
         let positional = hole.starts_with('$') && !hole.starts_with("$(");
-        let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == ARGUMENTS);
+        let decides =
+            |asked: &&Question| asked.name() == hole || (positional && asked.asks == Asked::Arguments);
         if let Some(asked) = self.questions.iter().find(decides) {
-            // The answer to that question gives this value, so asking for the setting as well would ask twice.
-            self.decided.push((name, asked.name.clone()));
+            // The answer to that question gives this value, so asking for the setting too would ask twice.
+            self.decided.push((found.field, asked.asks.clone()));
             return;
         }
         self.ask(Question {
-            name: name.to_owned(),
+            asks: Asked::Setting(found.field),
             prompt: format!("{about}? The text leaves it to {hole}"),
-            choices: choices(found.field),
-            proposal: USUAL
-                .iter()
-                .find(|(field, _)| *field == found.field)
-                .map(|(_, value)| (*value).to_owned()),
+            choices: proposals::choices(found.field),
+            proposal: proposals::usual(found.field),
         });
     }
 
@@ -210,7 +214,7 @@ impl Table {
         self.slots[field.index()].as_ref()
     }
 
-    /// The model that this setting names, where its shape is known.
+    /// The model that this setting names, if its shape is known.
     pub(super) fn beside(&self, field: Field) -> Option<&Model> {
         self.others.iter().find(|(named, _)| *named == field).map(|(_, model)| model)
     }
@@ -220,33 +224,33 @@ impl Table {
         self.get(field).is_some()
     }
 
-    /// Place of the setting in the texts; `None` where no text states it.
+    /// Position of the setting in the texts; `None` if no text states it.
     pub(super) fn span(&self, field: Field) -> Option<Span> {
         self.get(field).and_then(|setting| setting.span)
     }
 
-    /// Fills a setting that has no value with a default.
+    /// Sets a setting that has no value to a default.
     pub(super) fn default(&mut self, field: Field, value: SettingValue, whose: &str) {
         if !self.has(field) {
             self.fill(field, value, Origin::Default, whose);
         }
     }
 
-    /// Fills a setting that has no value with a word that a rule gives.
+    /// Sets a setting that has no value to a word given by a rule.
     pub(super) fn derive_word(&mut self, field: Field, word: &str, rule: &str) {
         self.derive(field, SettingValue::Text(word.to_owned()), rule);
     }
 
-    /// Fills a setting that has no value with what a rule gives.
+    /// Sets a setting that has no value to a value given by a rule.
     pub(super) fn derive(&mut self, field: Field, value: SettingValue, rule: &str) {
         if !self.has(field) {
             self.fill(field, value, Origin::Derived, rule);
         }
     }
 
-    /// Gives a setting the value of a rule, whatever was stated; keeps its place in the text.
+    /// Sets a setting to the value of a rule, whatever was stated; keeps its position in the text.
     pub(super) fn overrule(&mut self, field: Field, value: SettingValue, rule: &str) {
-        // Nothing changes, so the note and origin of the statement stay.
+        // Nothing changes, so the statement's note and origin are kept.
         if self.get(field).is_some_and(|setting| setting.value == value) {
             return;
         }
@@ -258,20 +262,20 @@ impl Table {
         }
     }
 
-    /// Adds a remark to a setting.
+    /// Adds a note to a setting.
     pub(super) fn remark(&mut self, field: Field, note: &str) {
         if let Some(setting) = &mut self.slots[field.index()] {
             setting.note = Some(note.to_owned());
         }
     }
 
-    /// Gives a setting a value with its origin.
+    /// Sets a setting to a value with its origin.
     pub(super) fn fill(&mut self, field: Field, value: SettingValue, origin: Origin, note: &str) {
         let note = Some(note.to_owned());
         self.put(field, Setting { name: field.name(), value, origin, flag: None, span: None, note });
     }
 
-    /// Says what the plan refuses, pointing at the first setting at fault that the text states.
+    /// Reports what the plan rejects, pointing at the first affected setting that the text states.
     pub(super) fn refuse_all(&mut self, contradictions: Vec<Contradiction>) {
         for contradiction in contradictions {
             self.ask_for_nearest(&contradiction);
@@ -280,31 +284,31 @@ impl Table {
         }
     }
 
-    /// Asks for the setting at fault with the nearest value that would work, where nobody has set one by hand.
+    /// Asks for the affected setting with the nearest value that would work, unless it is set by hand.
     fn ask_for_nearest(&mut self, contradiction: &Contradiction) {
         let (Some(nearest), Some(field)) = (contradiction.nearest, contradiction.fields.first()) else {
             return;
         };
         let by_hand = |field: &Field| self.get(*field).is_some_and(|setting| setting.origin == Origin::User);
         let machines = contradiction.fields.iter().any(|field| MACHINES.contains(field));
-        // Values set by hand are refused with a message alone: a proposal would argue with whoever has just chosen.
+        // Values set by hand are only rejected with a message: a proposal would argue with the user's choice.
         if machines || contradiction.fields.iter().any(by_hand) {
             return;
         }
-        // Layers that do not divide over the stages are put into stages of unequal length rather than into fewer.
-        // Fewer stages would be the nearest divisor, and a very different run.
+        // Layers that do not divide evenly are put into stages of unequal length rather than into fewer stages. The
+        // nearest divisor would give fewer stages, and a very different run.
         let last = self.last_stage().filter(|_| contradiction.code == Code::LayersOverPp);
         let (field, value) =
             last.map_or((*field, nearest), |last| (Field::DecoderLastPipelineNumLayers, last));
         self.ask(Question {
-            name: field.name().to_owned(),
+            asks: Asked::Setting(field),
             prompt: format!("{}? {}", field.about(), contradiction.message),
             choices: Vec::new(),
             proposal: Some(value.to_string()),
         });
     }
 
-    /// Layers of a last stage beside which the others divide evenly, as near to theirs as can be.
+    /// A number of layers for the last stage such that the others divide evenly, as close to theirs as possible.
     fn last_stage(&self) -> Option<u64> {
         let (layers, stages) = (self.count(Field::NumLayers)?, self.degree(Field::PipelineModelParallelSize));
         // Chunks need stages of equal length.
@@ -316,14 +320,14 @@ impl Table {
         (1..layers).filter(fits).min_by_key(|last| last.abs_diff(even))
     }
 
-    /// Says that these settings cannot hold together, and what would work, if that is known.
+    /// Reports that these settings exclude each other, and what would work, if known.
     pub(super) fn refuse(&mut self, code: Code, fields: &[Field], message: String, hint: &str) {
-        // The first field that has a place: rules name the likeliest culprit first.
+        // The first field with a position: rules name the most likely cause first.
         let span = fields.iter().find_map(|field| self.span(*field));
         self.say(Diagnostic::error(code, message), hint, span);
     }
 
-    /// Says something, with what would work unless that is empty.
+    /// Adds a diagnostic, with a hint unless it is empty.
     pub(super) fn say(&mut self, mut said: Diagnostic, hint: &str, span: Option<Span>) {
         if !hint.is_empty() {
             said.hint = Some(hint.to_owned());
@@ -332,7 +336,8 @@ impl Table {
         self.diagnostics.push(said);
     }
 
-    /// A setting whose value no estimator knows. It goes by the setting's own name, which a link has as well.
+    /// A setting whose value no estimator supports. It is identified by the setting's own name, which a link contains
+    /// as well.
     pub(super) fn lack(&mut self, field: Field, value: &str, effect: Effect, message: &str) {
         let flag = self.get(field).and_then(|setting| setting.flag.as_deref());
         let said = match flag {
@@ -343,7 +348,7 @@ impl Table {
         self.not_modelled.push(item);
     }
 
-    /// Warns at a setting.
+    /// Adds a warning at a setting.
     pub(super) fn warn(&mut self, code: Code, field: Field, message: &str) {
         self.say(Diagnostic::warning(code, message), "", self.span(field));
     }
@@ -366,30 +371,5 @@ impl Table {
             });
         }
         settings
-    }
-}
-
-/// What is proposed for a setting that the text leaves to something else: what most texts say.
-const USUAL: [(Field, &str); 9] = [
-    (Field::ParamsDtype, "bf16"),
-    (Field::AttnImplementation, "sdpa"),
-    (Field::MicroBatchSize, "1"),
-    (Field::NumMicroBatches, "1"),
-    (Field::SeqLength, "4096"),
-    (Field::LoraRank, "16"),
-    (Field::LoraDropout, "0"),
-    (Field::GradientCheckpointing, "true"),
-    (Field::Bf16, "true"),
-];
-/// More words than that are no choice that is shown beside a question.
-const SHOWN: usize = 8;
-
-/// The words that a setting takes, where they are few.
-fn choices(field: Field) -> Vec<String> {
-    match field.kind() {
-        ValueKind::Word(words) if words.len() <= SHOWN => {
-            words.iter().map(|word| (*word).to_owned()).collect()
-        }
-        _ => Vec::new(),
     }
 }

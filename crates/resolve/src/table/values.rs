@@ -1,4 +1,4 @@
-//! Values of settings as the type that a stage wants, with what counts where there is none.
+//! Values of settings in the type that a stage needs, with a fallback if there is none.
 
 use super::{Table, listed_names};
 use shardscope_plan::{Field, SettingValue, Software};
@@ -12,14 +12,14 @@ impl Table {
         }
     }
 
-    /// A count: 0 unless there.
+    /// A count, or 0 if there is none.
     pub(crate) fn number(&self, field: Field) -> u64 {
         self.count(field).unwrap_or(0)
     }
 
-    /// A count that is a degree: 1 unless there.
+    /// A count that is a degree, or 1 if there is none.
     pub(crate) fn degree(&self, field: Field) -> u64 {
-        // At least 1: degrees divide.
+        // At least 1, because it is used as a divisor.
         self.count(field).unwrap_or(1).max(1)
     }
 
@@ -30,7 +30,7 @@ impl Table {
         degrees.iter().fold(1, |ranks, field| ranks.saturating_mul(self.degree(*field)))
     }
 
-    /// A switch: off unless there.
+    /// A switch, or off if there is none.
     pub(crate) fn on(&self, field: Field) -> bool {
         self.switch(field).unwrap_or(false)
     }
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// A word or text; empty when there is none.
+    /// A word or text, or empty if there is none.
     pub(crate) fn word(&self, field: Field) -> &str {
         match self.get(field).map(|setting| &setting.value) {
             Some(SettingValue::Text(value)) => value,
@@ -69,8 +69,8 @@ impl Table {
         matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
     }
 
-    /// How settings that are missing can be given: by the flags of those whose command has them, else by an answer. Other trainers
-    /// have names of their own for them, and some no name at all.
+    /// How missing settings can be given: by flags, if the command has them, or else by an answer. Other trainers have
+    /// their own names for them, and none for some.
     pub(crate) fn way_to_state(&self, fields: &[Field]) -> String {
         const WITH_FLAGS: [Software; 4] = [
             Software::MegatronLegacy,

@@ -1,8 +1,8 @@
-//! The leaves of one shape: what is recomputed of it and what its data-parallel replicas share.
+//! The leaves of one shape: what is recomputed and what its data-parallel replicas shard.
 //!
-//! Both are ordered ([`crate::dominance`]): what recomputes more takes no less time and no more memory, and so on. So of a row
-//! in which each recomputes more than the one before, the first that fits is the fastest that does, and bisection finds it; and
-//! where the lightest of all does not fit, nothing does.
+//! Both are ordered ([`crate::dominance`]): more recomputation takes no less time and no more memory, and likewise
+//! for sharding. So in a row where each leaf recomputes more than the previous one, the first that fits is the
+//! fastest that does, and bisection finds it; and if the lightest leaf of all does not fit, none does.
 
 mod rows;
 
@@ -14,17 +14,16 @@ use crate::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::Draft;
 use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 use shardscope_units::Bytes;
 
 const SHARDINGS: [DpSharding; 4] =
     [DpSharding::Replicated, DpSharding::OptimizerStates, DpSharding::Gradients, DpSharding::Parameters];
 
-/// Lists of modules of which each is looked at by itself.
+/// Up to this many lists of modules, each is examined individually.
 const FEW: usize = 3;
 
-/// What deciding works with.
+/// The state needed to decide leaves.
 pub(crate) struct Workspace<'a> {
     pub(crate) space: &'a Space,
     pub(crate) known: &'a mut Known,
@@ -32,19 +31,21 @@ pub(crate) struct Workspace<'a> {
     pub(crate) results: &'a mut Results,
 }
 
-/// A shape and what is left of it, sharding by sharding.
+/// A shape and its undecided leaves, by sharding.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaves {
     shape: Variant,
     plan: Plan,
-    /// What is left, the fastest last.
+    /// The remaining shardings, the fastest last.
     rests: Vec<(DpSharding, Overlap)>,
     recomputations: Vec<Recompute>,
-    /// Whether nothing of it has been looked at.
+    /// Whether nothing of it has been examined yet.
     untouched: bool,
-    /// What fits, and under which sharding: whatever recomputes as much or more is no faster under one that is no faster.
+    /// Leaves that fit, with their sharding: anything that recomputes at least as much is no faster under a sharding
+    /// that is no faster.
     fit: Vec<(DpSharding, Recompute)>,
-    /// What is too large, and under which sharding: so is what recomputes as much or less under one that is no lighter.
+    /// Leaves that are too large, with their sharding: so is anything that recomputes at most as much under a
+    /// sharding that is no lighter.
     too_large: Vec<(DpSharding, Recompute)>,
 }
 
@@ -54,7 +55,7 @@ struct Leaf {
     plan: Plan,
 }
 
-/// What is known of a leaf's place.
+/// Whether a leaf has been decided.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
@@ -70,31 +71,38 @@ struct Row<'a, 'd> {
 }
 
 impl Leaves {
-    /// All of `shape`, which is `plan` where nothing is recomputed.
+    /// All leaves of `shape`; `plan` is the shape without recomputation.
     pub(crate) fn new(space: &Space, shape: Variant, plan: Plan) -> Self {
         let mut rests = space.rests(&shape);
-        // The one that is no slower than most others comes last, where it is taken first.
-        sort_by_key(&mut rests, |(one, _)| {
-            SHARDINGS.iter().filter(|other| is_no_slower(*one, **other)).count()
-        });
+        // The sharding that is no slower than most others comes last, because the last is taken first.
+        rests.sort_by_key(|(one, _)| SHARDINGS.iter().filter(|other| is_no_slower(*one, **other)).count());
         let recomputations = space.recomputations(&shape);
         Self { shape, plan, rests, recomputations, untouched: true, fit: Vec::new(), too_large: Vec::new() }
     }
 
-    /// Whether all that `less` recomputes is recomputed by `more` too, so that less is held with it. Of modules that are offloaded
-    /// what is recomputed does not go to the host, and comes back in another order: nothing follows of one from another.
+    /// Whether `more` recomputes everything that `less` does, so that it needs no more memory.
     fn is_within(&self, less: &Recompute, more: &Recompute) -> bool {
-        if self.shape.offloaded.is_empty() { dominance::is_within(less, more) } else { less == more }
+        if self.recomputation_saves_memory() { dominance::is_within(less, more) } else { less == more }
     }
 
-    /// Whether all are decided.
+    /// Whether more recomputation needs no more memory. For offloaded modules, recomputed tensors do not go to the
+    /// host, and what does go comes back in a different order. On one GPU with eager modules, reserved memory follows
+    /// the order of allocations, and the smaller allocations of recomputation can split a block that a later tensor
+    /// would have used in full.
+    fn recomputation_saves_memory(&self) -> bool {
+        let follows_allocations =
+            self.plan.layout().world_size == 1 && self.plan.recipe().software.semantics().eager_modules;
+        self.shape.offloaded.is_empty() && !follows_allocations
+    }
+
+    /// Whether all leaves are decided.
     pub(crate) fn are_done(&self) -> bool {
         self.rests.is_empty()
     }
 
-    /// Decides those under the next sharding, the fastest first.
+    /// Decides the leaves under the next sharding, the fastest first.
     pub(crate) fn decide_next(&mut self, workspace: &mut Workspace<'_>) {
-        // Once for a shape, before its first sharding.
+        // Once per shape, before its first sharding.
         if std::mem::take(&mut self.untouched) && self.are_too_large(workspace) {
             return;
         }
@@ -103,14 +111,15 @@ impl Leaves {
         Row { workspace, leaves: self, rest, states }.decide();
     }
 
-    /// Whether nothing of it fits: what recomputes most, under the lightest shardings, does not. Everything is decided then.
+    /// Whether nothing fits, because the leaf that recomputes most does not under the lightest shardings. Then
+    /// everything is decided.
     fn are_too_large(&mut self, workspace: &mut Workspace<'_>) -> bool {
         let all = &self.recomputations;
         let Some(most) = all.iter().find(|most| all.iter().all(|one| self.is_within(one, most))) else {
             return false;
         };
         for (sharding, overlap) in lightest(&self.rests) {
-            // One refused leaf says nothing of the others, so that nothing is decided by it.
+            // A single refused leaf says nothing about the others, so it decides nothing.
             let leaf = Variant { recompute: most.clone(), sharding, overlap, ..self.shape.clone() };
             let Ok(plan) = leaf.retuned(&self.plan) else { return false };
             if workspace.known.fit(&plan).1 != Verdict::OutOfMemory {
@@ -126,7 +135,7 @@ impl Leaves {
 impl Row<'_, '_> {
     fn decide(mut self) {
         let all: Vec<usize> = (0..self.states.len()).collect();
-        // What earlier shardings have decided, carried over by the orders of `dominance`.
+        // What earlier shardings have decided carries over by the orders of `dominance`.
         for (sharding, fit) in self.leaves.fit.clone() {
             if is_no_slower(sharding, self.rest.0) {
                 self.slower_than(&fit);
@@ -139,8 +148,9 @@ impl Row<'_, '_> {
         }
         let blocks: Vec<usize> = all.iter().copied().filter(|place| self.is_block(*place)).collect();
         let lists: Vec<usize> = all.iter().copied().filter(|place| !self.is_block(*place)).collect();
-        // Blocks are bisected only where time grows along their row; else each is looked at by itself.
-        if self.recomputation_takes_time() {
+        // Blocks are bisected only if time grows along their row and memory does not; otherwise each is examined
+        // individually.
+        if self.recomputation_takes_time() && self.leaves.recomputation_saves_memory() {
             self.decide_lists(&lists);
             self.decide_blocks(&blocks);
         } else {
@@ -157,7 +167,8 @@ impl Row<'_, '_> {
         self.leaves.recomputations.get(place)
     }
 
-    /// Whether it is one of the row in which each recomputes a layer more than the one before, up to all of them.
+    /// Whether it belongs to the row in which each leaf recomputes one layer more than the previous, up to all of
+    /// them.
     fn is_block(&self, place: usize) -> bool {
         matches!(
             self.recompute(place),
@@ -172,14 +183,14 @@ impl Row<'_, '_> {
         self.states.get(place) == Some(&State::Open)
     }
 
-    /// Marks a place as decided; whether it was not before.
+    /// Marks a leaf as decided; returns whether it was still open.
     fn close(&mut self, place: usize) -> bool {
         self.states
             .get_mut(place)
             .is_some_and(|state| std::mem::replace(state, State::Decided) == State::Open)
     }
 
-    /// `place` is slower than what was found, and so is what recomputes more under the same sharding.
+    /// Records that `place` is slower than a result, and so is anything that recomputes more under the same sharding.
     fn slower_from(&mut self, place: usize) {
         if self.recomputation_takes_time() {
             if let Some(least) = self.recompute(place).cloned() {
@@ -190,7 +201,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Whatever recomputes as much as `least` or more is slower than what was found.
+    /// Records that anything that recomputes at least as much as `least` is slower than a result.
     fn slower_than(&mut self, least: &Recompute) {
         for place in 0..self.states.len() {
             let within = self.recompute(place).is_some_and(|more| self.leaves.is_within(least, more));
@@ -200,7 +211,8 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Whatever recomputes as much as `most` or less is too large, here and under shardings that are no lighter.
+    /// Records that anything that recomputes at most as much as `most` is too large, here and under shardings that
+    /// are no lighter.
     fn too_large_to(&mut self, most: &Recompute) {
         self.leaves.too_large.push((self.rest.0, most.clone()));
         self.mark_too_large(most);
@@ -215,7 +227,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// The leaf of a place; none where the software refuses it, which decides it.
+    /// The leaf at `place`; none if the software refuses it, which decides it.
     fn leaf(&mut self, place: usize) -> Option<Leaf> {
         let (sharding, overlap) = self.rest;
         let recompute = self.recompute(place)?.clone();
@@ -231,7 +243,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Decides by memory what is left of a leaf whose step is `least` at least, and what follows for others.
+    /// Decides a leaf by its memory, and whatever follows from that for others.
     fn weigh(&mut self, place: usize, leaf: &Leaf, draft: &Draft) {
         let (peak, verdict) = self.workspace.known.fit(&leaf.plan);
         self.settle(place, leaf, draft, peak, verdict);
@@ -243,7 +255,7 @@ impl Row<'_, '_> {
             return;
         }
         self.work_out(place, leaf, draft, peak, verdict == Verdict::Tight);
-        // A tight one beats nothing: what recomputes more may leave the headroom free.
+        // A tight leaf beats nothing: one that recomputes more may leave the headroom free.
         if verdict == Verdict::Fits {
             self.slower_from(place);
             self.leaves.fit.push((self.rest.0, leaf.variant.recompute.clone()));
@@ -261,7 +273,7 @@ impl Row<'_, '_> {
         } else {
             workspace.results.is_beaten(least, variant)
         };
-        // A bound again: what was found since may beat it by now.
+        // Checks the bound again: results found since may beat it by now.
         if beaten {
             workspace.tally.slower += 1;
             return;

@@ -1,4 +1,4 @@
-//! One row of leaves decided: lists of recomputed modules one by one, blocks of whole layers by bisection.
+//! Decides one row of leaves: lists of recomputed modules one by one, blocks of fully recomputed layers by bisection.
 
 use super::{FEW, Row};
 use shardscope_estimate::Verdict;
@@ -6,9 +6,10 @@ use shardscope_plan::Recompute;
 use shardscope_units::{Bytes, Seconds};
 
 impl Row<'_, '_> {
-    /// Nothing recomputed, and lists of modules: one by one, the fastest first.
+    /// Decides the leaf without recomputation and the lists of modules: one by one, the fastest first.
     pub(super) fn decide_lists(&mut self, lists: &[usize]) {
-        // Nothing recomputed is the fastest and the largest: where it is too slow, or fits, there is nothing more to see.
+        // Without recomputation a leaf is the fastest and the largest: if it is too slow, or fits, the rest is
+        // decided.
         let plain = lists.iter().copied().find(|place| self.recompute(*place) == Some(&Recompute::None));
         if let Some(place) = plain.filter(|place| self.is_open(*place))
             && let Some(leaf) = self.leaf(place)
@@ -23,7 +24,7 @@ impl Row<'_, '_> {
         self.drop_heavy(lists);
         let mut bounded: Vec<(Seconds, usize)> = Vec::new();
         for &place in lists {
-            // Those that recompute more come later: they go with what they hold.
+            // Lists that recompute more come later and may have been decided along with the lists that they contain.
             if !self.is_open(place) {
                 continue;
             }
@@ -35,7 +36,7 @@ impl Row<'_, '_> {
                 bounded.push((least, place));
             }
         }
-        // The fastest bound first: what it finds beats most of the others before their memory is worked out.
+        // Lowest bound first: its result beats most of the others before their memory is computed.
         bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
         for (least, place) in bounded {
             if !self.is_open(place) {
@@ -51,7 +52,7 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Where a list that no other holds does not fit, nothing that it holds does.
+    /// If a list that no other list contains does not fit, neither does any list that it contains.
     fn drop_heavy(&mut self, lists: &[usize]) {
         for &place in lists.iter().rev().filter(|_| lists.len() > FEW) {
             let Some(own) = self.recompute(place) else { continue };
@@ -68,9 +69,9 @@ impl Row<'_, '_> {
         }
     }
 
-    /// The row in which each recomputes more than the one before.
+    /// Decides the row in which each leaf recomputes more than the previous one.
     pub(super) fn decide_blocks(&mut self, row: &[usize]) {
-        // Both ends of what is still of interest: the first that is not known to be too large, the first known to be slow.
+        // The range still of interest: from the first not known to be too large to the first known to be slow.
         let mut from = 0;
         while row.get(from).is_some_and(|place| !self.is_open(*place)) {
             from += 1;
@@ -80,13 +81,13 @@ impl Row<'_, '_> {
             until -= 1;
         }
         let Some(row) = row.get(from..until).filter(|row| !row.is_empty()) else { return };
-        // The first that is too slow ...
+        // Find the first that is too slow ...
         let slow = first(row.len(), |index| self.is_slow(row, index));
         if let Some(place) = row.get(slow) {
             self.slower_from(*place);
         }
         let Some(row) = row.get(..slow).filter(|row| !row.is_empty()) else { return };
-        // ... the first of the others that is not out of memory, and the first that leaves the headroom free.
+        // ... and before it, the first that is not out of memory and the first that leaves the headroom free.
         let mut weighed: Vec<(usize, Bytes, Verdict)> = Vec::new();
         for sought in [Verdict::Tight, Verdict::Fits] {
             let last = row.len() - 1;
@@ -115,7 +116,7 @@ impl Row<'_, '_> {
                 break;
             }
         }
-        // What lies between leaves less than the headroom, and longer than the first that does.
+        // Leaves in between leave less than the headroom, or take longer than the first that leaves it free.
         for &place in row {
             if self.close(place) {
                 self.workspace.tally.slower += 1;
@@ -123,14 +124,15 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Whether the leaf at `index` of `row` is no faster than what was found. One that is refused is not.
+    /// Whether the leaf at `index` of `row` is no faster than a result. False for a refused leaf.
     fn is_slow(&mut self, row: &[usize], index: usize) -> bool {
         let Some(leaf) = row.get(index).and_then(|place| self.leaf(*place)) else { return false };
         let least = self.workspace.known.draft(&leaf.plan).least();
         self.workspace.results.is_beaten(least, &leaf.variant)
     }
 
-    /// Whether the leaf at `index` of `row` has the verdict `sought` or a better one; what was weighed is noted.
+    /// Whether the leaf at `index` of `row` has the verdict `sought` or a better one; the result is cached in
+    /// `weighed`.
     fn holds(
         &mut self,
         row: &[usize],
@@ -148,7 +150,8 @@ impl Row<'_, '_> {
     }
 }
 
-/// The first of `count` places that `holds`, which holds for all behind it too; `count` where none does.
+/// The first of `count` indices for which `holds`, given that it then holds for all later ones; `count` if there is
+/// none.
 fn first(count: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
     let (mut from, mut until) = (0, count);
     while from < until {

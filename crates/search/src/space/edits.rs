@@ -1,4 +1,4 @@
-//! Single changes of a plan: one setting, with what has to follow it.
+//! Single changes of a plan: one setting, plus whatever must follow from it.
 
 use super::sizes::{
     contexts, experts, instances, micro_batches, orders, pipelines, precisions, schedules, tensors,
@@ -8,21 +8,21 @@ use super::{hosts, recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{Fp8, OffloadModule, Plan, Recompute, StageSplit, Variant};
 
-/// One change, and the dimension that it is of.
+/// One change and its dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Of which dimension.
+    /// The dimension.
     pub dimension: Dimension,
-    /// The plan with it alone.
+    /// The plan with only this change.
     pub variant: Variant,
 }
 
-/// Every single change of `from` that leaves a plan around `space`'s.
+/// Every single change of `from` that stays within the space around `space`'s plan.
 pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     let (plan, choices) = (&space.plan, &space.choices);
     let mut out: Vec<Edit> = Vec::new();
     let mut take = |dimension: Dimension, variant: Variant| {
-        // Each dimension's values hold the present one too.
+        // Each dimension's values include the present one.
         if variant != *from {
             out.push(Edit { dimension, variant });
         }
@@ -72,7 +72,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
             take(Dimension::Overlap, Variant { overlap, ..from.clone() });
         } else {
             let mut overlap = from.overlap;
-            // What follows a change is part of it: a plan that would be refused for the old flag is no answer.
+            // Consequences are part of a change: a plan that would be refused because of an old flag is no answer.
             overlap.param_gather &= sharding != shardscope_plan::DpSharding::Replicated;
             take(Dimension::Sharding, Variant { sharding, overlap, ..from.clone() });
         }
@@ -97,7 +97,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     }
     if from.pipeline > 1 {
         for schedule in schedules(plan, from, choices) {
-            // Chunks of one schedule say nothing of another's.
+            // Chunks of one schedule say nothing about another's.
             let virtual_pipeline = schedule.own_chunks().unwrap_or(1);
             if schedule != from.schedule {
                 take(
@@ -110,7 +110,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     out
 }
 
-/// Expert tensor and sequence parallelism follow the tensor size as they stand beside it now.
+/// Expert tensor and sequence parallelism keep their present relation to the tensor size.
 pub(super) fn with_tensor(from: &Variant, tensor: u64) -> Variant {
     let expert_tensor = if from.expert_tensor == from.tensor { tensor } else { from.expert_tensor };
     let sequence_parallel = tensor > 1 && (from.sequence_parallel || from.tensor == 1);
@@ -119,8 +119,8 @@ pub(super) fn with_tensor(from: &Variant, tensor: u64) -> Variant {
     variant
 }
 
-/// Another number of stages, split as now where that divides, else evenly, else the first way there is; chunks as now where
-/// they divide, else one.
+/// Another number of stages, split as now if that divides, else evenly, else in the first possible way; chunks as now
+/// if they divide, else one.
 pub(super) fn with_pipeline(plan: &Plan, from: &Variant, choices: &Choices, pipeline: u64) -> Variant {
     let own = from.schedule.own_chunks().filter(|_| pipeline > 1);
     let ways = splits::ways(plan, from, choices, pipeline, own);
@@ -135,7 +135,7 @@ pub(super) fn with_pipeline(plan: &Plan, from: &Variant, choices: &Choices, pipe
 }
 
 impl Edit {
-    /// What it changes of `from`, in the words that readers use: `TP 4 → 8`.
+    /// What it changes in `from`, in the notation that readers use: `TP 4 → 8`.
     #[must_use]
     pub fn words(&self, from: &Variant) -> String {
         let to = &self.variant;

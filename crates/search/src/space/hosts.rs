@@ -1,10 +1,11 @@
-//! What may wait on the host: optimizer states, and what modules of a layer save.
+//! What may be kept on the host: optimizer states, and tensors saved by modules of a layer.
 
 use crate::dimension::{Choices, Dimension};
 use shardscope_estimate::sent_by_modules;
 use shardscope_plan::{HostOptimizer, OffloadModule, OffloadModules, Plan, Recompute, Variant};
 
-/// Whether optimizer states stay on the host: as stated and, where the reader opens it and the software can, both.
+/// Whether optimizer states stay on the host: as stated or, if the reader opens it and the software supports it,
+/// both.
 pub(super) fn optimizers(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<bool> {
     let offers = plan.recipe().software.semantics().offers.host_optimizer;
     let moves = offers != HostOptimizer::Absent && plan.recipe().tuning.is_full();
@@ -15,8 +16,8 @@ pub(super) fn optimizers(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<
     }
 }
 
-/// Sets of modules whose saved tensors wait on the host: as stated and, where the reader opens it and the software can, every
-/// set of those that send anything in `plan`.
+/// Sets of modules whose saved tensors are kept on the host: as stated and, if the reader opens it and the software
+/// supports it, every set of modules that send anything in `plan`.
 pub(super) fn modules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<OffloadModules> {
     let mut sets = vec![base.offloaded];
     let offers = plan.recipe().software.semantics().offers.offloads_modules;
@@ -28,7 +29,8 @@ pub(super) fn modules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Off
         let more: Vec<OffloadModules> = all.iter().map(|set| set.with(module)).collect();
         all.extend(more);
     }
-    // The projection reads what core attention gives, and goes with it alone (`transformer_config.py:__post_init__`).
+    // The projection's input is core attention's output, so it is offloaded only along with it
+    // (`transformer_config.py:__post_init__`).
     let alone = |set: &OffloadModules| {
         set.has(OffloadModule::AttentionProjection) && !set.has(OffloadModule::CoreAttention)
     };
@@ -36,7 +38,7 @@ pub(super) fn modules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Off
     sets
 }
 
-/// Whether `module` is one of `plan`'s layers with tensors large enough to go to the host, whatever is recomputed.
+/// Whether `module` occurs in `plan`'s layers with tensors large enough to go to the host, whatever is recomputed.
 fn sends(plan: &Plan, base: &Variant, module: OffloadModule) -> bool {
     let beside = match module {
         OffloadModule::AttentionProjection => OffloadModules::default().with(OffloadModule::CoreAttention),
@@ -47,6 +49,6 @@ fn sends(plan: &Plan, base: &Variant, module: OffloadModule) -> bool {
         let plan = variant.apply(plan)?;
         Some(plan.layout().model_chunks().map(|chunk| sent_by_modules(&plan, chunk)).max())
     };
-    // Measured beside what must go along: the difference is the module's own.
+    // Measured on top of what it requires: the difference is the module's own.
     sent(beside.with(module)) > sent(beside)
 }

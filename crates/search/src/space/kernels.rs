@@ -1,11 +1,10 @@
-//! The kernels of a space: every combination of all that a layer's time depends on.
+//! The kernels of a space: every combination of what a layer's time depends on.
 
 use super::hosts;
 use super::sizes::{contexts, experts, instances, micro_batches, precisions, tensors};
 use super::values::Space;
 use crate::dimension::Dimension;
 use shardscope_plan::{Dispatcher, DpSharding, Overlap, Recompute, Variant};
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 
 impl Space {
@@ -40,7 +39,7 @@ impl Space {
                             pipeline: 1,
                             virtual_pipeline: 1,
                             recompute: Recompute::None,
-                            // Bounds of time are taken where no weights are gathered.
+                            // Time bounds are computed without gathering weights.
                             sharding: match self.base.sharding {
                                 DpSharding::Parameters => DpSharding::OptimizerStates,
                                 stated => stated,
@@ -56,21 +55,22 @@ impl Space {
         }
     }
 
-    /// The kernel with every combination of its flags.
+    /// Adds the kernel with every combination of its flags.
     fn fill_flags(&mut self, kernel: Variant) {
         let stated = &self.base;
         let cut = kernel.tensor > 1;
         let sequence: &[bool] = match self.choices.get(Dimension::SequenceParallel).vary() {
             _ if !cut => &[false],
             true => &[true, false],
-            // Stated for a tensor size of 1 it says nothing of others.
+            // If stated for a tensor size of 1, it says nothing about others.
             false if stated.tensor == 1 || stated.sequence_parallel => &[true],
             false => &[false],
         };
         let mut kernels = Vec::new();
         for &sequence_parallel in sequence {
             let mut overlaps = self.overlaps(&kernel, sequence_parallel);
-            // Where messages of tensor parallelism can hide, a step takes no longer and nothing more is held (`dominance.rs`).
+            // If tensor-parallel messages can overlap, a step takes no longer and nothing more is held
+            // (`dominance.rs`).
             let hides = overlaps.iter().any(|overlap| overlap.tensor);
             overlaps.retain(|overlap| overlap.tensor || !hides);
             for overlap in overlaps {
@@ -102,7 +102,7 @@ impl Space {
         }
     }
 
-    /// What of a layer's own messages hides behind its products.
+    /// The options for hiding a layer's own messages behind its products.
     pub(super) fn overlaps(&self, kernel: &Variant, sequence_parallel: bool) -> Vec<Overlap> {
         let recipe = self.plan.recipe();
         let stated = self.base.overlap;
@@ -124,13 +124,13 @@ impl Space {
             let both: Vec<Overlap> = out.iter().map(|one| Overlap { expert: true, ..*one }).collect();
             out.extend(both);
         }
-        sort_by_key(&mut out, |one| (one.tensor, one.expert));
+        out.sort_by_key(|one| (one.tensor, one.expert));
         out.dedup();
         out
     }
 }
 
-/// `stated`, or the least that is shared where it `must` be.
+/// `stated`, or the least sharding if something `must` be sharded.
 fn shared(stated: DpSharding, must: bool) -> DpSharding {
     match stated {
         DpSharding::Replicated if must => DpSharding::OptimizerStates,

@@ -1,5 +1,6 @@
-//! Every layout worth trying, from the degrees down to flags: a kernel is what one layer's time depends on, a cut adds the
-//! number of stages, a shape their sizes, chunks and order, and a leaf what is recomputed, shared and overlapped.
+//! Every layout worth trying, from the degrees down to flags. A kernel is what one layer's time depends on; a cut
+//! adds the number of stages; a shape adds their sizes, chunks and order; a leaf adds what is recomputed, sharded and
+//! overlapped.
 
 mod edits;
 mod hosts;

@@ -1,22 +1,23 @@
-//! What may be recomputed, as far as the software can say it.
+//! What may be recomputed, as far as the software can express it.
 
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{
     AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, RecomputedModules, Variant,
 };
 
-/// Most numbers of layers that are tried of those recomputed whole: every one where a chunk has no more of them, as those of all
-/// models do, else so many evenly spread.
+/// The most numbers of fully recomputed layers that are tried: every one if a chunk has no more layers than that, as
+/// in all known models, otherwise this many, evenly spread.
 const MAX_BLOCKS: u64 = 128;
 
-/// The numbers of layers of a chunk of `layers` that are tried, the least first.
+/// The numbers of recomputed layers that are tried for a chunk of `layers`, in ascending order.
 fn blocks(layers: u64) -> impl Iterator<Item = u64> {
     let most = layers.saturating_sub(1);
     let count = most.min(MAX_BLOCKS);
     (1..=count).map(move |place| most * place / count)
 }
 
-/// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last, the plan's `lists` between.
+/// Every recomputation of a chunk of at most `layers` layers: none first, everything last, the plan's `lists` in
+/// between.
 pub(super) fn recomputations(
     plan: &Plan,
     base: &Variant,
@@ -42,7 +43,7 @@ pub(super) fn recomputations(
     out
 }
 
-/// Lists of modules that save anything in `plan` and that Megatron takes (`transformer_config.py:__post_init__`).
+/// Lists of modules that save anything in `plan` and that Megatron accepts (`transformer_config.py:__post_init__`).
 pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     let (model, recipe) = (plan.model(), plan.recipe());
     let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
@@ -51,7 +52,7 @@ pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
         RecomputedModules::Scores | RecomputedModules::Absent => return Vec::new(),
         RecomputedModules::Named => {}
     }
-    // Delayed scaling has not seen what is computed again.
+    // With delayed scaling, Megatron accepts neither recomputed norms nor recomputed MoE activations.
     let delayed = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Delayed);
     let experts = model.experts.as_ref();
     let shared = experts.is_some_and(|experts| experts.shared_expert_intermediate_size.unwrap_or(0) > 0);
@@ -65,10 +66,10 @@ pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
         (RecomputeModule::SharedExperts, shared && !recipe.overlap.shared_expert),
         (RecomputeModule::Moe, experts.is_some()),
     ];
-    // All subsets, each module doubling the lists before it: a hundred and twenty-seven at most.
+    // All subsets, each module doubling the lists before it: 127 at most.
     let mut lists: Vec<Vec<RecomputeModule>> = vec![Vec::new()];
     for (module, _) in modules.into_iter().filter(|(_, takes)| *takes) {
-        // A whole MoE layer holds its activation and shared experts already.
+        // A recomputed MoE layer already includes its activation and shared experts.
         let inside = |held: &RecomputeModule| {
             matches!(held, RecomputeModule::MoeActivation | RecomputeModule::SharedExperts)
         };

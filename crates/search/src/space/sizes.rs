@@ -1,27 +1,26 @@
-//! The values each dimension takes around a plan.
+//! The values that each dimension takes around a plan.
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
 use shardscope_plan::{Fp8, Lora, PipelineSchedule, Plan, RankOrder, Variant};
-use shardscope_sorting::sort;
 
-/// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
+/// Deepest pipeline tried. Beyond that, the bubble would require thousands of micro-batches.
 const MAX_PIPELINE: u64 = 128;
-/// Shortest sequence left on a rank by context parallelism. Unit: token.
+/// Shortest sequence that context parallelism may leave on a rank. Unit: token.
 const MIN_LOCAL_SEQUENCE: u64 = 1024;
 /// Largest micro-batch tried.
 const MAX_MICRO_BATCH: u64 = 16;
 
-/// Whether the software cuts models over ranks.
+/// Whether the software shards models over ranks.
 fn cuts(plan: &Plan) -> bool {
     plan.recipe().software.semantics().cuts_models
 }
 
-/// `values` that `dimension` allows, with the plan's own.
+/// `values` plus the plan's own, filtered by what `dimension` allows.
 fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64>) -> Vec<u64> {
     let mut values = values;
     values.push(stated);
-    sort(&mut values);
+    values.sort();
     values.dedup();
     values.retain(|value| choices.get(dimension).allow(*value, stated));
     values
@@ -31,7 +30,7 @@ pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64
     let domain = plan.cluster().fast_domain.max(plan.cluster().gpus_per_node);
     let most = if !cuts(plan) { 1 } else { domain };
     let mut values = divisors(plan.model().num_attention_heads);
-    // Beyond the fast links only where the reader asks for it by a range.
+    // Beyond the fast links only if the reader asks for it by a range.
     let asked = |value: u64| match choices.get(Dimension::Tensor) {
         Values::Between(_, upper) => value <= *upper,
         _ => false,
@@ -43,7 +42,7 @@ pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64
 pub(super) fn contexts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
     let sequence = plan.model().seq_length;
     let mut values = vec![1];
-    // How long a pack is follows from its tokens on each rank: another size makes other packs.
+    // The length of a pack follows from the tokens per rank: another size would make different packs.
     let packs = plan.recipe().sample_length.is_some();
     if packs {
         values.clear();
@@ -63,7 +62,7 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
     }
     let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
     let mut widths: Vec<u64> = match choices.get(Dimension::ExpertTensor) {
-        // Not given, it follows the tensor size.
+        // Unless given, it follows the tensor size.
         Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
         Values::Stated => vec![base.expert_tensor],
         values => {
@@ -72,8 +71,8 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
             widths
         }
     };
-    // What adapters beside experts send over expert tensor ranks is not modelled: the verdict is marked where the plan
-    // has such ranks, and no layout may bring them in.
+    // Messages of adapters on experts over expert tensor ranks are not modelled: the verdict is marked if the plan
+    // has such ranks, and no layout may introduce them.
     let adapters = |lora: &Lora| lora.library.semantics().shares_experts && lora.modules.reach_experts();
     if base.expert_tensor == 1 && plan.recipe().tuning.lora.as_ref().is_some_and(adapters) {
         widths = vec![1];
@@ -82,7 +81,7 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
 }
 
 pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64> {
-    // A micro-batch of packs is one pack.
+    // A micro-batch of packed sequences is one pack.
     let packs = plan.recipe().sample_length.is_some();
     let mut values = divisors(if packs { 1 } else { plan.recipe().global_batch_size });
     let ranged = matches!(choices.get(Dimension::MicroBatch), Values::Between(..));
@@ -106,7 +105,7 @@ pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Rank
     }
 }
 
-/// The schedules that the plan's software has: forks of Megatron with zero bubbles are told by the schedule in use.
+/// The schedules of the plan's software: Megatron forks with zero bubbles are identified by the schedule in use.
 pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<PipelineSchedule> {
     use PipelineSchedule as P;
     let own = vec![base.schedule];
@@ -139,7 +138,8 @@ pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<P
     }
 }
 
-/// The format of products as stated and, where the reader opens it, 16 bits and whatever else the software has on this device.
+/// The product format as stated and, if the reader opens it, 16 bits and whatever else the software supports on this
+/// device.
 pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
     let mut out = vec![base.fp8.clone()];
     if !choices.get(Dimension::Precision).vary() {
@@ -158,11 +158,12 @@ pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<
     out
 }
 
-/// Groups of replicas that each have all that is shared: as stated and, where the reader opens it and the software can, as many
-/// as leave something to share. Which of them divide the replicas follows from the stages ([`super::Space::cuts`]).
+/// Groups of replicas that each hold a full set of shards: as stated and, if the reader opens it and the software
+/// supports it, as many as leave something to shard. Which of them divide the replicas depends on the stages
+/// ([`super::Space::cuts`]).
 pub(super) fn instances(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<u64> {
     let offers = plan.recipe().software.semantics().offers.groups_replicas;
-    // On one stage, where there are the most; with more stages fewer of these sizes divide.
+    // For one stage, which has the most replicas; with more stages, fewer of these sizes divide.
     let replicas = plan.layout().world_size / tensor.max(1);
     let mut values = vec![1];
     if offers && plan.recipe().tuning.is_full() {

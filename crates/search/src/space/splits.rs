@@ -1,4 +1,4 @@
-//! Ways to spread a model's layers over a number of stages, as far as the software can say them.
+//! Ways to distribute a model's layers over a number of stages, as far as the software can express them.
 
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::hints::divisors;
@@ -11,10 +11,11 @@ pub(super) type Way = (StageSplit, u64);
 /// Layers by which the stages between first and last may exceed an even share.
 const ABOVE_EVEN: u64 = 2;
 
-/// Most chunks per rank of stages that are written out.
+/// The most chunks per rank for written-out stages.
 const MAX_WRITTEN_CHUNKS: u64 = 8;
 
-/// Every way to spread the layers of `plan` over `p` stages, `own` chunks per rank where the schedule says how many.
+/// Every way to distribute the layers of `plan` over `p` stages, with `own` chunks per rank if the schedule fixes
+/// them.
 pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: Option<u64>) -> Vec<Way> {
     let mut out: Vec<Way> = Vec::new();
     let splits = choices.get(Dimension::Split);
@@ -35,7 +36,7 @@ pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: 
     let layers = plan.model().num_layers;
     let each = |per: u64| own.map_or_else(|| divisors(per), |own| vec![own]);
     if !splits.vary() {
-        // Split as stated, chunks may still differ: the stated ends count as they do now.
+        // With the split as stated, chunks may still differ: the stated ends count as they do now.
         if let StageSplit::Even { account_for_embedding, account_for_loss } = base.split {
             let total = layers + u64::from(account_for_embedding) + u64::from(account_for_loss);
             if total.is_multiple_of(p) {
@@ -60,7 +61,7 @@ pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: 
             let fitting = own.map_or_else(|| divisors(common), |own| vec![own]);
             fitting.into_iter().for_each(|v| take(split.clone(), v));
         }
-        // Written-out stages have no place for multi-token prediction that is known to be as good.
+        // There is no placement of multi-token prediction in written-out stages that is known to be as good.
         if plan.model().mtp_num_layers == 0 && own.is_none() {
             for v in 1..=layers.div_ceil(p).min(MAX_WRITTEN_CHUNKS) {
                 for counted in [[0, 0], [0, 1], [1, 1]] {
@@ -74,12 +75,13 @@ pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: 
     out
 }
 
-/// Sizes of first and last stage beside equal ones between, none of them above these, and what divides all three.
+/// Sizes of the first and the last stage around equal middle ones, with no end larger than the middle, and a number
+/// that divides all three.
 fn ends(layers: u64, p: u64) -> Vec<(u64, u64, u64)> {
     let mut out = Vec::new();
     let even = layers / p;
     let between = p.saturating_sub(2);
-    // The ends hold embedding and output layer, so that they are lighter than the middle and never heavier.
+    // The ends also hold embedding and output layer, so they get fewer layers than the middle, never more.
     let middles = if between == 0 { layers..=layers } else { even.max(1)..=even + ABOVE_EVEN };
     for middle in middles {
         let Some(rest) = layers.checked_sub(middle * between).filter(|rest| *rest >= 2) else { continue };
@@ -102,13 +104,13 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-/// Stages of `v` chunks written out so that ranks differ by one layer at most, with the embedding and the loss `counted` as
-/// so many layers; none where an even split says the same.
+/// Stages of `v` chunks, written out so that ranks differ by at most one layer, with the embedding and the loss
+/// `counted` as this many layers; none if an even split expresses the same.
 fn written(layers: u64, p: u64, v: u64, counted: [u64; 2]) -> Option<String> {
     let parts = p.checked_mul(v).filter(|parts| *parts <= MAX_PIPELINE_PARTS)?;
     let total = layers + counted[0] + counted[1];
     let (each, more) = (total / parts, total % parts);
-    // Dividing evenly, it is an even split by other words; with no layer on some part, none that helps.
+    // If it divides evenly, it is just an even split; if some part has no layer, it does not help.
     if more == 0 || each == 0 {
         return None;
     }
@@ -116,7 +118,7 @@ fn written(layers: u64, p: u64, v: u64, counted: [u64; 2]) -> Option<String> {
     for _ in 0..parts {
         sizes.push(each);
     }
-    // One layer more for as many parts as are left, stage by stage; the ends, which hold embedding and loss, come last.
+    // The remaining layers go one to each part, stage by stage; the ends, which hold embedding and loss, come last.
     let order = (1..p - 1).chain([0, p - 1]);
     let places = (0..v).flat_map(|chunk| order.clone().map(move |stage| chunk * p + stage));
     for place in places.take(usize::try_from(more).ok()?) {
@@ -127,7 +129,7 @@ fn written(layers: u64, p: u64, v: u64, counted: [u64; 2]) -> Option<String> {
     Some(text(&sizes))
 }
 
-/// `sizes` in the language of `--pipeline-model-parallel-layout`, equal neighbours together.
+/// `sizes` in the syntax of `--pipeline-model-parallel-layout`, with equal neighbours combined.
 fn text(sizes: &[u64]) -> String {
     let layers = |count: u64| match count {
         0 => String::new(),
@@ -139,7 +141,7 @@ fn text(sizes: &[u64]) -> String {
     let mut rest = before;
     let mut first = true;
     while let Some(&size) = rest.first() {
-        // The part behind the E stands alone: repeating it would repeat the E.
+        // The part after the E is written alone: repeating it would repeat the E.
         let run = if first { 1 } else { rest.iter().take_while(|other| **other == size).count() };
         let written = layers(size);
         if run > 1 && size > 0 {
@@ -166,7 +168,7 @@ mod tests {
     fn stages_are_written_out_evenly() {
         assert_eq!(text(&[2, 3, 3, 2]), "Et*2|(ttt|)*2t*2L");
         assert_eq!(text(&[0, 1, 1]), "E|t|tL");
-        // 94 layers over 4 stages: 24 on the two between, 23 on the ends.
+        // 94 layers over 4 stages: 24 on the two middle ones, 23 on the ends.
         assert_eq!(written(94, 4, 1, [0, 0]).as_deref(), Some(text(&[23, 24, 24, 23]).as_str()));
         assert_eq!(written(96, 4, 1, [0, 0]), None);
         assert!(ends(94, 4).contains(&(23, 23, 1)));

@@ -5,8 +5,8 @@ use super::splits;
 use crate::dimension::Choices;
 use shardscope_plan::{Plan, Recompute, RecomputeModule, Variant};
 
-/// The layout that `text` describes around `plan`: what it does not name stays, or follows what it names. It may be one that the
-/// software refuses ([`Variant::checked`]).
+/// The layout that `text` describes around `plan`: whatever it does not name stays, or follows from what it names.
+/// The software may refuse the result ([`Variant::checked`]).
 ///
 /// # Errors
 /// The first word that is not understood.
@@ -37,7 +37,7 @@ pub fn typed(plan: &Plan, text: &str) -> Result<Variant, String> {
     if let Some(chunks) = size(&["vpp", "vp"]) {
         let own = layout.schedule.own_chunks().filter(|_| layout.pipeline > 1);
         let ways = splits::ways(plan, &layout, &choices, layout.pipeline, own);
-        // As now where that divides into so many chunks, else the first way that does.
+        // The split as now if it allows this many chunks, else the first that does.
         let mut fitting = ways.into_iter().filter(|(_, of)| *of == chunks).map(|(split, _)| split);
         let split = fitting.clone().find(|split| *split == layout.split).or_else(|| fitting.next());
         layout.split = split.unwrap_or(layout.split);
@@ -53,7 +53,7 @@ pub fn typed(plan: &Plan, text: &str) -> Result<Variant, String> {
     Ok(layout)
 }
 
-/// Runs of letters and of digits, in small letters; what stands between them separates.
+/// Runs of letters and of digits, in lower case; anything else separates them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last = None;
@@ -72,7 +72,7 @@ fn words(text: &str) -> Vec<String> {
 fn recomputed(word: &str) -> Option<Recompute> {
     Some(match word {
         "none" | "off" | "no" => Recompute::None,
-        // What Megatron recomputes where no module is named.
+        // What Megatron recomputes if no module is named.
         "selective" => Recompute::Selective(vec![RecomputeModule::CoreAttention]),
         "full" => Recompute::Uniform { num_layers: 1, distribute: false },
         _ => return None,
@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(read(same), four, "{same}");
         }
         assert_eq!(read("recompute full").recompute, Recompute::Uniform { num_layers: 1, distribute: false });
-        // What follows a size follows here too: without TP there is nothing for sequence parallelism to cut.
+        // Dependent settings follow here too: without TP there is nothing for sequence parallelism to shard.
         assert!(own.sequence_parallel && !read("TP 1").sequence_parallel);
         assert!(!read("SP off").sequence_parallel);
         for (text, word) in [

@@ -10,15 +10,15 @@ use shardscope_plan::{
 };
 use shardscope_source::Code;
 
-/// Stages, chunks that a schedule has of its own, and how layers are spread over them.
+/// Number of stages, the chunks that a schedule fixes, and how layers are distributed over them.
 type WaysOf = ((u64, Option<u64>), Vec<Way>);
 
-/// The values each dimension takes.
+/// The values that each dimension takes.
 #[derive(Clone, Debug)]
 pub struct Space {
     pub(crate) plan: Plan,
     pub(crate) base: Variant,
-    /// What changes are told from: the reader's own plan, and what was changed of it before the search.
+    /// What changes are reported against: the reader's own plan, and what was changed in it before the search.
     origin: Variant,
     before: Vec<(Field, String)>,
     pub(super) choices: Choices,
@@ -29,17 +29,17 @@ pub struct Space {
     pub(super) offloaded: Vec<OffloadModules>,
     /// Lists of modules that may be recomputed.
     lists: Vec<Vec<RecomputeModule>>,
-    /// By number of stages and the chunks that a schedule has of its own, how layers are spread over them.
+    /// How layers are distributed, by number of stages and the chunks that a schedule fixes.
     ways: Vec<WaysOf>,
-    /// By number of stages, recomputations of all shapes of a cut, where whole layers may be recomputed and where not.
+    /// By number of stages, the number of recomputations of all shapes of a cut, with and without full recomputation.
     counts: Vec<(u64, [u64; 2])>,
-    /// Kernels that no plan can have, by the reason.
+    /// Kernels that no plan can have, by reason.
     pub(crate) refused: Vec<(Code, u64)>,
 }
 
 impl Space {
-    /// The space around `plan`: same model, machines, batch and optimizer; everything else that changes no number of the
-    /// training is open.
+    /// The space around `plan`: the same model, machines, batch and optimizer; everything else that does not change
+    /// the training's numerics is open.
     #[must_use]
     pub fn from_plan(plan: &Plan) -> Self {
         Self::with(plan, Choices::default())
@@ -71,7 +71,8 @@ impl Space {
         space
     }
 
-    /// The same where the plan was made from another by `before`: changes are told from that one, whose variant is `origin`.
+    /// The same if the plan was derived from another by `before`: changes are reported against that one, whose
+    /// variant is `origin`.
     #[must_use]
     pub fn told_from(mut self, origin: &Variant, before: Vec<(Field, String)>) -> Self {
         self.origin = origin.clone();
@@ -81,7 +82,7 @@ impl Space {
 
     /// The settings that turn the reader's plan into `variant`.
     pub(crate) fn changes(&self, variant: &Variant) -> Vec<(Field, String)> {
-        // A setting that was changed before and again is told by its last value alone.
+        // A setting that was changed twice is reported only with its last value.
         let own = variant.changes_from(&self.origin);
         let is_stated_again = |field: Field| own.iter().any(|(other, _)| *other == field);
         let before = self.before.iter().filter(|(field, _)| !is_stated_again(*field)).cloned();
@@ -94,7 +95,7 @@ impl Space {
         &self.base
     }
 
-    /// Whether the sizes of the plan itself are among those tried.
+    /// Whether the plan's own sizes are among those tried.
     pub(crate) fn holds_base(&self) -> bool {
         let base = &self.base;
         let sizes = [
@@ -116,16 +117,17 @@ impl Space {
         &self.choices
     }
 
-    /// The kernels: all that a layer's time depends on, nothing recomputed, on one stage.
+    /// The kernels: everything that a layer's time depends on, without recomputation, on one stage.
     pub(crate) fn kernels(&self) -> &[Variant] {
         &self.kernels
     }
 
-    /// Leaves out all kernels but every `parts`th from the one at `index` on.
+    /// Keeps every `parts`th kernel, starting at `index`.
     pub(crate) fn keep_part(&mut self, index: usize, parts: usize) {
         let mut place = 0;
         self.kernels.retain(|_| {
-            // Every so many, not a run: neighbouring kernels are alike in size, so that parts take alike long.
+            // Every `parts`th, not a contiguous run: neighbouring kernels are similar in size, so all parts take
+            // about as long.
             place += 1;
             (place - 1) % parts == index
         });
@@ -138,7 +140,7 @@ impl Space {
         for &pipeline in &self.pipeline {
             let dense = kernel.tensor * kernel.context * pipeline;
             let sparse = kernel.expert_tensor * kernel.expert * pipeline;
-            // Only the arithmetic of sizes; every other rule is asked of the plan, where a shape is opened.
+            // Only checks the arithmetic of sizes; every other rule is checked on the plan when a shape is opened.
             let divides = |size: u64| layout.world_size.is_multiple_of(size);
             let experts = self.plan.model().experts.is_some();
             if !divides(dense) || (experts && !divides(sparse)) {
@@ -153,7 +155,7 @@ impl Space {
                 continue;
             }
             for &rank_order in &self.orders {
-                // Without a pipeline there is nothing to order; with one the other order wants equal sizes
+                // Without a pipeline there is nothing to order; with one, the other order requires equal sizes
                 // (`parallel_state.py`).
                 let takes = rank_order == RankOrder::TpCpEpDpPp
                     || kernel.tensor * kernel.context == kernel.expert_tensor * kernel.expert;
@@ -165,7 +167,7 @@ impl Space {
         cuts
     }
 
-    /// The shapes of a cut: every schedule, split and number of chunks, nothing recomputed.
+    /// The shapes of a cut: every schedule, split and number of chunks, without recomputation.
     pub(crate) fn shapes(&self, cut: &Variant) -> Vec<Variant> {
         let mut shapes = Vec::new();
         for &schedule in &self.schedules {
@@ -186,7 +188,7 @@ impl Space {
         shapes
     }
 
-    /// What may be recomputed of a shape.
+    /// What may be recomputed in a shape.
     pub(crate) fn recomputations(&self, shape: &Variant) -> Vec<Recompute> {
         let layers = self.layers_of_part(shape);
         let mut all =
@@ -197,7 +199,7 @@ impl Space {
         all
     }
 
-    /// Layers of a chunk, at most.
+    /// The most layers in a chunk.
     fn layers_of_part(&self, shape: &Variant) -> u64 {
         self.plan.model().num_layers.div_ceil((shape.pipeline * shape.virtual_pipeline).max(1))
     }
@@ -207,14 +209,14 @@ impl Space {
         rests::rests(&self.plan, &self.base, &self.choices, shape)
     }
 
-    /// How many leaves a cut has.
+    /// The number of leaves of a cut.
     pub(crate) fn leaves(&self, cut: &Variant) -> u64 {
         let of = self.counts.iter().find(|(pipeline, _)| *pipeline == cut.pipeline);
         let whole = keeps_layers(cut);
         of.map_or(0, |(_, counts)| counts[usize::from(whole)]) * self.rests(cut).len() as u64
     }
 
-    /// How many leaves a shape has.
+    /// The number of leaves of a shape.
     pub(crate) fn leaves_of_shape(&self, shape: &Variant) -> u64 {
         self.recomputations(shape).len() as u64 * self.rests(shape).len() as u64
     }
@@ -231,7 +233,7 @@ impl Space {
     }
 
     fn fill_counts(&mut self) {
-        // Parts of equally many layers have equally many recomputations.
+        // Parts with the same number of layers have the same number of recomputations.
         let mut known: Vec<(u64, [u64; 2])> = Vec::new();
         for &pipeline in &self.pipeline {
             let cut = Variant { pipeline, ..self.base.clone() };
@@ -257,7 +259,7 @@ impl Space {
         }
     }
 
-    /// Every leaf, refused ones too, one after the other: what a search without bounds would try.
+    /// Every leaf one after another, including refused ones: what a search without bounds would try.
     pub fn every(&self) -> impl Iterator<Item = Variant> + '_ {
         let cuts = self.kernels.iter().flat_map(|kernel| self.cuts(kernel));
         let shapes = cuts.flat_map(|cut| self.shapes(&cut));
@@ -281,8 +283,8 @@ impl Space {
     }
 }
 
-/// Whether no layer of `cut` can be recomputed whole: two micro-batches at once leave none
-/// (`transformer_config.py:__post_init__`), and what modules offload in such a layer is not modelled.
+/// Whether no layer of `cut` can be fully recomputed: overlapping two micro-batches rules it out
+/// (`transformer_config.py:__post_init__`), and offloading within such a layer is not modelled.
 fn keeps_layers(cut: &Variant) -> bool {
     cut.overlap.expert || !cut.offloaded.is_empty()
 }

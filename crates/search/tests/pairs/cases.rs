@@ -1,4 +1,4 @@
-//! Runs that do not fit or are slower than they could be, each a case in which advice once was silent or wrong.
+//! Runs that do not fit or are slower than necessary, each a case in which the advice was once silent or wrong.
 
 use shardscope_plan::Plan;
 

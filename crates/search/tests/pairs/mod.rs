@@ -17,12 +17,12 @@ const LLAMA: &str = "--group-query-attention --num-query-groups 8 --swiglu --nor
 const GPT3: &str = "--num-layers 96 --hidden-size 12288 --num-attention-heads 96 --seq-length 2048 \
     --max-position-embeddings 2048 --vocab-size 51200 --bf16 --use-distributed-optimizer --micro-batch-size 1";
 
-/// Pairs whose whole spaces are searched, and held against trying everything.
+/// Pairs whose full spaces are searched and compared with trying everything.
 pub(crate) const NAMES: [&str; 15] = [
     "llama-3 8b, 8 H100",
     "llama-3 8b, 64 H100",
     "llama-3 70b, 128 H100",
-    "llama-3 70b, 128 H100 from nothing",
+    "llama-3 70b, 128 H100 from scratch",
     "llama-3 405b, 16384 H100",
     "gpt-3 175b, 512 A100",
     "gpt-3 175b, 1024 A100",
@@ -46,6 +46,14 @@ pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {
         --seq-length 8192 --max-position-embeddings 8192 --vocab-size 128256 --micro-batch-size 1";
     let dist = "--use-distributed-optimizer";
     match name {
+        "llama-3 1b, 1 H100" => (
+            1,
+            "H100-SXM",
+            format!(
+                "--num-layers 16 --hidden-size 2048 --num-attention-heads 32 --ffn-hidden-size 8192 --seq-length 128 \
+                 --max-position-embeddings 8192 --vocab-size 128256 {LLAMA} --micro-batch-size 1 --global-batch-size 1"
+            ),
+        ),
         "llama-3 8b, 8 H100" => {
             (8, "H100-SXM", format!("{llama_8b} {LLAMA} {dist} --global-batch-size 128 --tensor-model-parallel-size 2 --sequence-parallel"))
         }
@@ -58,8 +66,8 @@ pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {
                  --pipeline-model-parallel-size 4 --sequence-parallel"
             ),
         ),
-        // What the page starts from where a reader says no more than the model and the GPUs.
-        "llama-3 70b, 128 H100 from nothing" => {
+        // What the page starts from if the reader states only the model and the GPUs.
+        "llama-3 70b, 128 H100 from scratch" => {
             (128, "H100-SXM", format!("{llama_70b} {LLAMA} {dist} --global-batch-size 1024"))
         }
         "llama-3 405b, 16384 H100" => (
@@ -155,7 +163,7 @@ pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {
     }
 }
 
-/// The plan of a pair with more flags.
+/// The plan of a pair with additional flags.
 pub(crate) fn plan_with(name: &str, more: &str) -> Plan {
     let (gpus, accelerator, flags) = pair(name);
     of_flags(gpus, accelerator, &format!("{flags} {more}"))
@@ -166,7 +174,7 @@ pub(crate) fn plan(name: &str) -> Plan {
     plan_with(name, "")
 }
 
-/// The plan of a pair with `set` beside its flags; none where the software refuses it.
+/// The plan of a pair with `set` in addition to its flags; none if the software refuses it.
 pub(crate) fn plan_set(name: &str, set: &[(&str, &str)]) -> Option<Plan> {
     let (gpus, accelerator, flags) = pair(name);
     let settings = settings(gpus, accelerator).into_iter();
@@ -174,7 +182,7 @@ pub(crate) fn plan_set(name: &str, set: &[(&str, &str)]) -> Option<Plan> {
     resolve(&[megatron::read(&Argument::split(&flags))], &settings.chain(set).collect::<Vec<_>>()).plan
 }
 
-/// The plan of flags on GPUs of 8 a node.
+/// The plan of flags on nodes of 8 GPUs.
 pub(crate) fn of_flags(gpus: u64, accelerator: &str, flags: &str) -> Plan {
     let resolution = resolve(&[megatron::read(&Argument::split(flags))], &settings(gpus, accelerator));
     let said = format!("{:?}", resolution.diagnostics);

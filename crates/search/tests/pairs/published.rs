@@ -1,4 +1,4 @@
-//! Layouts that people ran or published, of some pairs.
+//! Layouts of some pairs that people ran or published.
 
 use shardscope_plan::{Plan, Recompute, RecomputeModule, StageSplit, Variant};
 
@@ -6,7 +6,7 @@ use shardscope_plan::{Plan, Recompute, RecomputeModule, StageSplit, Variant};
 pub(crate) const PUBLISHED: [(&str, &str); 8] = [
     (
         "llama-3 405b, 16384 H100",
-        "Llama 3 (2024), table 4: TP 8, PP 16, one layer less on the ends, interleaved",
+        "Llama 3 (2024), table 4: TP 8, PP 16, one layer fewer at each end, interleaved",
     ),
     ("gpt-3 175b, 512 A100", "Narayanan et al. (2021), table 1, on half the GPUs: TP 8, PP 8, VPP 3"),
     ("mixtral 8x7b, 64 H100", "Megatron-MoE-ModelZoo (2025), benchmarking: TP 1, PP 4, VPP 8, EP 8"),
@@ -24,11 +24,11 @@ pub(crate) const PUBLISHED: [(&str, &str); 8] = [
     ("gpt-3 1t, 512 A100", "Korthikanti et al. (2022), table 3: TP 8, PP 64, selective recomputation"),
 ];
 
-/// The layout as it was run: that of the pair's flags, and what the flags leave out.
+/// The layout as it was run: that of the pair's flags, completed by what the flags leave out.
 pub(crate) fn published(name: &str, plan: &Plan) -> Variant {
     let own = Variant::from_plan(plan);
     match name {
-        // Llama 3 (2024), table 4: TP 8, PP 16, one layer less on the first and the last stage; interleaved.
+        // Llama 3 (2024), table 4: TP 8, PP 16, one layer fewer on the first and the last stage; interleaved.
         "llama-3 405b, 16384 H100" => Variant {
             pipeline: 16,
             virtual_pipeline: 8,

@@ -49,7 +49,7 @@ fn what_a_question_does_not_take_is_named() {
         let asked = Asked { days: Some(days), ..asked(Topic::Cheapest) };
         assert_eq!(asked.checked(), Err(AskError::NotPositive("days")), "{days}");
     }
-    // Tokens are paid for where kinds have prices, and there alone.
+    // Tokens only matter if kinds have prices.
     let tokens = Some(1_000_000_000);
     let kinds = |prices| Asked { tokens, prices, ..asked(Topic::WhichGpu) }.checked();
     assert_eq!(kinds([("H100-SXM".to_owned(), 2.0)].into()), Ok(()));

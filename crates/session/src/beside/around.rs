@@ -1,4 +1,5 @@
-//! What stands beside the layouts that a search has found: what moves the plan's step and peak, and what others ran.
+//! What is shown next to the layouts that a search has found: which changes affect the plan's step and peak, and what
+//! others ran.
 
 use serde::{Deserialize, Serialize};
 use shardscope_plan::Plan;
@@ -6,10 +7,10 @@ use shardscope_search::{Edited, Outcome, best_edits, effect, moved, published, u
 
 use super::layout::Layout;
 
-/// What stands around a plan, whatever its search finds.
+/// The neighbourhood of a plan, independent of what its search finds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Around {
-    /// The plan itself; none until it is known.
+    /// The plan itself; `None` until it is known.
     pub own: Option<Neighbour>,
     /// The best plans by one, two and three changes, that with the greatest gain for each change first.
     pub edits: Vec<BestEdits>,
@@ -19,21 +20,21 @@ pub struct Around {
     pub published: Vec<Neighbour>,
 }
 
-/// The best plan that differs by so many changes.
+/// The best plan with this number of changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BestEdits {
     /// How many.
     pub count: usize,
     /// The changes, and the plan with them.
     pub plan: Neighbour,
-    /// What they bring and cost, in words; empty where no part of the step tells.
+    /// What they bring and cost, in words; empty if no part of the step explains it.
     pub effect: String,
 }
 
-/// A layout that no search had to find.
+/// A layout that is shown without a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// What it is: a change (`TP 4 → 8`), or by whom it was published.
+    /// What it is: a change (`TP 4 → 8`), or who published it.
     pub about: String,
     /// The layout; it may not fit.
     pub layout: Layout,
@@ -58,7 +59,7 @@ impl BestEdits {
 }
 
 impl Around {
-    /// What stands around `plan`.
+    /// The neighbourhood of `plan`.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let moves = moved(plan).into_iter();

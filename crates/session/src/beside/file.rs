@@ -1,4 +1,4 @@
-//! The files in which a plan can be taken away.
+//! The files as which a plan can be downloaded.
 
 use serde::{Deserialize, Serialize};
 use shardscope_report::{communication_csv, memory_csv, settings_csv, text};

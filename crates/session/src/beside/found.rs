@@ -1,6 +1,4 @@
-//! What a search for other layouts has found, in a form that goes from one program to another.
-
-use shardscope_sorting::sort_by;
+//! What a search for other layouts has found, in a serialisable form.
 
 use serde::{Deserialize, Serialize};
 use shardscope_report::text::inert;
@@ -10,8 +8,8 @@ use shardscope_units::{gib, seconds};
 use super::around::Around;
 use super::layout::{DEGREES, Layout};
 
-/// Layouts of the list that are handed on.
-// More would only be scrolled past; `frontier` has the rest that matters.
+/// Number of layouts in the list that are passed on.
+// More would only be scrolled past; `frontier` has the others that matter.
 const LISTED: usize = 12;
 
 /// What the search has found so far.
@@ -19,26 +17,26 @@ const LISTED: usize = 12;
 pub struct Found {
     /// Candidates decided so far.
     pub tried: u64,
-    /// Candidates known so far; grows as the search goes on, so `tried / all` is a progress and not a count of
+    /// Candidates known so far; grows as the search goes on, so `tried / all` measures progress and is not a count of
     /// layouts.
     pub all: u64,
     /// Layouts that the software refuses.
     pub refused: u64,
-    /// The same by the reason, in words.
+    /// The same, by reason in words.
     pub reasons: Vec<(String, u64)>,
     /// Layouts that run out of memory.
     pub too_large: u64,
     /// Layouts that cannot be faster than what was found, by a lower bound of their step.
     pub slower: u64,
-    /// Layouts that were worked out as the report does.
+    /// Layouts that were fully estimated, as in the report.
     pub estimated: u64,
-    /// Accelerators of this kind that would hold the run, where none of the layouts fits and that is known.
+    /// Accelerators of this kind that would hold the run, if none of the layouts fits and the number is known.
     pub needs: Option<u64>,
-    /// Those that fit, the fastest first; behind them those that take some of the headroom.
+    /// Those that fit, the fastest first; then those that use some of the headroom.
     pub best: Vec<Layout>,
     /// Those of which none is both smaller and faster, the fastest first.
     pub frontier: Vec<Layout>,
-    /// What moves the plan searched, and what others ran: known once all is decided.
+    /// Which changes affect the plan searched, and what others ran; known once everything is decided.
     pub around: Box<Around>,
 }
 
@@ -53,7 +51,7 @@ impl Found {
             refused: walk.refused(),
             reasons: walk.tally().refused.iter().map(|(code, count)| (refusal(*code), *count)).collect(),
             too_large: walk.too_large(),
-            // The tally of the walk, not of the list: lists are cut, tallies count everything decided.
+            // The tally of the walk, not of the list: lists are truncated, while tallies count everything decided.
             slower: walk.tally().slower,
             estimated: walk.tally().estimated,
             needs: None,
@@ -63,39 +61,38 @@ impl Found {
         }
     }
 
-    /// The same while one thing more is looked for.
+    /// The same while one more item is being evaluated.
     pub(super) fn with_one_more(self) -> Self {
-        // `max`: the walk may know of more than one thing to come; `tried` is never above `all`.
+        // `max`: the walk may already know of more than one outstanding item; `tried` is never above `all`.
         Self { all: self.tried.saturating_add(1).max(self.all), ..self }
     }
 
-    /// What searches over all parts of a space have found together; behind the list of one search over all of it stands what
-    /// the parts' lists hold besides.
+    /// What searches over all parts of a space have found together; the list of a single search over the space comes
+    /// first, followed by whatever else the parts' lists hold.
     #[must_use]
     pub fn joined(parts: &[Option<Self>]) -> Self {
-        // A part of which nothing is heard has all before it.
-        // Counting it as one thing outstanding keeps `goes_on` true until every worker has answered.
+        // A part that has not reported yet is completely outstanding. Counting it as one outstanding item keeps
+        // `goes_on` true until every worker has answered.
         let silent = parts.iter().filter(|part| part.is_none()).count() as u64;
         let parts: Vec<&Self> = parts.iter().flatten().collect();
         let sum = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
         let mut best: Vec<Layout> = Vec::new();
         let mut ranked: Vec<&Layout> = parts.iter().flat_map(|part| &part.best).collect();
         // Parts are ranked within themselves only, so the joined list is ranked again by the same order.
-        sort_by(&mut ranked, |one, other| one.ranked_to(other));
+        ranked.sort_by(|one, other| one.ranked_to(other));
         for layout in ranked {
-            // Of each cut the first stands for all, as within one search.
-            // Tight layouts do not stand in for roomy ones of the same cut, though they are faster: both have their
-            // list.
+            // The first layout of each cut represents all of them, as within one search. Tight layouts do not
+            // represent roomy ones of the same cut, even if faster: each kind has its own list.
             if !best.iter().any(|known| known.tight == layout.tight && known.is_of_cut(layout)) {
                 best.push(layout.clone());
             }
         }
         let mut frontier: Vec<Layout> = Vec::new();
         let mut fastest: Vec<&Layout> = parts.iter().flat_map(|part| &part.frontier).collect();
-        // Among equals in time the smaller first, so that the sweep below drops the larger one.
-        sort_by(&mut fastest, |one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
+        // Among layouts of equal time the smaller comes first, so that the sweep below drops the larger one.
+        fastest.sort_by(|one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
         for layout in fastest {
-            // All before it are faster, so the smallest of them decides.
+            // All previous ones are faster, so the smallest of them decides.
             if frontier.last().is_none_or(|smallest| layout.peak < smallest.peak) {
                 frontier.push(layout.clone());
             }
@@ -108,10 +105,10 @@ impl Found {
             too_large: sum(|part| part.too_large),
             slower: sum(|part| part.slower),
             estimated: sum(|part| part.estimated),
-            // Part 0 may have asked because itself found nothing; a layout found by another part makes its answer
-            // beside the point.
+            // Part 0 may have asked because it found nothing itself; a layout found by another part makes its answer
+            // irrelevant.
             needs: parts.iter().find_map(|part| part.needs).filter(|_| best.is_empty()),
-            // One part alone works it out.
+            // Only one part computes it.
             around: parts
                 .iter()
                 .map(|part| &part.around)
@@ -149,7 +146,7 @@ impl Found {
                 layout.recompute.name(),
                 seconds(layout.step()),
                 gib(layout.peak()),
-                // Stages written out have bars in them.
+                // Explicit stage layouts contain `|`.
                 inert(&changes.join(" "))
             );
         }
@@ -163,7 +160,7 @@ impl Found {
     }
 }
 
-/// What all parts refuse by each reason, the one of most layouts first.
+/// How many layouts all parts refuse for each reason, the most frequent first.
 fn reasons(parts: &[&Found]) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = Vec::new();
     for (reason, count) in parts.iter().flat_map(|part| &part.reasons) {
@@ -172,6 +169,6 @@ fn reasons(parts: &[&Found]) -> Vec<(String, u64)> {
             None => all.push((reason.clone(), *count)),
         }
     }
-    sort_by(&mut all, |one, other| other.1.cmp(&one.1));
+    all.sort_by_key(|other| std::cmp::Reverse(other.1));
     all
 }

@@ -1,4 +1,4 @@
-//! A layout as the list of a search has it, in a form that goes from one program to another.
+//! A layout as listed by a search, in a serialisable form.
 
 use std::cmp::Ordering;
 
@@ -10,13 +10,13 @@ use shardscope_units::{Bytes, Seconds};
 /// One layout that fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Settings that differ from the plan searched around, by name: fields are not part of what two programs share.
+    /// Settings that differ from the plan searched around, by name: `Field`s are not part of the serialised form.
     pub changes: Vec<(String, String)>,
     /// In the order of [`DEGREES`].
     pub degrees: [u64; 6],
     /// Extent of recomputation.
     pub recompute: Recomputed,
-    // Tells cuts apart (`is_of_cut`) without a column of its own in the list.
+    // Distinguishes cuts (`is_of_cut`) without a separate column in the list.
     pub(super) expert_tensor: u64,
     /// Bytes reserved at the peak of the fullest GPU.
     pub(super) peak: u64,
@@ -64,13 +64,13 @@ fn sizes(of: &Variant) -> ([u64; 6], Recomputed) {
 pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 
 impl Layout {
-    /// What the list shows of the plan searched: its degrees and the extent of recomputation.
+    /// What the list shows for the plan searched: its degrees and the extent of recomputation.
     #[must_use]
     pub fn sizes_of(plan: &Plan) -> ([u64; 6], Recomputed) {
         sizes(&Variant::from_plan(plan))
     }
 
-    /// A layout as the search tells it.
+    /// A layout from a search outcome.
     #[must_use]
     pub fn from_outcome(outcome: &Outcome) -> Self {
         let of = &outcome.variant;
@@ -87,18 +87,18 @@ impl Layout {
         }
     }
 
-    /// What stands first: as [`Outcome`]s are ranked.
+    /// The ranking order, as for [`Outcome`]s.
     // `tight` compares first: `false < true` puts those with headroom before all others, however fast.
     pub(super) fn ranked_to(&self, other: &Self) -> Ordering {
         let order = self.tight.cmp(&other.tight);
         order.then(self.step.total_cmp(&other.step)).then(self.peak.cmp(&other.peak))
     }
 
-    /// As [`Outcome::is_of_cut`]: equal degrees but for the virtual stages, and equal micro-batches.
+    /// As [`Outcome::is_of_cut`]: equal degrees except for virtual stages, and equal micro-batches.
     pub(super) fn is_of_cut(&self, other: &Self) -> bool {
         let cut = |of: &Self| {
-            // Virtual stages are left out: they vary the schedule of one cut, of which the list shows only the
-            // fastest.
+            // Virtual stages are left out: they vary the schedule of one cut, and the list only shows the fastest of
+            // them.
             let [tensor, pipeline, _, context, expert, micro_batch] = of.degrees;
             [tensor, pipeline, context, expert, of.expert_tensor, micro_batch]
         };
@@ -120,21 +120,21 @@ impl Layout {
     /// Its sizes in words: those above 1, and always TP, PP and MBS.
     #[must_use]
     pub fn words(&self) -> String {
-        // These three are what a layout is called by, even at 1.
-        let told = |(name, size): &(&str, u64)| *size > 1 || matches!(*name, "TP" | "PP" | "MBS");
+        // These three identify a layout, even at 1.
+        let shown = |(name, size): &(&str, u64)| *size > 1 || matches!(*name, "TP" | "PP" | "MBS");
         let sizes: Vec<String> = DEGREES
             .into_iter()
             .zip(self.degrees)
-            .filter(told)
+            .filter(shown)
             .map(|(name, size)| format!("{name} {size}"))
             .collect();
         format!("{}, recompute {}", sizes.join(" · "), self.recompute.name())
     }
 
-    /// The changes as the engine names settings.
+    /// The changes by the engine's setting names.
     #[must_use]
     pub fn fields(&self) -> Vec<(Field, String)> {
-        // A name that this version does not know is dropped with its change rather than set to a wrong field.
+        // A change with a name unknown to this version is dropped rather than applied to a wrong field.
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
         self.changes.iter().filter_map(field).collect()
     }

@@ -1,29 +1,29 @@
-//! What is known of the answer to a question, in a form that goes from one program to another.
+//! What is known of the answer to a question, in a serialisable form.
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use crate::asked::{AskedLine, Asking};
 
-/// An answer so far, and what was looked at for it.
+/// An answer so far, and what was evaluated for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Whether more is looked at.
+    /// Whether more is being evaluated.
     pub goes_on: bool,
     /// The answer, or what is missing to ask.
     pub sentence: String,
-    /// What was looked at, in order; the last `TOLD_LINES` where there were more.
+    /// What was evaluated, in order; only the last `TOLD_LINES` if there were more.
     pub lines: Vec<ReplyLine>,
 }
 
-/// One size, kind or model that was looked at.
+/// One size, kind or model that was evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplyLine {
     /// A number of accelerators, a length, a batch, a kind or a model.
     pub name: String,
     /// Whether it is the answer.
     pub is_answer: bool,
-    /// What was found; none where nothing fits.
+    /// What was found; `None` if nothing fits.
     pub reached: Option<Reached>,
 }
 
@@ -36,13 +36,13 @@ pub struct Reached {
     pub layout: Layout,
     /// Tokens per second of all accelerators together.
     pub tokens_per_second: f64,
-    /// Days for the tokens asked about; `None` where no tokens were stated.
+    /// Days for the tokens asked about; `None` if no tokens were stated.
     pub days: Option<f64>,
-    /// Cost of those tokens, in the money of the price asked with.
+    /// Cost of those tokens, in the currency of the price given.
     pub cost: Option<f64>,
 }
 
-/// Lines that are told at most.
+/// Maximum number of lines reported.
 const TOLD_LINES: usize = 40;
 
 impl ReplyLine {
@@ -50,7 +50,7 @@ impl ReplyLine {
         let reached = line.reached.and_then(|reached| {
             Some(Reached {
                 gpus: reached.gpus,
-                // Where nothing fitted, the line stays, without figures.
+                // If nothing fits, the line stays, without figures.
                 layout: Layout::from_outcome(reached.outcome.as_ref()?),
                 tokens_per_second: reached.tokens_per_second,
                 days: reached.days,
@@ -64,8 +64,8 @@ impl ReplyLine {
 impl Reply {
     pub(super) fn new(asking: &Asking, goes_on: bool) -> Self {
         let lines = asking.lines();
-        // Of many models that do not fit the last tell enough.
-        // Sizes and models are looked at towards the answer, which is why the last lines are the ones to keep.
+        // If many models do not fit, the last ones are informative enough. Sizes and models are evaluated towards the
+        // answer, so the last lines are the ones to keep.
         let untold = lines.len().saturating_sub(TOLD_LINES);
         let lines = lines.into_iter().skip(untold).map(ReplyLine::new).collect();
         Self { goes_on, sentence: asking.answer(), lines }

@@ -1,4 +1,4 @@
-//! Why a layout is not the answer to a search, worked out where the reader asks.
+//! Why a layout is not the answer to a search, worked out when the user asks.
 
 use shardscope_launch::resolve;
 use shardscope_plan::{Plan, Variant};
@@ -14,7 +14,7 @@ type Changes = [(String, String)];
 /// A layout that the reader typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// What it changes of the plan searched.
+    /// Its changes from the plan searched.
     pub changes: Vec<(String, String)>,
     /// Why it is not the answer, in a sentence.
     pub why: String,
@@ -22,8 +22,8 @@ pub struct Tried {
     pub starts: bool,
 }
 
-/// Why the layout that `changes` makes of the plan searched is not the answer where `best` is: refused, out of memory, or
-/// slower by what. None for the best itself.
+/// Why the plan searched with `changes` is not the answer while `best` is: refused, out of memory, or slower and
+/// because of what. `None` for the best itself.
 #[must_use]
 pub fn why_not_best(base: &Pinned, changes: &Changes, best: &Layout) -> Option<String> {
     if best.changes == changes {
@@ -36,7 +36,7 @@ pub fn why_not_best(base: &Pinned, changes: &Changes, best: &Layout) -> Option<S
     })
 }
 
-/// The layout that `text` describes around the plan searched, and why it is not the answer where `best` is.
+/// The layout that `text` describes relative to the plan searched, and why it is not the answer while `best` is.
 ///
 /// # Errors
 /// The first word that is not understood.
@@ -49,12 +49,12 @@ pub fn why_not_typed(base: &Pinned, text: &str, best: Option<&Layout>) -> Result
     Ok(Tried {
         changes: changes.map(|(field, value)| (field.name().to_owned(), value)).collect(),
         starts: checked.is_ok(),
-        // Where nothing fits there is no answer to be held against, and what is said is what it lacks itself.
+        // If nothing fits there is no answer to compare with, so state what it lacks itself.
         why: why_not(&checked, best.as_ref().unwrap_or(plan)).sentence(),
     })
 }
 
-/// The plan that `changes` make of `input`, or why they make none. Nothing of it is estimated.
+/// The plan of `input` with `changes`, or why there is none. Nothing is estimated.
 pub(super) fn planned(input: &UserInput, changes: &Changes) -> Result<Plan, String> {
     let mut input = input.clone();
     changes.iter().cloned().for_each(|change| input.put(change));
@@ -93,7 +93,7 @@ mod tests {
         }
         let refused = [("tensor_model_parallel_size".to_owned(), "3".to_owned())];
         assert!(why_not_best(&base, &refused, best).is_some_and(|why| why.contains('3')));
-        // What moves the plan, and who is known to have run another layout of it.
+        // Which changes affect the plan, and who is known to have run another layout of it.
         assert!(!found.around.moves.is_empty() && found.around.published.is_empty());
         for one in &found.around.moves {
             let why = why_not_best(&base, &one.layout.changes, best);

@@ -10,11 +10,11 @@ use shardscope_units::{Count, Flops, FlopsPerSecond, Quantity, gib, percent, rou
 pub struct Example {
     /// Its name.
     pub name: String,
-    /// What it runs on and how it is cut, in a line.
+    /// What it runs on and its layout, in one line.
     pub about: String,
-    /// What was published of it, where anything was.
+    /// What was published about it, if anything.
     pub published: Option<Published>,
-    /// Input that opening the example gives.
+    /// The input that opening the example sets.
     pub input: UserInput,
 }
 
@@ -23,44 +23,44 @@ pub struct Example {
 pub enum Measure {
     /// Seconds of a step.
     Step,
-    /// The model's FLOP/s of a GPU, attention in full.
+    /// The model's FLOP/s of a GPU, with full attention.
     Rate,
-    /// The same with the half of attention that a causal mask leaves.
+    /// The same, counting only the half of attention that a causal mask leaves.
     CausalRate,
     /// FLOP/s of a GPU by Narayanan's formula, which counts the recomputed forward pass.
     NarayananRate,
     /// Tokens per second of a GPU.
     Tokens,
-    /// Most GiB that torch has allocated on a GPU.
+    /// Peak GiB allocated by torch on a GPU.
     Allocated,
 }
 
 /// Published figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Which figure.
+    /// The kind of figure.
     pub measure: Measure,
     /// The figure as it was printed, in the measure's unit.
     pub printed: &'static str,
-    /// What was printed beside it, with its comma.
+    /// What was printed next to it, including the comma.
     pub beside: &'static str,
-    /// Why the estimate differs, where it does by more than a tenth.
+    /// Why the estimate differs, if it does by more than a tenth.
     pub reason: &'static str,
 }
 
 /// The estimate of a published figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
-    /// As it is written beside the published one.
+    /// As written next to the published one.
     pub words: String,
-    /// What the page says by another convention than the published figure's; empty where they are the same.
+    /// What the page shows under a different convention than the published figure's; empty if they are the same.
     pub beside: String,
-    /// How far it is from what was printed, as a share of it; nothing within the rounding of the last digit.
+    /// How far it is from what was printed, as a share of it; zero within the rounding of the last digit.
     pub off: f64,
 }
 
 impl Published {
-    /// A figure with nothing beside it and no reason to differ.
+    /// A figure without additions and without a reason to differ.
     #[must_use]
     pub const fn new(measure: Measure, printed: &'static str) -> Self {
         Self { measure, printed, beside: "", reason: "" }
@@ -79,15 +79,15 @@ impl Published {
         format!("{} {unit}{}", self.printed, self.beside)
     }
 
-    /// How far `value` is from the figure, as a share of it; nothing within the rounding of its last digit.
+    /// How far `value` is from the figure, as a share of it; zero within the rounding of its last digit.
     #[must_use]
     pub fn off(&self, value: f64) -> f64 {
         // Figures keep the spelling of their source, with commas in thousands.
         let digits: String = self.printed.chars().filter(|sign| *sign != ',').collect();
         let figure: f64 = digits.parse().unwrap_or(0.0);
         let places = digits.split_once('.').map_or(0, |(_, places)| places.len());
-        // A printed 104.7 stands for anything within half a unit of its last digit, and an estimate in there is not
-        // off.
+        // A printed 104.7 stands for anything within half a unit of its last digit, and an estimate within that is
+        // not off.
         let rounding = 0.5 * (0..places).fold(1.0, |unit, _| unit / 10.0);
         let beyond = (value - figure).abs() - rounding;
         // The sign survives: an estimate above the figure is positive. `max` guards a figure that does not parse.
@@ -96,14 +96,14 @@ impl Published {
 }
 
 impl Example {
-    /// The estimate of the published figure; `None` without one, or where the input makes no plan. Estimates the
+    /// The estimate of the published figure; `None` without one, or if the input does not form a plan. Estimates the
     /// whole plan.
     #[must_use]
     pub fn estimated(&self) -> Option<Estimated> {
         let published = self.published?;
         let shown = answer(&self.input).1?;
         let (time, memory) = (&shown.report.time, &shown.report.memory);
-        // Published rates are per GPU, the plan's FLOPs are of all of them.
+        // Published rates are per GPU, the plan's FLOPs are over all of them.
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rate = |flops: Flops| {
             let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
@@ -113,8 +113,8 @@ impl Example {
             Measure::Step => (format!("{} per step", seconds(time.step)), time.step.get()),
             Measure::Rate => rate(time.flops.model),
             Measure::CausalRate => rate(time.flops.causal),
-            // Narayanan's formula is for GPTs; for any other model what the hardware computes, recomputation
-            // included, is nearest to it.
+            // Narayanan's formula is for GPTs; for any other model the hardware FLOPs, including recomputation, are
+            // closest to it.
             Measure::NarayananRate => rate(time.flops.narayanan.unwrap_or(time.flops.hardware)),
             Measure::Tokens => {
                 let tokens = time.tokens_per_second_per_gpu;
@@ -136,7 +136,7 @@ impl Example {
     }
 }
 
-/// Examples that belong together.
+/// A group of related examples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
     /// Heading of the chapter.
@@ -147,7 +147,7 @@ pub struct Chapter {
     pub examples: Vec<Example>,
 }
 
-/// The settings of a model of the catalog and of `link`, which counts where both say something.
+/// The settings of a model of the catalog and of `link`, which takes precedence.
 pub(super) fn settings(model: &str, link: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     if let Some((_, known)) = catalog::model(model) {
@@ -156,7 +156,7 @@ pub(super) fn settings(model: &str, link: &str) -> Vec<(String, String)> {
         }
     }
     if let Ok(Some(Shared::Settings(more))) = decode(link) {
-        // The link wins over the catalog, as it does in the page: it says what this run changed of the model.
+        // The link wins over the catalog, as it does in the page: it states how this run changed the model.
         settings.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         settings.extend(more);
     }

@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(seen, 40, "cards with a published figure");
     }
 
-    /// Whoever opens a card of these sees a run that works.
+    /// Opening one of these cards shows a run that works.
     #[test]
     fn popular_models_open_as_runs_that_fit() {
         for example in super::known::chapter().examples {

@@ -7,7 +7,7 @@ struct Known {
     name: &'static str,
     about: &'static str,
     published: Option<Published>,
-    /// In the catalog; empty where the link says all.
+    /// Its catalog name; empty if the link states everything.
     model: &'static str,
     link: &'static str,
 }
@@ -23,10 +23,10 @@ const KNOWN: [Known; 9] = [
             ..Published::new(Measure::CausalRate, "400")
         }),
         model: "Llama-3.1-405B",
-        // Section 3.3.2: the first and the last stage hold a layer less; replicas shard optimizer states and gradients;
-        // the trainer, Meta's own, frees the inputs and outputs of stages as soon as nothing needs them. All 16 micro-batches of a
-        // virtual stage follow each other, so that PyTorch's FSDP reduces its gradients once a step (`defer_reduction`), and
-        // only one virtual stage has them whole.
+        // Section 3.3.2: the first and the last stage hold one layer less; replicas shard optimizer states and
+        // gradients; the trainer, Meta's own, frees the inputs and outputs of stages as soon as nothing needs them.
+        // All 16 micro-batches of a virtual stage follow each other, so that PyTorch's FSDP reduces its gradients
+        // once per step (`defer_reduction`), and only one virtual stage has them unsharded.
         link: "/1?accelerator=H100-SXM&account_for_embedding_in_pipeline_split&account_for_loss_in_pipeline_split\
                &bf16&data_parallel_sharding_strategy=optim_grads&defer_reduction&gbs=2048&gpus_per_node=8&mbs=1&nodes=2048\
                &num_layers_per_virtual_pipeline_stage=1&overlap_grad_reduce&overlap_param_gather&pp=16&seq=8192&sequence_parallel&tp=8&use_distributed_optimizer&use_megatron_fsdp",
@@ -105,8 +105,9 @@ const KNOWN: [Known; 9] = [
         published: Some(Published::new(Measure::Step, "21.0")),
         model: "Qwen3-30B-A3B",
         // DeepEP, exchanges overlapped, the router's graphs captured (skills/nemo-mbridge-perf-expert-parallel-overlap).
-        link: "/1?accelerator=H100-SXM&bf16&cuda_graph_impl=transformer_engine&ep=16&gbs=1024&gpus_per_node=8&mbs=1\
-               &moe_grouped_gemm&moe_permute_fusion&moe_router_dtype=fp32&moe_token_dispatcher_type=flex&nodes=2\
+        link: "/1?accelerator=H100-SXM&bf16&cuda_graph_impl=transformer_engine\
+               &cuda_graph_modules=moe_router,moe_preprocess&ep=16&gbs=1024&gpus_per_node=8&mbs=1&moe_grouped_gemm\
+               &moe_permute_fusion&moe_router_dtype=fp32&moe_token_dispatcher_type=flex&nodes=2\
                &overlap_grad_reduce&overlap_moe_expert_parallel_comm&overlap_param_gather&seq=4096\
                &use_distributed_optimizer",
     },
@@ -115,7 +116,7 @@ const KNOWN: [Known; 9] = [
         about: "one node of 8 H100s, TP 2, sequence parallel, sequences of 8,192",
         published: None,
         model: "Llama-3-8B",
-        // Data parallelism alone runs out of memory.
+        // Pure data parallelism runs out of memory.
         link: "/1?accelerator=H100-SXM&bf16&gbs=128&gpus_per_node=8&mbs=1&nodes=1&overlap_grad_reduce\
                &overlap_param_gather&seq=8192&sequence_parallel&tp=2&use_distributed_optimizer",
     },

@@ -1,4 +1,4 @@
-//! The two scaling tables that this page began with: GPT from 126 million to a trillion parameters on A100s.
+//! The two scaling tables with which this page began: GPT from 126 million to a trillion parameters on A100s.
 
 use super::example::{Chapter, Example, Measure, Published, settings};
 use crate::UserInput;
@@ -92,7 +92,7 @@ pub(super) fn azure() -> Chapter {
     }
 }
 
-/// The run of `line`, as a link says it, and `more` of it.
+/// The run of `line` as in a link, with `more` settings.
 fn example(line: &ScalingRow, more: &str, measure: Measure) -> Example {
     let ScalingRow { name, layers, hidden, heads, tensor, pipeline, chunks, nodes, micro, global, measured } =
         line;
@@ -101,7 +101,7 @@ fn example(line: &ScalingRow, more: &str, measure: Measure) -> Example {
          &seq=2048&nodes={nodes}&gpus_per_node=8&tp={tensor}&pp={pipeline}&mbs={micro}&gbs={global}{more}"
     );
     // The setting counts layers of a chunk, tables count chunks of a rank; one chunk is 1F1B, which the setting must
-    // not name.
+    // not state.
     if *chunks > 1 {
         let layers = layers / pipeline / chunks;
         link.push_str(&format!("&num_layers_per_virtual_pipeline_stage={layers}"));

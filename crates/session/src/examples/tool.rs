@@ -1,4 +1,4 @@
-//! The analysis tool of 2023: the run that it was shown with, and its four measured ones.
+//! The analysis tool of 2023: its example run, and its four measured ones.
 
 use super::example::{Chapter, Example, Measure, Published};
 use crate::{EXAMPLE, UserInput};
@@ -36,7 +36,7 @@ fn measured([data, pipeline, tensor, micro, global]: [u64; 5], printed: &'static
          --micro-batch-size {micro} --global-batch-size {global}\n"
     );
     let mut input = UserInput::from_text(&script);
-    // The issue names the machine only beside the script, so the accelerator is given by hand.
+    // The issue names the machine only next to the script, so the accelerator is given by hand.
     input.settings.push(("accelerator".to_owned(), "H800-SXM".to_owned()));
     Example {
         name: format!("Llama2 7B of the tool, DP {data}, PP {pipeline}, TP {tensor}"),

@@ -1,4 +1,4 @@
-//! What there is to say about one GPU: its place, its layers, its groups and the links to its partners.
+//! Details of one GPU: its place, its layers, its groups and the links to its partners.
 
 use super::Geometry;
 use shardscope_plan::{Embeddings, Plan};
@@ -7,7 +7,7 @@ use shardscope_units::grouped;
 
 /// Largest group whose every member gets a line in the picture; in a larger one only the two neighbours do.
 const MOST_WIRED: usize = 8;
-/// Members written out before the rest becomes `… N more`.
+/// Members listed before the rest becomes `… N more`.
 const MOST_WRITTEN: usize = 16;
 
 /// One GPU.
@@ -57,7 +57,7 @@ pub struct Edge {
     pub link: Link,
 }
 
-/// The GPU that a reader calls so, by its label or its rank.
+/// The GPU that a user names by its label or its rank.
 #[must_use]
 pub fn find_gpu(plan: &Plan, wanted: &str) -> Option<Rank> {
     let wanted = wanted.trim();
@@ -66,7 +66,7 @@ pub fn find_gpu(plan: &Plan, wanted: &str) -> Option<Rank> {
     (rank.get() < plan.layout().world_size).then_some(rank)
 }
 
-/// The kinds of groups of `plan` that hold more than one GPU and that are communicated in.
+/// The kinds of groups of `plan` that hold more than one GPU and that are used for communication.
 #[must_use]
 pub fn relations(plan: &Plan) -> Vec<GroupKind> {
     let groups = Groups::new(plan.layout());
@@ -112,7 +112,7 @@ pub fn relation_name(kind: GroupKind) -> &'static str {
     }
 }
 
-/// Everything the map tells of `rank`; `None` when it is not in the cluster.
+/// Everything the map shows about `rank`; `None` if it is not in the cluster.
 #[must_use]
 pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
     let groups = Groups::new(plan.layout());
@@ -180,7 +180,7 @@ pub fn shared(about: &About) -> Vec<(Rank, String)> {
     let mut shared: Vec<(Rank, String)> = vec![(about.rank, "picked".to_owned())];
     for relation in &about.relations {
         let short = relation.kind.short().to_ascii_uppercase();
-        // `short()` is for addresses and spells it out; the captions of cells have room for three letters.
+        // `short()` is for addresses and longer; the captions of cells have room for three letters.
         let short = if relation.kind == GroupKind::Embedding { "EMB" } else { &short };
         for member in relation.members.iter().filter(|member| **member != about.rank) {
             // A partner shared by several groups has one caption with all their names.
@@ -204,7 +204,7 @@ pub fn edges(plan: &Plan, about: &About, map: &Geometry) -> Vec<Edge> {
     for relation in &about.relations {
         let own = relation.members.iter().position(|member| *member == about.rank).unwrap_or(0);
         for (place, partner) in relation.members.iter().enumerate() {
-            // Neighbours in the group's order are those that a ring talks to.
+            // Neighbours in group order are the ones that communicate in a ring.
             let near = place.abs_diff(own) <= 1 || relation.members.len() <= MOST_WIRED;
             if place == own || !near {
                 continue;

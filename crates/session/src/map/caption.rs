@@ -8,25 +8,25 @@ use shardscope_topology::{GroupKind, Groups, Link, Rank};
 use shardscope_units::{grouped, size};
 use std::ops::Range;
 
-/// The GPUs that `colour` puts together with `rank`: its group of a kind, else its pipeline stage, on which memory and traffic
-/// hang too; those of them that are `among`, which is what is drawn.
+/// The GPUs that `colour` groups with `rank`: its group of a kind, otherwise its pipeline stage, which also
+/// determines memory and traffic; restricted to `among`, the GPUs that are drawn.
 #[must_use]
 pub fn company_of(plan: &Plan, colour: Colour, rank: Rank, among: &Range<u64>) -> Vec<u64> {
     let groups = Groups::new(plan.layout());
-    // Outside any group of the kind there is no company, not even the GPU itself.
+    // Outside any group of the kind there are none, not even the GPU itself.
     if let Colour::Group(kind) = colour {
         let group = groups.group(kind, rank);
         let ranks = group.iter().flat_map(|group| group.ranks().map(Rank::get));
         return ranks.filter(|other| among.contains(other)).collect();
     }
-    // A stage of the largest clusters has tens of thousands of GPUs, and a pointer goes over several a frame.
+    // A stage of the largest clusters has tens of thousands of GPUs, and a pointer passes over several per frame.
     let stage = |rank: Rank| groups.coordinates(rank).pipeline;
     let own = stage(rank);
     (among.start..among.end.min(groups.world())).filter(|other| stage(Rank::new(*other)) == own).collect()
 }
 
-/// Of the group that `rank` has in the kind that `colour` tells: what its GPUs share, and what each of them sends in a
-/// step; of its stage what it holds. Nothing where the colour tells of neither.
+/// For the group of `rank` that `colour` shows: what its GPUs share, and what each of them sends in a step; for its
+/// stage, what it holds. Empty if the colour shows neither.
 #[must_use]
 pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank) -> Option<String> {
     let groups = Groups::new(plan.layout());
@@ -48,7 +48,7 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
         _ => return None,
     };
     let group = groups.group(kind, rank)?;
-    // Said of this kind only; kinds that the map does not offer fall through to a phrase that is true of any group.
+    // Specific to this kind; kinds that the map does not offer fall through to a phrase that is true for any group.
     let shares = match kind {
         GroupKind::Tensor => "split the weight matrices of every layer between them",
         GroupKind::Pipeline => "hold the consecutive stages of one model replica",

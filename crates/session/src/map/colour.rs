@@ -4,7 +4,7 @@ use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, gib, grouped, percent};
 
-/// Quantity that the map is coloured by.
+/// The quantity by which the map is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// The pipeline stage.
@@ -28,10 +28,10 @@ pub fn colour_slug(colour: Colour) -> &'static str {
     }
 }
 
-/// The colour that an address names so, where `plan` has such groups.
+/// The colour with this name in an address, if `plan` has such groups.
 #[must_use]
 pub fn colour_named(plan: &Plan, name: &str) -> Option<Colour> {
-    // Only groups that this plan communicates in: a link may name a kind that it has not.
+    // Only groups in which this plan communicates: a link may name a kind that it does not have.
     let groups = super::relations(plan).into_iter().map(Colour::Group);
     [Colour::Stage, Colour::Memory, Colour::Traffic]
         .into_iter()
@@ -39,8 +39,8 @@ pub fn colour_named(plan: &Plan, name: &str) -> Option<Colour> {
         .find(|colour| colour_slug(*colour) == name)
 }
 
-/// Colors for stages and groups, eight hues in three shades; with more of them the colors begin again, and numbers tell them
-/// apart.
+/// Colors for stages and groups, eight hues in three shades; with more of them the colours repeat, and numbers
+/// distinguish them.
 pub const HUES: u64 = 24;
 
 /// Shades for amounts, the last for what does not fit.
@@ -50,11 +50,11 @@ const FULL: [(f64, &str); 5] =
 /// The colour of every GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paint {
-    /// By rank, from the first that is drawn: which colour.
+    /// The colour of each rank, starting with the first that is drawn.
     pub classes: Vec<u8>,
     /// Colours with their meanings.
     pub legend: Vec<Swatch>,
-    /// Whether the colours are an order of amounts instead of names.
+    /// Whether the colours are a scale of amounts rather than names.
     pub ramp: bool,
 }
 
@@ -132,7 +132,7 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iter
     Paint { classes, legend, ramp }
 }
 
-/// Colour of a GPU of which nothing is known, or that is in no group of the kind.
+/// Colour of a GPU about which nothing is known, or that is in no group of the kind.
 pub const NOTHING: u8 = 24;
 
 fn named(count: u64, what: &str) -> Vec<Swatch> {

@@ -1,4 +1,4 @@
-//! The map of the cluster: where each GPU lies, how it is coloured, and whom it works with.
+//! The map of the cluster: where each GPU is, how it is coloured, and which others it works with.
 
 mod about;
 mod caption;

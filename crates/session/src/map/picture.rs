@@ -7,42 +7,42 @@ use shardscope_plan::Plan;
 use shardscope_topology::{Groups, Rank};
 use shardscope_units::size;
 
-/// What of the map does not depend on which GPU is picked, but for the cells, which come by [`Tile`].
+/// The parts of the map that do not depend on which GPU is picked, except for the cells, which come as [`Tile`]s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     /// Layout of the cells.
     pub geometry: Geometry,
     /// The GPUs that are drawn.
     pub gpus: Range<u64>,
-    /// The rows of nodes with what stands left of them, where there is room.
+    /// The rows of nodes with their labels on the left, if there is room.
     pub rows: Vec<Row>,
-    /// Lines between racks, where fast links join several nodes to one.
+    /// Lines between racks, if fast links join several nodes.
     pub racks: String,
     /// Colours with their meanings.
     pub legend: Vec<Swatch>,
-    /// Whether the colours are an order of amounts instead of names.
+    /// Whether the colours are a scale of amounts rather than names.
     pub ramp: bool,
 }
 
-/// Some rows of nodes, drawn at once and kept while the map is scrolled.
+/// Some rows of nodes, drawn together and kept while the map is scrolled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
     /// One path per colour: around all its cells.
     pub fills: Vec<(u8, String)>,
-    /// The nodes with their names, where there is room for them.
+    /// The nodes with their names, if there is room for them.
     pub nodes: Vec<(Area, String)>,
-    /// The cells' texts, where there is room for them.
+    /// The cells' texts, if there is room for them.
     pub captions: Vec<Caption>,
 }
 
-/// What stands left of a row of nodes.
+/// The labels left of a row of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The first node of the row.
     pub area: Area,
-    /// Its name; none where nodes have theirs in the picture.
+    /// Its name; `None` if nodes are named in the picture.
     pub name: Option<String>,
-    /// The pipeline stages of the row's GPUs, where it is the first to have them, and how far down they go.
+    /// The pipeline stages of the row's GPUs, if it is the first with these stages, and how far down they extend.
     pub stages: Option<(String, u32)>,
 }
 
@@ -51,13 +51,13 @@ pub struct Row {
 pub struct Caption {
     /// The cell.
     pub area: Area,
-    /// The label, where there is room for two lines.
+    /// The label, if there is room for two lines.
     pub label: Option<String>,
-    /// What the colour tells, in characters.
+    /// The meaning of the colour, as text.
     pub value: String,
 }
 
-/// The map of `plan` at the places of `geometry`, as far as `nodes` are seen.
+/// The map of `plan` at the places of `geometry`, limited to the visible `nodes`.
 #[must_use]
 pub fn picture_of(
     plan: &Plan,
@@ -66,7 +66,7 @@ pub fn picture_of(
     geometry: Geometry,
     nodes: &Range<u64>,
 ) -> Picture {
-    // No GPU is asked for: the legend does not depend on which are drawn, the cells come by tiles.
+    // No GPU is requested: the legend does not depend on which are drawn, and the cells come as tiles.
     let Paint { legend, ramp, .. } = paint(plan, colour, amounts, &mut std::iter::empty());
     Picture {
         gpus: geometry.gpus_of(nodes),
@@ -98,8 +98,8 @@ pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry,
     tile
 }
 
-/// The whole cluster in little: `columns` by `rows` points of it, each in the colour of the GPU that lies there. One path
-/// per colour, in which a point is one unit wide and high.
+/// A miniature of the cluster: `columns` by `rows` points, each in the colour of the GPU there. One path per colour,
+/// in which a point is one unit wide and high.
 #[must_use]
 pub fn overview(
     plan: &Plan,
@@ -108,7 +108,7 @@ pub fn overview(
     geometry: &Geometry,
     (columns, rows): (u64, u64),
 ) -> Vec<(u8, String)> {
-    // Sampled, not averaged: a point has the colour of one GPU, so that no colour appears that the map has not.
+    // Sampled, not averaged: a point has the colour of one GPU, so that no colour appears that is not in the map.
     let points = (0..columns * rows).map(|point| (point / columns, point % columns));
     let mut gpus = points.clone().map(|(row, column)| geometry.at_share((row, rows), (column, columns)));
     let classes = paint(plan, colour, amounts, &mut gpus).classes;
@@ -123,7 +123,7 @@ pub fn overview(
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }
 
-/// Nodes that fast links join to a rack, 18 in an NVL72; 1 where they end at the node.
+/// Nodes that fast links join into a rack, 18 in an NVL72; 1 if fast links end at the node.
 #[must_use]
 pub fn per_rack(plan: &Plan) -> u64 {
     let cluster = plan.cluster();
@@ -131,8 +131,8 @@ pub fn per_rack(plan: &Plan) -> u64 {
     (cluster.fast_domain / cluster.gpus_per_node.max(1)).max(1)
 }
 
-/// What stands left of a row that begins with `node`: the rack where one begins there, else the node where it has no name in the
-/// picture.
+/// The label left of a row that begins with `node`: the rack if one begins there, otherwise the node if it has no
+/// name in the picture.
 fn row_name(plan: &Plan, node: u64, named: bool) -> Option<String> {
     let per_rack = per_rack(plan);
     match (per_rack > 1 && node.is_multiple_of(per_rack), named) {
@@ -142,7 +142,7 @@ fn row_name(plan: &Plan, node: u64, named: bool) -> Option<String> {
     }
 }
 
-/// What stands left of the rows of `nodes`; nothing where there is no room.
+/// The labels left of the rows of `nodes`; empty if there is no room.
 fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     if geometry.gutter() == 0 {
@@ -162,9 +162,9 @@ fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
         });
         let name = row_name(plan, first, geometry.detail() >= Detail::Number);
         let bottom = area.y + area.height;
-        // Equal stages in consecutive rows are said once, beside the first, with a bracket down to the last.
+        // Equal stages in consecutive rows are labelled once, next to the first, with a bracket down to the last.
         let fresh = last != Some(span);
-        // Not of the row just before: rows in between have none of their own.
+        // Not necessarily the previous row: rows in between have no label.
         if !fresh && let Some((_, end)) = rows.iter_mut().rev().find_map(|row| row.stages.as_mut()) {
             *end = bottom;
         }
@@ -199,7 +199,7 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Det
             Some(group) => group.index().to_string(),
             None => "–".to_owned(),
         },
-        // Bytes change too little from cell to cell to be worth a number in a small cell; the colour says it there.
+        // Bytes change too little from cell to cell to be worth a number in a small cell; the colour shows it there.
         Colour::Memory | Colour::Traffic if wordy => {
             amounts.at(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
         }

@@ -1,11 +1,11 @@
-//! The map for those who read tables, and as text to take away.
+//! The map as a table, and as text to download.
 
 use super::{relation_name, relations};
 use crate::written_groups;
 use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 
-/// Groups of a kind written out at most.
+/// Maximum number of groups of a kind that are listed.
 const MOST_GROUPS: usize = 20_000;
 
 /// One GPU as a line.
@@ -17,7 +17,7 @@ pub struct GpuLine {
     pub label: String,
     /// Pipeline stage.
     pub stage: u64,
-    /// The number of its group of each kind of [`relations`]; none where it is in none.
+    /// The number of its group of each kind of [`relations`]; `None` if it is in none.
     pub groups: Vec<Option<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! The other schedules for the same plan: what each holds and how long its stages wait.
+//! The other schedules for the same plan: what each holds in memory and how long its stages wait.
 
 use shardscope_estimate::time::{ScheduleTimes, time};
 use shardscope_estimate::{memory_totals, time_fault};
@@ -15,11 +15,11 @@ pub struct Alternative {
     pub name: &'static str,
     /// Model chunks of a rank.
     pub chunks: u64,
-    /// The settings that turn the plan into it; none for the plan's own.
+    /// The settings that turn the plan into it; empty for the plan's own.
     pub changes: Vec<(Field, String)>,
-    /// Micro-batches (chunk steps, where a rank has several chunks) the fullest stage holds.
+    /// Micro-batches (chunk steps, if a rank has several chunks) that the fullest stage holds.
     pub in_flight: u64,
-    /// What the fullest GPU takes on the device.
+    /// Device memory used on the fullest GPU.
     pub peak: Bytes,
     /// Whether that is less than the device has.
     pub fits: bool,
@@ -31,7 +31,7 @@ pub struct Alternative {
     pub times: ScheduleTimes,
 }
 
-/// The plan under every schedule that its layers and micro-batches allow, its own among them.
+/// The plan under every schedule that its layers and micro-batches allow, including its own.
 #[must_use]
 pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
     let own = Variant::from_plan(plan);
@@ -42,12 +42,12 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
             if schedule == PipelineSchedule::OneForwardOneBackward { &CHUNKS } else { &CHUNKS[..1] };
         for &virtual_pipeline in chunks {
             let mut variant = Variant { schedule, ..own.clone() };
-            // Two chunks of a folded or mirrored schedule are its own doing.
+            // A folded or mirrored schedule chooses two chunks itself.
             if schedule != own.schedule || chunks.len() > 1 {
                 variant.virtual_pipeline = virtual_pipeline;
             }
-            // The own plan as it stands: `apply` might state defaults, and the row must agree with the verdict to the
-            // byte.
+            // The plan itself, unchanged: `apply` might state defaults, and the row must agree with the verdict to
+            // the byte.
             let plan = if variant == own { Some(plan.clone()) } else { variant.apply(plan) };
             out.extend(plan.and_then(|plan| alternative(&plan, variant.changes_from(&own))));
         }
@@ -55,11 +55,11 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
     out
 }
 
-/// Nothing where the estimate is not one that a machine could keep.
+/// `None` if no machine could achieve the estimate.
 fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative> {
     let totals = memory_totals(plan);
     let peak = totals.iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
-    // A time that no machine keeps (see `time_fault`) would be drawn as the best or worst of the list.
+    // A time that no machine achieves (see `time_fault`) would appear as the best or worst of the list.
     let time = Some(time(plan)).filter(|time| time_fault(time).is_none())?;
     Some(Alternative {
         name: time.schedule.name,
@@ -67,7 +67,7 @@ fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative
         changes,
         in_flight: time.schedule.in_flight.iter().copied().max().unwrap_or(0),
         peak,
-        // By what must be there, not by what PyTorch would cache: cached blocks are released before it fails.
+        // By what is required, not by what PyTorch would cache: cached blocks are released before it fails.
         fits: totals.iter().all(|rank| rank.peak_required <= plan.cluster().accelerator.memory),
         bubble: time.bubble_fraction,
         step: time.step,

@@ -1,4 +1,4 @@
-//! A step laid out once, to be looked at through windows.
+//! A step laid out once, to be viewed through windows.
 
 use super::{CURVE, LANE, Viewport, WIDTH, Work};
 use crate::Shown;
@@ -6,13 +6,13 @@ use shardscope_estimate::time::ScheduleTimes;
 use shardscope_schedule::{Action, Order, Shape, Timed, Timeline, timeline};
 use shardscope_units::{Bytes, Quantity, Seconds, decimal};
 
-/// Events laid out at most, 64 stages with 512 micro-batches among them; of a longer step the first are.
+/// Events laid out at most, 64 stages with 512 micro-batches among them; of a longer step, the first ones.
 const MOST_EVENTS: u32 = 200_000;
-/// Boxes drawn at most; where there are more in a window, its lanes are sampled.
+/// Maximum number of boxes drawn; if a window has more, its lanes are sampled.
 const MOST_BOXES: usize = 6_000;
-/// Least part of the width that the end of a step is drawn for.
+/// Minimum fraction of the width for which the end of a step is drawn.
 const LEAST_END: f64 = 1e-4;
-/// Least part of the width in which a number can be read.
+/// Minimum fraction of the width in which a number is readable.
 const READABLE: f64 = 0.018;
 
 /// A step.
@@ -24,12 +24,12 @@ pub struct StepTimeline {
     pub micro_batches: (u32, u32),
 }
 
-/// What is seen of it through a window.
+/// The part of it that is visible through a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     /// One path for each kind of work.
     pub paths: Vec<(Work, String)>,
-    /// Numbers of micro-batches, where there is room.
+    /// Numbers of micro-batches, if there is room.
     pub numbers: Vec<Number>,
 }
 
@@ -64,11 +64,11 @@ pub struct Running {
 pub struct Curve {
     /// The area below it.
     pub area: String,
-    /// What the height stands for.
+    /// What the height represents.
     pub most: Bytes,
     /// What is held all the time, as a share of the height.
     pub held: f64,
-    /// The peak with what is alive only for a moment, as a share of the height.
+    /// The peak including temporaries, as a fraction of the height.
     pub peak: f64,
 }
 
@@ -79,11 +79,11 @@ impl StepTimeline {
         Self::of_times(&shown.report.time.schedule).until(shown.report.time.step)
     }
 
-    /// The same with what follows the pipeline (what of the gradients' reduction is exposed, the optimizer) until the end of the
-    /// step, where all of its micro-batches are laid out.
+    /// The same with what follows the pipeline (exposed gradient reduction, the optimizer) until the end of the step,
+    /// if all of its micro-batches are laid out.
     #[must_use]
     pub fn until(mut self, step: Seconds) -> Self {
-        // Only of a whole step: behind the first of many micro-batches there is no end of the step to be drawn.
+        // Only for a full step: after the first of many micro-batches there is no end of the step to draw.
         if self.is_whole() && step.get() > self.line.total.get() {
             self.line.total = step;
         }
@@ -96,7 +96,7 @@ impl StepTimeline {
         self.micro_batches.0 >= self.micro_batches.1
     }
 
-    /// When the pipeline is empty again, as a share of the time.
+    /// When the pipeline has drained, as a fraction of the time.
     #[must_use]
     pub fn empty_from(&self) -> f64 {
         // Not the last event of the last stage: under 1F1B stage 0 finishes last, under mirrored schedules any may.
@@ -120,21 +120,21 @@ impl StepTimeline {
         self.order.shape().stages
     }
 
-    /// Time of what is laid out.
+    /// Duration of what is laid out.
     #[must_use]
     pub fn total(&self) -> Seconds {
         self.line.total
     }
 
-    /// When the first backward pass begins and when the last forward pass ends, as shares of the time:
-    /// before is warm-up, behind cool-down.
+    /// When the first backward pass begins and when the last forward pass ends, as shares of the time: before is
+    /// warm-up, after is cool-down.
     #[must_use]
     pub fn phases(&self) -> (f64, f64) {
         let (mut first, mut last) = (f64::MAX, 0.0_f64);
         for timed in self.line.stages.iter().flatten() {
             match timed.event.action {
                 Action::Forward => last = last.max(self.share(timed.end)),
-                // Weight gradients are backward work too: a stage that only has these left is cooling down.
+                // Weight gradients are backward work too: a stage that only has these left is in cool-down.
                 _ => first = first.min(self.share(timed.start)),
             }
         }
@@ -152,7 +152,7 @@ impl StepTimeline {
         Work::ALL.into_iter().filter(|work| has(work) || ends && *work == Work::End).collect()
     }
 
-    /// What `stage` does at a moment, a share of the time; nothing while it waits.
+    /// What `stage` does at a moment, a share of the time; `None` while it waits.
     #[must_use]
     pub fn running(&self, stage: u32, moment: f64) -> Option<Running> {
         let lane = self.line.stages.get(usize::try_from(stage).ok()?)?;
@@ -168,15 +168,15 @@ impl StepTimeline {
         })
     }
 
-    /// What is seen through `window`.
+    /// What is visible through `window`.
     #[must_use]
     pub fn picture(&self, window: Viewport) -> Picture {
         let seen: Vec<&[Timed]> = self.line.stages.iter().map(|lane| self.inside(lane, window)).collect();
-        // Over all lanes: what costs the browser is the number of boxes together.
+        // Over all lanes: what matters for the browser is the total number of boxes.
         let sampled = seen.iter().map(|lane| lane.len()).sum::<usize>() > MOST_BOXES;
         let mut picture =
             Picture { paths: Work::ALL.map(|work| (work, String::new())).to_vec(), numbers: Vec::new() };
-        // The end may lie left of the window, where its box begins at the window's edge.
+        // The end may be left of the window, where its box begins at the window's edge.
         let end = window.place(self.empty_from()).max(0.0);
         for (lane, events) in (0_u32..).zip(seen) {
             if end < 1.0 - LEAST_END {
@@ -207,12 +207,12 @@ impl StepTimeline {
             }
         };
         let levels =
-            // Per chunk: with interleaving each chunk of a rank keeps another number of bytes per micro-batch.
+            // Per chunk: with interleaving each chunk of a rank saves a different number of bytes per micro-batch.
             self.levels(stage, &rank.chunks.iter().map(|chunk| chunk.kept.get()).collect::<Vec<_>>());
         let (mut at, mut level) = (0.0, 0.0);
         for (start, end, from, to) in levels {
             let [start, end] = [start, end].map(|moment| window.place(moment));
-            // Left of the window only the level at its edge counts.
+            // Of what is left of the window, only the level at the edge counts.
             if end <= 0.0 {
                 level = to;
                 continue;
@@ -235,13 +235,13 @@ impl StepTimeline {
         Some(Curve { area, most, held: base, peak: rank.totals.peak_allocated.number() / whole })
     }
 
-    /// Each event of a stage with its begin and end and the bytes held then: a forward pass fills up what
-    /// its micro-batch keeps, the pass that lets go of it empties it.
+    /// Each event of a stage with its start and end and the bytes held at each: a forward pass adds what its
+    /// micro-batch saves, and the pass that frees it removes it.
     fn levels(&self, stage: usize, weights: &[u64]) -> Vec<(f64, f64, f64, f64)> {
         let events = self.line.stages.get(stage).map_or(&[][..], Vec::as_slice);
         let held = self.order.held(u32::try_from(stage).unwrap_or(u32::MAX), weights);
         let level = |(timed, held): (&Timed, u64)| {
-            // A chunk that is not listed keeps nothing, so its passes leave the level as it is.
+            // A chunk that is not listed saves nothing, so its passes do not change the level.
             let weight = weights.get(timed.event.chunk as usize).copied().unwrap_or(0);
             // `held` counts the event's own micro-batch, and rounding must not take the level below zero.
             let without = held.saturating_sub(weight);
@@ -281,9 +281,9 @@ impl StepTimeline {
         }
     }
 
-    /// What the lane does in the middle of each of as many columns as can be drawn.
+    /// Samples what the lane does in the middle of as many columns as can be drawn.
     fn sample(&self, picture: &mut Picture, window: Viewport, lane: u32, events: &[Timed]) {
-        // So many columns in each lane that all boxes together stay drawable.
+        // As many columns in each lane as keep the total number of boxes drawable.
         let columns = MOST_BOXES / self.line.stages.len().max(1);
         let place = |column: usize| column as f64 / columns as f64;
         let mut rest = events.iter().peekable();
@@ -296,7 +296,7 @@ impl StepTimeline {
             // One column past the end, without work, closes the run that reaches the edge.
             let work = now.filter(|_| column < columns).map(|timed| Work::from_action(timed.event.action));
             match run {
-                // Equal neighbours are one box: sampled lanes would else be drawn column by column.
+                // Equal neighbours are one box: otherwise sampled lanes would be drawn column by column.
                 Some((kind, _)) if Some(kind) == work => {}
                 _ => {
                     if let Some((kind, since)) = run {
@@ -327,8 +327,8 @@ fn shortened(shape: Shape) -> Shape {
     // Three events per micro-batch and chunk at most: forward, input gradient, weight gradient.
     let per_batch = shape.stages.saturating_mul(shape.chunks).saturating_mul(3).max(1);
     let (group, most) = (shape.group.max(1), (MOST_EVENTS / per_batch).max(1));
-    // A half group of an interleaved schedule would run in another order than any that the whole step has.
-    // Whole groups where there is room for one.
+    // Half a group of an interleaved schedule would run in an order that does not occur in the full step. Use whole
+    // groups if there is room for one.
     let most = if most > group { most / group * group } else { most };
     Shape { micro_batches: shape.micro_batches.min(most), ..shape }
 }

@@ -1,6 +1,6 @@
-//! The part of a step that is looked at.
+//! The visible part of a step.
 
-/// A part of a step, as shares of its time.
+/// A part of a step, as fractions of its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewport {
     /// Start, as a share of the step: 0 to 1.
@@ -19,8 +19,8 @@ impl Viewport {
     #[must_use]
     pub fn zoomed(self, factor: f64, at: f64) -> Self {
         let length = (self.length * factor).clamp(Self::SHORTEST, 1.0);
-        // The moment under the pointer stays under it: what the length loses goes left and right of `at` by its
-        // share.
+        // The moment under the pointer stays under it: the change in length is distributed left and right of `at` in
+        // proportion.
         Self { from: self.from + (self.length - length) * at, length }.inside()
     }
 
@@ -35,7 +35,7 @@ impl Viewport {
         Self { from: self.from.clamp(0.0, 1.0 - self.length), ..self }
     }
 
-    /// Where a moment of the step (0 to 1) lies in the window, 0 to 1 inside of it.
+    /// Where a moment of the step (0 to 1) is in the window, 0 to 1 inside of it.
     #[must_use]
     pub fn place(self, moment: f64) -> f64 {
         (moment - self.from) / self.length

@@ -1,4 +1,4 @@
-//! The picture's sizes and the kinds of work it tells apart.
+//! The picture's sizes and the kinds of work it distinguishes.
 
 use shardscope_schedule::Action;
 
@@ -9,12 +9,12 @@ pub const LANE: u32 = 20;
 /// Height of the memory curve, in its own units.
 pub const CURVE: u32 = 100;
 
-/// Kinds of work that the picture colours apart.
+/// Kinds of work that the picture colours differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Forward.
     Forward,
-    /// Backward, whole or for the input gradient alone.
+    /// Backward, full or only for the input gradient.
     Backward,
     /// The weight gradient on its own.
     Weight,
@@ -51,8 +51,8 @@ impl Work {
     pub(super) const fn from_action(action: Action) -> Self {
         match action {
             Action::Forward => Self::Forward,
-            // An input gradient is drawn as a backward pass: where weight gradients are apart, the gap between them
-            // says so.
+            // An input gradient is drawn as a backward pass: where weight gradients are separate, the gap between
+            // them shows it.
             Action::Backward | Action::BackwardInput => Self::Backward,
             Action::WeightGradient => Self::Weight,
         }

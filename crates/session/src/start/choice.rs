@@ -5,11 +5,11 @@
 pub struct Choice {
     /// A model of the catalog by any of its names, or the text of its `config.json`.
     pub model: String,
-    /// What is trained of it.
+    /// What is trained.
     pub objective: Objective,
     /// An accelerator of the catalog.
     pub accelerator: String,
-    /// Accelerators in all, as many in each node as is usual.
+    /// Total number of accelerators, with the usual number per node.
     pub gpus: u64,
     /// Sequence length, in tokens; no more than the model has positions for.
     pub sequence: u64,
@@ -23,9 +23,9 @@ pub enum Objective {
     PreTrain,
     /// Everything, on examples, by the Trainer of transformers.
     FullFineTune,
-    /// Low-rank adapters beside frozen weights.
+    /// Low-rank adapters over frozen weights.
     Lora,
-    /// The same beside weights of 4 bits.
+    /// The same over 4-bit weights.
     QLora,
     /// Adapters by direct preference optimisation.
     Dpo,

@@ -1,9 +1,9 @@
-//! Settings put together by name.
+//! Settings assembled by name.
 
 /// Names with their values, each name once.
 pub(super) type Named = Vec<(String, String)>;
 
-/// Sets `name` to `value`, in the place of an earlier value.
+/// Sets `name` to `value`, in place of an earlier value.
 pub(super) fn say(settings: &mut Named, name: &str, value: &str) {
     settings.retain(|(other, _)| other != name);
     settings.push((name.to_owned(), value.to_owned()));

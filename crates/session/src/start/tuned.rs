@@ -3,25 +3,25 @@
 use super::choice::{Choice, Objective};
 use super::said::{Named, count, say};
 
-/// Sequences of one step where nobody says: Tulu 3's supervised fine-tuning (arXiv 2411.15124).
+/// Default sequences per step: Tulu 3's supervised fine-tuning (arXiv 2411.15124).
 const STEP_SEQUENCES: u64 = 128;
 /// Rank and scale of adapters: QLoRA's (arXiv 2305.14314, appendix B.2).
 const RANK: u64 = 64;
 const ALPHA: u64 = 16;
 
-/// The plans to try, the least sharded first: replicas, then shards of everything; each with its activations kept, then
-/// with every layer recomputed.
+/// The plans to try, the least sharded first: replicas, then shards of everything; each with its activations saved,
+/// then with every layer recomputed.
 pub(super) fn ways(base: &Named, choice: &Choice) -> Vec<Named> {
     let engines: &[&str] = match choice.objective {
         // One GPU has nothing to shard; FSDP there would only add its buffers.
         _ if choice.gpus == 1 => &["ddp"],
-        // bitsandbytes' 4-bit weights stay whole on every GPU.
+        // bitsandbytes' 4-bit weights are replicated on every GPU.
         Objective::QLora => &["ddp"],
         _ => &["ddp", "fsdp2"],
     };
     let mut ways = Vec::new();
     for engine in engines {
-        // Recomputation before sharding: it costs time, but the software stays the plainest.
+        // Recomputation before sharding: it costs time, but keeps the software simplest.
         for recompute in [false, true] {
             ways.push(way(base, choice, engine, recompute));
         }
@@ -49,7 +49,7 @@ fn way(base: &Named, choice: &Choice, engine: &str, recompute: bool) -> Named {
         say(&mut settings, "reference_model", "adapters");
     }
     match choice.objective {
-        // Pre-training and rollouts are not of this trainer.
+        // Pre-training and rollouts do not use this trainer.
         Objective::PreTrain | Objective::Rl | Objective::FullFineTune => {
             say(&mut settings, "train_type", "full");
         }

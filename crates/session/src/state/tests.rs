@@ -31,6 +31,22 @@ fn figures_come_first_where_they_are_wanted_and_the_advice_behind_them() {
 }
 
 #[test]
+fn a_link_followed_from_an_input_without_an_answer_is_answered_like_any_other() {
+    let own = UserInput::from_text(EXAMPLE);
+    let link = "/1?layers=4&hidden=256&heads=4&seq=128&vocab_size=1000&mbs=1&gbs=8&gpus_per_node=8&nodes=1"
+        .to_owned();
+    let from = |state: State| apply(state, Event::Follow(link.clone()));
+    let (quick, whole) = (from(State::unanswered(own.clone())), from(State::figures_first(own.clone())));
+    assert!(quick.shown.is_some(), "{:?}", quick.answer.resolution.diagnostics);
+    assert_eq!((&quick.input, quick.is_another), (&whole.input, whole.is_another));
+    assert!(quick.answer.resolution.plan == whole.answer.resolution.plan);
+    // The user's own text is one step back, with its answer.
+    let back = apply(quick, Event::Undo);
+    assert!(back.input == own && back.shown.is_some());
+    assert!(State::unanswered(own).shown.is_none());
+}
+
+#[test]
 fn a_text_without_a_plan_shows_no_other_plan() {
     let state = after(vec![Event::Edit("prose, not a script".into())]);
     assert!(state.shown.is_some() && !state.is_settled(), "the answer waits for the pause");
@@ -58,7 +74,7 @@ fn an_answered_question_is_open_no_more() {
     let script = "deepspeed --num_gpus 8 finetune.py --deepspeed ds/my_zero.json --model_name_or_path \
         meta-llama/Llama-3.1-8B-Instruct --per_device_train_batch_size 1 --max_seq_length 4096 --bf16";
     let asked = |state: &State| -> Vec<String> {
-        state.answer.resolution.questions.iter().map(|question| question.name.clone()).collect()
+        state.answer.resolution.questions.iter().map(|question| question.name().to_owned()).collect()
     };
     let state = after(vec![Event::Open(Box::new(UserInput::from_text(script)))]);
     assert_eq!((asked(&state), state.shown.is_some()), (vec!["zero_stage".to_owned()], false));

@@ -1,4 +1,4 @@
-//! What a published run says of kernels, fusions, overlap and recomputation.
+//! Settings of a published run for kernels, fusions, overlap and recomputation.
 
 use shardscope::plan::Field;
 
@@ -6,14 +6,14 @@ use super::{Row, Settings};
 
 impl Row {
     pub(super) fn kernels(&self, to: &mut Settings) {
-        // Where a source does not say: flash, but in legacy software.
+        // If a source does not say: flash, except in legacy software.
         let kernel = match self.maybe("flash").unwrap_or(u64::from(!self.legacy())) {
             4 => "flash4",
             0 => "unfused",
             _ => "flash",
         };
         to.say(Field::AttentionKernel, kernel);
-        // `4096/2`: every second layer attends to as many tokens before it.
+        // `4096/2`: every second layer attends to this many preceding tokens.
         let (window, each) = self.text("window").split_once('/').unwrap_or((self.text("window"), ""));
         if !window.is_empty() {
             to.say(Field::WindowSize, window);
@@ -41,21 +41,25 @@ impl Row {
         if self.yes("gated") {
             to.say(Field::ApplyRopeFusion, !self.uncompiled());
         }
-        // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`), the former's recipes with Transformer
-        // Engine (`overrides.py`).
+        // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`); the recipes of the
+        // former use Transformer Engine for it (`overrides.py`).
         let bridge = matches!(self.family(), "megatron-bridge" | "mbridge-skills");
         let by_engine = bridge || self.has('m') || self.has('l');
         if by_engine || self.family() == "nemo-docs-25" {
             to.say(Field::CrossEntropyLossFusion, true);
             to.say(Field::CrossEntropyFusionImpl, if by_engine { "te" } else { "native" });
         }
-        // Graphs of the router alone leave attention to the host, as none do.
         let graphs = self.text("graphs");
         let captured =
             ["full_iteration", "transformer_engine", "TE ", "local"].iter().any(|kind| graphs.contains(kind));
-        if captured && (graphs.contains("attn") || !graphs.contains("moe_router")) {
+        if captured {
             let full = graphs.contains("full_iteration");
             to.say(Field::CudaGraphImpl, if full { "full_iteration" } else { "transformer_engine" });
+            let modules = ["attn", "moe_router", "moe_preprocess"].into_iter();
+            let named: Vec<&str> = modules.filter(|module| graphs.contains(module)).collect();
+            if !named.is_empty() {
+                to.say(Field::CudaGraphModules, named.join(" "));
+            }
         }
     }
 
@@ -98,7 +102,7 @@ impl Row {
     }
 }
 
-/// Names of the modules that a source says are recomputed; core attention, Megatron's own choice, where it gives no
+/// Names of the modules that are recomputed according to a source; core attention, Megatron's default, if it gives no
 /// detail.
 fn modules(detail: &str) -> Vec<&'static str> {
     let names = [

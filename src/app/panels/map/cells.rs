@@ -1,4 +1,4 @@
-//! What of the map does not change when a GPU is picked or hovered.
+//! The parts of the map that do not change when a GPU is picked or hovered.
 
 use std::ops::Range;
 
@@ -29,11 +29,12 @@ pub(super) fn amounts(shown: &Shown) -> Amounts {
     }
 }
 
-/// The nodes and the coloured cells of some rows. Equal properties draw nothing anew: scrolling costs what comes into view.
+/// The nodes and the coloured cells of some rows. Equal properties cause no redraw, so scrolling only costs what
+/// comes into view.
 #[component(Cells)]
 pub(super) fn cells(props: &TileProps) -> Html {
     let tile = props.tile();
-    // Amounts have a ramp of their own, told apart in the style sheet.
+    // Amounts have a separate colour ramp in the style sheet.
     let hue = if matches!(props.colour, Colour::Memory | Colour::Traffic) { "r" } else { "c" };
     let rounded = props.geometry.detail() >= Detail::Number;
     html! {
@@ -51,7 +52,7 @@ pub(super) struct Props {
     pub picture: PtrEq<Picture>,
 }
 
-/// What stands left of the rows, and the lines between racks.
+/// The labels left of the rows, and the lines between racks.
 #[component(Rows)]
 pub(super) fn rows(Props { picture }: &Props) -> Html {
     html! {
@@ -73,7 +74,7 @@ fn row(row: &Row) -> Html {
             }
             if let Some((stages, bottom)) = &row.stages {
                 <path class="bracket" d={format!("M{} {}h-4V{}h4", end.saturating_sub(1), top + 1, bottom.saturating_sub(1))} />
-                // Of a single low row in the middle of two stages the neighbours tell.
+                // A single low row between two stages is explained by its neighbours.
                 if row.name.is_none() || bottom - top >= 22 {
                     { label("row-name stages", stages_at(row, stages), stages) }
                 }
@@ -82,9 +83,9 @@ fn row(row: &Row) -> Html {
     }
 }
 
-/// Where the name of a row's stages ends: left of the node's name, on whose rows the next node's name would be struck through.
+/// Where the label of a row's stages ends: left of the node's name, so that it does not cross the next node's name.
 fn stages_at(row: &Row, stages: &str) -> (u32, u32) {
-    /// Letters of a name that leaves the other its half of the gutter, and that half. Unit: CSS pixel.
+    /// Longest name that leaves the other one its half of the gutter, and the width of that half. Unit: CSS pixel.
     const SHORT: usize = 5;
     const HALF: u32 = 40;
     let (end, top) = (row.area.x, row.area.y);

@@ -1,4 +1,4 @@
-//! What the colours tell, and the search for a GPU.
+//! The choice of what the colours show, and the search for a GPU.
 
 use shardscope::session::map::{Colour, find_gpu};
 use shardscope::session::{Event, PtrEq, Shown};
@@ -24,7 +24,7 @@ pub(super) fn controls(Props { shown, colour }: &Props) -> Html {
         let (dispatch, shown, unknown) = (dispatch.clone(), shown.clone(), unknown.setter());
         move |event: SubmitEvent| {
             event.prevent_default();
-            // Read when sent: the field keeps what is typed without a redraw.
+            // Read on submit, so that typing needs no redraw.
             let found = find_gpu(&shown.plan, &browser::value_in("find-gpu"));
             unknown.set(found.is_none());
             if let Some(gpu) = found {

@@ -1,4 +1,4 @@
-//! The one cell of the map that takes the focus, as a grid whose other cells are not there: arrows move it.
+//! The one cell of the map that takes the focus, as a grid with only that cell in the DOM; arrow keys move it.
 
 use shardscope::session::map::{About, Picture, Step, about};
 use shardscope::session::{Event, PtrEq, Shown};
@@ -20,11 +20,11 @@ pub(super) struct Props {
 pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
     let dispatch = use_dispatch();
     let node = use_node_ref();
-    // Only a move by keys takes the focus along; a picked GPU must not steal it from the pointer's place.
+    // Only a move by keys moves the focus; picking a GPU must not steal it.
     let moved = use_mut_ref(|| false);
     let last = shown.plan.layout().world_size.saturating_sub(1);
     let place = use_state_eq(|| 0_u64);
-    // A GPU picked by pointer or by its label takes the cursor along.
+    // A GPU picked by pointer or by its label moves the cursor too.
     {
         let (place, node) = (place.setter(), node.clone());
         use_effect_with(*picked, move |picked| {
@@ -58,7 +58,7 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
             let key = event.key();
             let to = match to(&key, browser::has_command(&event)) {
                 Some(step) => picture.geometry.step(at, step),
-                // A cell is no button of its own, so both keys are answered here.
+                // A cell is not a button, so both keys are handled here.
                 None if matches!(key.as_str(), "Enter" | " ") => at,
                 None => return,
             };
@@ -98,7 +98,7 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
 /// Brings a cell into view inside the frame of the map.
 fn bring(cell: &web_sys::Element) {
     let options = web_sys::ScrollIntoViewOptions::new();
-    // Nearest: the map moves only where the cell is out of view.
+    // Nearest: the map only scrolls if the cell is out of view.
     options.set_block(web_sys::ScrollLogicalPosition::Nearest);
     options.set_inline(web_sys::ScrollLogicalPosition::Nearest);
     cell.scroll_into_view_with_scroll_into_view_options(&options);
@@ -119,7 +119,7 @@ fn to(key: &str, whole: bool) -> Option<Step> {
     })
 }
 
-/// What a screen reader says of a GPU.
+/// What a screen reader announces for a GPU.
 fn spoken(about: &About) -> String {
     let mut text = format!("{}, rank {}, stage {}", about.label, about.rank.get(), about.stage);
     for relation in &about.relations {

@@ -99,18 +99,18 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let view = use_state_eq(View::default);
     let plan = &shown.plan;
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
-    // 0 before the frame has been measured: nothing is drawn then, and nothing laid out for good.
+    // 0 before the frame has been measured: nothing is drawn or laid out before that.
     let racks = per_rack(plan);
     let closely = move |closer| Geometry::fit_closer(world, per_node, width, closer).by_racks(racks);
     let geometry = closely(view.closer);
-    // Of whole tiles, so that those that stay in view stay as they are.
+    // In whole tiles, so that those that stay in view are unchanged.
     let tiles: Vec<Range<u64>> = match world {
         0..=MOST_DRAWN if width > 0 => geometry.tiles(&view.nodes(&geometry), TILE).collect(),
         _ => Vec::new(),
     };
     // Tiles are contiguous, so the first and the last bound what is drawn.
     let nodes = tiles.first().map_or(0, |first| first.start)..tiles.last().map_or(0, |last| last.end);
-    // Compared by what the picture hangs on: hovering redraws none of it.
+    // Compared by what the picture depends on, so that hovering redraws nothing.
     let drawn = use_memo(
         (shown.clone(), *colour, width, geometry, nodes),
         |(shown, colour, width, geometry, nodes)| {
@@ -121,14 +121,14 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let kinds = scenes(shown);
     let (scene, play) = use_play(kinds.len());
     let scene = scene.and_then(|scene| kinds.get(scene).copied());
-    // What was in the middle stays there, whatever is zoomed; a GPU that is found comes there, with room for its number.
+    // What was in the middle stays there when zooming; a GPU that is found is centred, with room for its number.
     let middle = use_mut_ref(|| None::<u64>);
     {
         let (frame, middle) = (frame.clone(), middle.clone());
         use_effect_with(geometry, move |geometry| {
             let Some(frame) = frame.cast::<Element>() else { return };
             if width > 0
-                // Taken: a later redraw must not centre again where the reader has scrolled away.
+                // Consumed, so that a later redraw does not centre again after the user has scrolled away.
                 && let Some(gpu) = middle.borrow_mut().take()
             {
                 centre(&frame, geometry, gpu);
@@ -139,7 +139,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     {
         let (middle, view, frame) = (middle.clone(), view.clone(), frame.clone());
         use_effect_with(*picked, move |picked| {
-            // The frame gets lower where a GPU is picked.
+            // The frame shrinks when a GPU is picked.
             let frame = frame.cast::<Element>();
             frame.iter().for_each(mark);
             // A GPU picked from afar would be a dot; from the level of numbers on the map stays as it is.
@@ -156,7 +156,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     }
     let zoom = {
         let (view, frame, middle, told) =
-            // Under the pointer, else the picked one, else what stands in the middle of the frame.
+            // Under the pointer, else the picked one, otherwise the one in the middle of the frame.
             (view.clone(), frame.clone(), middle, (*hovered).or(picked.map(Rank::get)));
         Callback::from(move |by: isize| {
             let frame = frame.cast::<Element>();
@@ -184,8 +184,8 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let onwheel = {
         let zoom = zoom.clone();
         move |event: WheelEvent| {
-            // Pinching is told as the wheel with Ctrl; the wheel alone scrolls.
-            // `prevent_default` keeps the browser from zooming the page.
+            // Pinching is reported as Ctrl + wheel; the wheel alone scrolls. `prevent_default` keeps the browser from
+            // zooming the page.
             if browser::has_command(&event) {
                 event.prevent_default();
                 zoom.emit(if event.delta_y() < 0.0 { 1 } else { -1 });
@@ -230,8 +230,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
             drawn.as_ref().as_ref()?.geometry.at(x, y)
         }
     };
-    // The cells themselves hear nothing: a point is placed by arithmetic.
-    // Dragging moves the map; its end is no click.
+    // The cells have no listeners: a point is located arithmetically. Dragging moves the map; its end is not a click.
     let dragged = use_mut_ref(|| false);
     let onmousedown = {
         let dragged = dragged.clone();
@@ -262,10 +261,10 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let hovered = hovered.setter();
         move |_| hovered.set(None)
     };
-    // Whom the caption speaks of: the GPU under the pointer, else the picked one, else the first.
+    // The GPU that the caption is about: the GPU under the pointer, else the picked one, else the first.
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
     let of_scene = scene.map_or(*colour, Colour::Group);
-    // During a played step the caption is of the scene's groups.
+    // During playback the caption is about the scene's groups.
     let caption = group_caption(plan, &shown.report.traffic, of_scene, Rank::new(told));
     let caption = caption.map(|caption| match scene {
         Some(kind) => format!("{}. {caption}", moment(kind)),
@@ -274,7 +273,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let inside = drawn.as_ref().as_ref().map(|picture| {
         let (width, height) = picture.geometry.size();
         let (rows, columns) = picture.geometry.rows_and_columns();
-        // Everything else is dimmed only while something is lit.
+        // Everything else is dimmed only while something is highlighted.
         let lit = picked.is_some() || hovered.is_some() || scene.is_some();
         html! {
             <svg
@@ -312,7 +311,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
             </svg>
         }
     });
-    // Each part keeps its place while others come and go: yew tells children apart by their places.
+    // Each part keeps its position while others come and go, since yew identifies children by position.
     html! {
         <>
             <div class="map-bar">

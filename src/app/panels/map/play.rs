@@ -1,14 +1,13 @@
-//! One step of training as the map tells it: the groups that communicate, one kind after the other, in the order in which
-//! a step needs them.
+//! One training step as shown on the map: the groups that communicate, one kind after the other, in the order in
+//! which a step needs them.
 
 use gloo::timers::callback::Timeout;
 use shardscope::session::Shown;
 use shardscope::session::map::relations;
 use shardscope::topology::GroupKind;
-use shardscope_sorting::sort_by_key;
 use yew::prelude::*;
 
-/// How long each kind of group is shown: its sentence takes so long to read. Unit: millisecond.
+/// How long each kind of group is shown: long enough to read its sentence. Unit: millisecond.
 const LONG: u32 = 3_500;
 
 /// The kinds in the order of a step: inside every layer, between stages, at its end.
@@ -25,8 +24,8 @@ pub(super) fn scenes(shown: &Shown) -> Vec<GroupKind> {
         _ => 5,
     };
     let mut kinds = relations(&shown.plan);
-    // Stable, so kinds of one moment keep the order of `relations`.
-    sort_by_key(&mut kinds, place);
+    // Stable, so kinds at the same moment keep the order of `relations`.
+    kinds.sort_by_key(place);
     kinds
 }
 
@@ -50,7 +49,7 @@ pub(super) fn use_play(scenes: usize) -> (Option<usize>, Callback<MouseEvent>) {
         let setter = scene.setter();
         use_effect_with((*scene, scenes), move |(now, scenes)| {
             let scenes = *scenes;
-            // `None` behind the last ends the play.
+            // `None` after the last one ends playback.
             let timer = now.map(|now| {
                 Timeout::new(LONG, move || setter.set(Some(now + 1).filter(|next| *next < scenes)))
             });

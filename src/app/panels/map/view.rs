@@ -1,5 +1,5 @@
-//! How closely the map is looked at: levels from racks to single GPUs, by buttons, keys and the wheel, and what of it lies
-//! in the frame.
+//! The zoom of the map: levels from racks to single GPUs, by buttons, keys and the wheel, and the part that is in the
+//! frame.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use wasm_bindgen::JsValue;
 use web_sys::Element;
 use yew::prelude::*;
 
-/// What is drawn above and below what is seen, so that scrolling meets no hole. Unit of lengths: CSS pixel.
+/// How much is drawn above and below the visible part, so that scrolling shows no gap. Unit of lengths: CSS pixel.
 const BEYOND: u32 = 350;
 /// How far is scrolled before the next part is drawn.
 const BLOCK: i32 = 300;
 /// The height of the frame before it is known.
 const USUAL: u32 = 800;
 
-/// The part of the map that is looked at.
+/// The visible part of the map.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(super) struct View {
-    /// Levels closer than the whole.
+    /// Levels closer than the full view.
     pub closer: usize,
     /// How far the frame is scrolled, in blocks.
     block: i32,
@@ -34,14 +34,14 @@ impl View {
         Self { block: frame.scroll_top() / BLOCK, high, ..self }
     }
 
-    /// One level closer, or further with a negative one; within what there is for so many GPUs.
+    /// One level closer, or further with a negative one; within the levels available for this many GPUs.
     pub(super) fn zoomed(self, by: isize, gpus: u64) -> Self {
         let closer = self.closer.saturating_add_signed(by).min(Geometry::levels(gpus));
         Self { closer, ..self }
     }
 
-    /// The same where GPU `gpu` of `geometry` is to stand in the middle of `frame`, as [`centre`] scrolls there: what comes
-    /// into view is drawn at once, and not what the old place would show of the new picture first.
+    /// The same with GPU `gpu` of `geometry` in the middle of `frame`, where [`centre`] scrolls to: draws what comes
+    /// into view at once, rather than first drawing the old position in the new picture.
     pub(super) fn around(self, frame: &Element, geometry: &Geometry, gpu: u64) -> Self {
         let whole = i32::try_from(geometry.size().1).unwrap_or(i32::MAX);
         let middle = i32::try_from(geometry.cell(gpu).middle().1).unwrap_or(i32::MAX);
@@ -58,18 +58,18 @@ impl View {
     }
 }
 
-/// Scrolls `frame` so that GPU `gpu` stands in its middle.
+/// Scrolls `frame` so that GPU `gpu` is in its middle.
 pub(super) fn centre(frame: &Element, geometry: &Geometry, gpu: u64) {
     let (x, y) = geometry.cell(gpu).middle();
-    // Browsers clamp what lies outside, so the edges need no care here.
+    // Browsers clamp positions outside, so the edges need no special handling here.
     let to = |place: u32, room: i32| i32::try_from(place).unwrap_or(i32::MAX) - room / 2;
     frame.set_scroll_top(to(y, frame.client_height()));
     frame.set_scroll_left(to(x, frame.client_width()));
 }
 
-/// How far two fingers are apart; none unless there are two.
+/// How far two fingers are apart; `None` unless there are two.
 pub(super) fn fingers_apart(event: &TouchEvent) -> Option<f64> {
-    // By reflection: the type for touches would be one more feature of web-sys.
+    // By reflection: the touch types would need another feature of web-sys.
     let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
     let touches = get(event, "touches")?;
     (get(&touches, "length")?.as_f64()? == 2.0).then_some(())?;
@@ -78,8 +78,8 @@ pub(super) fn fingers_apart(event: &TouchEvent) -> Option<f64> {
     Some(between("clientX")?.hypot(between("clientY")?))
 }
 
-/// By how many levels the map comes closer when fingers that were `last` apart are `now`: one for each half that they spread
-/// further, or one back where they close as far.
+/// By how many levels to zoom in when fingers that were `last` apart are now `now` apart: one level per 50 % of
+/// further spread, or one level out when they close as far.
 pub(super) fn pinched(last: &mut Option<f64>, now: Option<f64>) -> Option<isize> {
     // Two fingers that start on one point would spread infinitely.
     let spread = now? / (*last)?.max(1.0);
@@ -90,7 +90,7 @@ pub(super) fn pinched(last: &mut Option<f64>, now: Option<f64>) -> Option<isize>
     } else {
         return None;
     };
-    // Only after a level: small movements add up.
+    // Updated only after a level change, so that small movements add up.
     *last = now;
     Some(by)
 }
@@ -102,7 +102,7 @@ pub(super) struct ZoomProps {
     pub zoom: Callback<isize>,
 }
 
-/// The buttons that look closer and further; nothing where every GPU has its words already.
+/// The buttons that look closer and further; empty if every GPU already shows its text.
 #[component(Zoom)]
 pub(super) fn zoom(props: &ZoomProps) -> Html {
     let levels = Geometry::levels(props.gpus);

@@ -1,5 +1,5 @@
-//! The whole cluster in little beside a map that is higher than its frame, with what is in the frame marked; a press goes
-//! there.
+//! A miniature of the cluster next to a map that is taller than its frame, with the visible part marked; a press
+//! scrolls there.
 
 use shardscope::session::map::{Colour, Geometry, overview};
 use shardscope::session::{PtrEq, Shown};
@@ -11,7 +11,7 @@ use super::cells::amounts;
 
 /// Points across and, at most, down.
 const POINTS: (u64, u64) = (16, 120);
-/// Height of a map from which on there is more than the frame shows. Unit: CSS pixel.
+/// Map height above which the frame does not show everything. Unit: CSS pixel.
 const HIGH: u32 = 600;
 
 #[derive(Properties, PartialEq)]
@@ -22,7 +22,7 @@ pub(super) struct Props {
     pub frame: NodeRef,
 }
 
-/// Equal properties draw nothing anew: what the frame shows is marked by [`mark`].
+/// Equal properties cause no redraw; [`mark`] marks the visible part.
 #[component(Whole)]
 pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
     // A map that fits its frame needs no second picture.
@@ -65,7 +65,7 @@ pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
 
 /// Marks what `frame` shows.
 pub(super) fn mark(frame: &Element) {
-    // By place and not by id: the lens is the last child of the picture behind the frame, if that is there.
+    // By position rather than id: the lens is the last child of the picture after the frame, if there is one.
     let lens = frame.next_element_sibling().and_then(|whole| whole.last_element_child());
     let Some(lens) = lens else { return };
     let part = |name: &str, at: i32, of: i32| {

@@ -7,7 +7,7 @@ use yew::prelude::*;
 /// Marks of the time axis.
 const TICKS: u32 = 4;
 
-/// A share of the whole step as a time.
+/// A fraction of the full step as a time.
 pub(super) fn moment(timeline: &StepTimeline, share: f64) -> String {
     if share <= 0.0 {
         return "0 s".to_owned();
@@ -22,8 +22,8 @@ pub(super) fn axis(timeline: &StepTimeline, window: Viewport) -> Html {
             { for (0..=TICKS).map(|tick| {
                 let share = f64::from(tick) / f64::from(TICKS);
                 let when = moment(timeline, window.from + window.length * share);
-                // Where only the first micro-batches are laid out, the step goes on.
-                // Without it the cut would look like the end of the step.
+                // If only the first micro-batches are laid out, the step continues. Without the mark the cut-off
+                // would look like the end of the step.
                 let on = if tick == TICKS && !timeline.is_whole() { " …" } else { "" };
                 html! { <li>{ when }{ on }</li> }
             }) }

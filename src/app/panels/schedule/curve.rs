@@ -36,7 +36,7 @@ pub(super) fn memory_curve(props: &Props) -> Html {
                 { "Memory of stage " }<StageList shown={shown.clone()} />
                 { " over the step: static (weights, gradients, optimizer), above it activations of the micro-batches " }
                 <Term name="in flight" />
-                // Above the capacity there are two lines to be told apart.
+                // Above the capacity there are two lines to distinguish.
                 { format!("; dashed = peak including temporaries; {}.", if curve.most > capacity {
                     format!("top = {}, solid line = capacity of {}", size(curve.most), size(capacity))
                 } else {

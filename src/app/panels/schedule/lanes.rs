@@ -1,4 +1,4 @@
-//! The lanes of the stages, each with what it does when; the pointer reads what runs.
+//! The lanes of the stages, each with what it does when; the pointer shows what runs.
 
 use shardscope::session::PtrEq;
 use shardscope::session::schedule::{LANE, Picture, StepTimeline, Viewport, WIDTH};
@@ -11,7 +11,7 @@ use super::mini::names;
 use super::pan::{Pan, ZOOM};
 use crate::app::browser;
 
-/// Most height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
+/// Maximum height of the lanes; more stages get narrower ones, without numbers. Unit: CSS pixel.
 const HIGHEST: u32 = 480;
 
 #[derive(Properties, PartialEq)]
@@ -83,12 +83,12 @@ pub(super) fn lanes(props: &Props) -> Html {
         let (pan, place) = (props.pan.clone(), place.clone());
         move |event: WheelEvent| {
             if !browser::has_command(&event) {
-                // Without Ctrl or Cmd the wheel scrolls the page.
+                // Without Ctrl or Cmd, the wheel scrolls the page.
                 return;
             }
             let Some((at, _)) = place(event.client_x(), event.client_y()) else { return };
             event.prevent_default();
-            // The root: a wheel turns in many small steps.
+            // The square root, since a wheel turns in many small steps.
             let factor = if event.delta_y() > 0.0 { ZOOM.sqrt() } else { 1.0 / ZOOM.sqrt() };
             pan.emit(Pan::Zoom(factor, at));
         }
@@ -122,7 +122,7 @@ pub(super) fn lanes(props: &Props) -> Html {
                     { phase(last) }
                     { props.cursor.map(|at| line_at(at, height)).unwrap_or_default() }
                 </svg>
-                // Text lies in a picture of its own: the lanes' is stretched, and letters would be too.
+                // Text is in a separate picture: that of the lanes is stretched, which would stretch letters too.
                 <svg class="lane-numbers" height={shown.to_string()}>
                     { for numbers.iter().map(|number| html! {
                         <text x={decimal(number.at * 100.0, 2) + "%"} y={(number.lane * LANE + 14).to_string()}>
@@ -158,7 +158,7 @@ fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -
             if event.chunks > 1 { format!(", chunk {}", event.chunk) } else { String::new() },
             seconds(event.takes)
         ),
-        // Behind the last pass every stage is in it.
+        // After the last pass every stage is in it.
         None if at > timeline.empty_from() => format!("{when}: end of step: gradient sync, optimizer"),
         None => format!("stage {stage} at {when}: idle"),
     })

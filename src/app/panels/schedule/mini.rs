@@ -1,4 +1,4 @@
-//! The whole step, small, for the first screen.
+//! The full step in miniature, for the first screen.
 
 use shardscope::session::schedule::{LANE, StepTimeline, Viewport, WIDTH, Work};
 use shardscope::session::{PtrEq, Shown};
@@ -13,27 +13,27 @@ use crate::app::widgets::swatch;
 #[derive(Properties, PartialEq)]
 pub(crate) struct MiniProps {
     pub shown: PtrEq<Shown>,
-    /// The time that the whole width stands for; none: the step's own. Unit: second.
+    /// The time that the full width represents; `None` means the step's own. Unit: second.
     #[prop_or_default]
     pub wide: Option<f64>,
 }
 
-/// Most height of the small picture. Unit: CSS pixel.
+/// Maximum height of the miniature. Unit: CSS pixel.
 const MINI_HIGHEST: u32 = 96;
 
-/// The whole step, small.
+/// The full step in miniature.
 #[component(MiniSchedule)]
 pub(crate) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
     let timeline = use_memo(shown.clone(), |shown| StepTimeline::new(shown));
     small(&timeline, *wide)
 }
 
-/// A whole step, small, as wide as it is long where the width stands for a time.
+/// A full step in miniature, with width proportional to its length if the width represents a time.
 pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
     let picture = timeline.picture(Viewport::WHOLE);
     let height = timeline.lanes() * LANE;
     let drawn = height.min(MINI_HIGHEST);
-    // A step shorter than the scale takes its share of the width.
+    // A step shorter than the scale takes a proportional share of the width.
     let share = wide.map_or(1.0, |wide| timeline.total().get() / wide.max(f64::MIN_POSITIVE));
     html! {
         <div class="schedule-frame mini">
@@ -56,9 +56,10 @@ pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
     }
 }
 
-/// Steps below each other on one scale, `wide` seconds long, with one cursor through all and its moment below.
+/// Steps below each other on a common scale, `wide` seconds long, with one cursor through all of them and its time
+/// below.
 ///
-/// The cursor moves by the style sheet alone: nothing is drawn anew.
+/// The cursor moves purely by style sheet, without redrawing.
 pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
     let onpointermove = move |event: PointerEvent| {
         let target = event.target_dyn_into::<Element>();
@@ -66,7 +67,7 @@ pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
         let Some(all) = target.and_then(|target| target.closest(".one-scale").ok().flatten()) else { return };
         let inside = |what| all.query_selector(what).ok().flatten();
         let (Some(lanes), Some(told)) = (inside(".lanes"), inside(".lane-told")) else { return };
-        // All lanes lie at the same place, so the first will do.
+        // All lanes are at the same horizontal position, so the first will do.
         let area = lanes.get_bounding_client_rect();
         let share = ((f64::from(event.client_x()) - area.left()) / area.width().max(1.0)).clamp(0.0, 1.0);
         let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
@@ -88,7 +89,7 @@ pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
     }
 }
 
-/// The stages left of their lanes; the first and the last alone where lanes are lower than words.
+/// The stages left of their lanes; only the first and the last if lanes are lower than text.
 pub(super) fn names(timeline: &StepTimeline, readable: bool) -> Html {
     let last = timeline.lanes().saturating_sub(1);
     html! {

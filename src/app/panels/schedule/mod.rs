@@ -1,4 +1,4 @@
-//! What each stage does when, through a window that can be moved, and how a stage's memory rises and falls with it.
+//! What each stage does when, through a movable window, and how a stage's memory rises and falls with it.
 
 mod axis;
 mod curve;
@@ -63,7 +63,7 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
             <header>
                 <h2 id="schedule-title">{ "Pipeline schedule" }</h2>
                 <p>
-                    // A schedule orders stages, of which one alone has none to wait for.
+                    // A schedule orders stages; a single stage has none to wait for.
                     if piped { { sentence(schedule_name(time.schedule.name)) } } else { { "No pipeline: every GPU runs all layers" } }
                     { format!(", {} ", grouped(all.into())) }
                     <Term name="micro-batch">{ plural(all.into(), "micro-batch", "micro-batches") }</Term>

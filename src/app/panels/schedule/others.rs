@@ -1,4 +1,4 @@
-//! The other schedules that the plan could have, one of them drawn below its own.
+//! The other schedules that the plan could use, one of them drawn below its own.
 
 use shardscope::session::schedule::{Alternative, StepTimeline, alternatives};
 use shardscope::units::{gib, grouped, percent, seconds};
@@ -11,12 +11,12 @@ use crate::app::panels::panel::PlanProps;
 use crate::app::widgets::{heads, pair, wide};
 use crate::app::words::schedule_name;
 
-/// Every schedule's memory against its bubble, worked out when opened.
+/// Every schedule's memory against its bubble, computed when opened.
 #[component(Others)]
 pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
     let open = use_state_eq(|| false);
     let chosen = use_state_eq(|| None::<usize>);
-    // A dozen plans are estimated, which only who opens it should wait for.
+    // A dozen plans are estimated, so only do it once this is opened.
     let tried = use_memo((shown.clone(), *open), |(shown, open)| {
         open.then(|| alternatives(&shown.plan)).unwrap_or_default()
     });
@@ -29,7 +29,7 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
             open.set(now);
         }
     };
-    // Its own schedule is the one without changes; it may lack one where its time cannot be kept.
+    // Its own schedule is the one without changes; it may be missing if its time is not achievable.
     let own = tried.iter().find(|one| one.changes.is_empty());
     html! {
         <details class="others" {ontoggle}>
@@ -54,12 +54,12 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
 
 /// The fastest of the others that fit.
 fn quickest(tried: &[Alternative]) -> Option<usize> {
-    // The own one is above already.
+    // The plan's own is already above.
     let others = tried.iter().enumerate().filter(|(_, one)| one.fits && !one.changes.is_empty());
     others.min_by(|(_, one), (_, other)| one.step.get().total_cmp(&other.step.get())).map(|(place, _)| place)
 }
 
-/// Both steps on one scale of time.
+/// Both steps on one time scale.
 fn over_each_other(own: &Alternative, other: &Alternative) -> Html {
     let lines = [own, other].map(|one| StepTimeline::of_times(&one.times).until(one.step));
     // Both pictures need one scale, the longer step's.

@@ -2,24 +2,24 @@
 
 use shardscope::session::schedule::Viewport;
 
-/// How much longer or shorter the window gets at once.
+/// Zoom factor per step.
 pub(super) const ZOOM: f64 = 2.0;
-/// By what part of its length the window moves at once.
+/// Fraction of its length by which the window moves per step.
 pub(super) const STEP: f64 = 0.25;
 
 /// How the window on the schedule moves.
 #[derive(Clone, Copy)]
 pub(super) enum Pan {
-    /// So many times longer, around a place of it from 0 to 1.
+    /// This many times longer, around a position in it from 0 to 1.
     Zoom(f64, f64),
-    /// By so many of its lengths.
+    /// By this many of its lengths.
     Shift(f64),
     /// To the whole step.
     Whole,
 }
 
 impl Pan {
-    /// Where it leads from `now`.
+    /// The window after the move from `now`.
     pub(super) fn from(self, now: Viewport) -> Viewport {
         match self {
             Self::Zoom(factor, at) => now.zoomed(factor, at),
@@ -28,7 +28,7 @@ impl Pan {
         }
     }
 
-    /// What a key asks for; keys that mean nothing here are the browser's.
+    /// The move for a key; other keys are left to the browser.
     pub(super) fn of_key(key: &str) -> Option<Self> {
         Some(match key {
             "ArrowLeft" => Self::Shift(-STEP),

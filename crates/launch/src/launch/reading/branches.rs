@@ -1,18 +1,18 @@
-//! Conditions that a text decides on its machine: what was read, and what it would be the other way.
+//! Conditions that depend on the machine: which outcome was read, and what the other one would be.
 
 use super::Launch;
 use shardscope_bash::{Branch, Script, Word};
 use shardscope_source::{Code, Diagnostic, Source};
 
-/// Words shown in one note on a condition.
+/// Maximum number of words shown in one note on a condition.
 const DOUBTS: usize = 8;
-/// Notes on conditions of one script.
+/// Maximum number of notes on conditions of one script.
 const BRANCHES: usize = 8;
-/// Characters that a note quotes of the text.
+/// Maximum number of characters that a note quotes from the text.
 const WRITTEN: usize = 80;
 
 impl Launch {
-    /// A word that a condition about the machine could change.
+    /// Records a word that a condition about the machine could change.
     pub(super) fn doubt(&mut self, word: &Word, branch: &Branch) {
         match self.doubts.iter_mut().find(|(known, _)| known.span == branch.span) {
             Some((_, words)) => words.push(word.text().to_owned()),
@@ -20,7 +20,7 @@ impl Launch {
         }
     }
 
-    /// One note for each condition that could have given other words, where what else it would give is not known.
+    /// One note for each condition that could have given other words, if the other outcome is not known.
     pub(super) fn tell_doubts(&mut self) {
         for (branch, words) in self.doubts.iter().filter(|(branch, _)| branch.sets.is_empty()) {
             let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
@@ -31,8 +31,8 @@ impl Launch {
         }
     }
 
-    /// One note for each reason why conditions were read as they were, with what the outcome not chosen would set
-    /// of the variables that the text uses.
+    /// One note for each reason why conditions were read as they were, with the values that the other outcome would
+    /// assign to variables that the text uses.
     pub(super) fn tell_branches(&mut self, script: &Script, text: &str, source: &Source) {
         let mut told: Vec<(&str, bool)> = Vec::new();
         for branch in &script.branches {

@@ -1,12 +1,12 @@
-//! What a framework's own keys ask the running job for.
+//! What a framework's own keys take from the running job.
 
 use super::{Launch, Said};
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
 impl Launch {
-    /// Where a framework's key takes its accelerators per node from what the scheduler tells the running job
-    /// (`trainer.n_gpus_per_node=$SLURM_GPUS_ON_NODE`), the number that the scheduler's lines ask for stands for it.
+    /// If a framework's key takes its accelerators per node from the variables that the scheduler sets in the running
+    /// job (`trainer.n_gpus_per_node=$SLURM_GPUS_ON_NODE`), the number that the scheduler's directives request is used.
     pub(super) fn ask_the_job(&self, reading: &mut Reading) {
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         let asks = |found: &&Found| {

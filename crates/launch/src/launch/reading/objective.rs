@@ -1,15 +1,26 @@
-//! What a trainer's command or program says of the objective by its name.
+//! What the name of a trainer's command or program says about the objective.
 
 use super::Launch;
-use crate::Argument;
+use crate::formats::left_to_accelerate;
 use crate::launch::command_line::Launcher;
+use crate::{Argument, Reading};
 use shardscope_bash as shell;
 
 impl Launch {
-    /// The arguments, with what a trainer's command or program says of the objective (`trl grpo`, `grpo.py`).
+    /// If a command's settings are in a file among the texts, its words say nothing about how the model is sharded, but
+    /// accelerate's own file does.
+    pub(super) fn leave_to_accelerate(&self, reading: &mut Reading) {
+        let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
+        if let Some((value, word)) = file.filter(|_| self.given.is_some()) {
+            left_to_accelerate(reading, value.text(), "--config_file", Some(word.origin()));
+        }
+    }
+
+    /// The arguments, with what a trainer's command or program says about the objective by name (`trl grpo`,
+    /// `grpo.py`).
     pub(super) fn with_objective(&self) -> Vec<Argument> {
         let mut arguments = self.arguments.clone();
-        // What accelerate shares over ranks stands in its own file.
+        // What accelerate shards over ranks is in its own file.
         let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
         if let Some((value, word)) =
             file.filter(|_| arguments.iter().all(|word| !word.text.starts_with("--deepspeed")))
@@ -25,7 +36,8 @@ impl Launch {
         let Some(program) = named.filter(|_| !own) else { return arguments };
         let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
         let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
-        // TRL's `examples/scripts` and alignment-handbook's `scripts`: others write their own losses under such names.
+        // TRL's `examples/scripts` and alignment-handbook's `scripts`: others implement their own losses under such
+        // names.
         let told = told.or(match name.as_str() {
             "orpo" | "run_orpo" => Some("orpo"),
             "cpo" => Some("cpo"),

@@ -1,10 +1,9 @@
-//! Forward and backward of a head in the place of the output layer.
+//! Forward and backward of a head in place of the output layer.
 
 use super::super::tape::Step;
 use super::shared::{AUTOGRAD, INPUT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_units::Bytes;
 
 const HEADS: &str = "transformers/modeling_layers.py:GenericForSequenceClassification";
 
@@ -13,7 +12,7 @@ static OUTPUTS: Formula =
 
 static SCORE_GRADIENT: Formula = Formula::new("labels·h·B", "The head's weight gradient.", AUTOGRAD);
 
-/// A head for rewards or classes on every token, of which the loss takes one of each sequence.
+/// A head for rewards or classes on every token; the loss uses one token per sequence.
 pub(super) fn head(x: &Symbols<'_>, labels: u64, trains: bool) -> Vec<Transient> {
     let outputs = Saved::new("outputs of the head", &[x.n, labels], x.compute_width, &OUTPUTS);
     let input = Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT);
@@ -21,7 +20,7 @@ pub(super) fn head(x: &Symbols<'_>, labels: u64, trains: bool) -> Vec<Transient>
     let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
     let backward = [outputs, input].into_iter().chain(trains.then_some(weight)).collect();
     vec![
-        Transient::new("loss", Bytes::ZERO, vec![outputs]),
+        Transient::forward("loss", vec![outputs]),
         Transient::new("backward of the output layer", gone, backward),
     ]
 }

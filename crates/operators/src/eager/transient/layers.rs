@@ -1,4 +1,4 @@
-//! Backward of attention and MLP: gradients, and what their linear layers have beside them.
+//! Backward of attention and MLP: gradients, and what their linear layers hold in addition.
 
 use super::super::capped_scores;
 use super::super::flow::is_adapted;
@@ -6,7 +6,9 @@ use super::super::manual;
 use super::super::norm::copies_layer_input;
 use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
-use crate::{Operator, Saved, Symbols, Transient};
+use crate::adapters::others_columns;
+use crate::compiled_by_unsloth::is_compiled;
+use crate::{Operator, Parts, Saved, Symbols, Transient, fp32_between_modules};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, LinearModule, NumberFormat, Quantization, Recompute};
 use shardscope_units::Bytes;
@@ -15,23 +17,28 @@ const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
 
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
 
+/// Inputs and matrices are cast to the dtype of the layer's own result, or to fp16.
+const CAST_LORA: &str = "unsloth_zoo/compiler.py:COMPILED_LORA_FORWARD, COMPILED_LORA_FORWARD_forced_float32";
+
+const DROPPED_RESULT: &str = "nemo_automodel/components/_peft/lora.py:LinearLoRA.forward, backward";
 const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.get_weight_norm";
 
 const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32, keys' and values' by query head";
 
-static INNER: Formula = Formula::new("n·f·Bc", "Gradient of the product of both halves.", AUTOGRAD);
+pub(super) static INNER: Formula =
+    Formula::new("n·f·Bc", "Gradient of the product of both halves.", AUTOGRAD);
 
 static BEFORE: Formula = Formula::new("g·n·f·Bc", "Gradients of both halves.", AUTOGRAD);
 
 static INPUTS: Formula =
     Formula::new("2·n·h·Bc", "Gradients of an input, of one reader and of all so far.", AUTOGRAD);
 
-static FIRST: Formula = Formula::new("f·h·B", "One projection's weight gradient.", AUTOGRAD);
+pub(super) static FIRST: Formula = Formula::new("f·h·B", "One projection's weight gradient.", AUTOGRAD);
 
-static SQUARE: Formula =
+pub(super) static SQUARE: Formula =
     Formula::new("A·h·B", "The largest weight gradient of the attention's projections.", AUTOGRAD);
 
-static OUTPUT: Formula = Formula::new("n·A·Bc", "Gradient of the attention output.", AUTOGRAD);
+pub(super) static OUTPUT: Formula = Formula::new("n·A·Bc", "Gradient of the attention output.", AUTOGRAD);
 
 static PACKED: Formula = Formula::new("n·(A + 2·K)·Bc", "Gradients of queries, keys and values.", AUTOGRAD);
 
@@ -45,13 +52,36 @@ static SCORES: Formula = Formula::new("a·s·s·b·Bc", "Gradient of the 16-bit 
 static SOFTMAX: Formula =
     Formula::new("8·a·s·s·b", "Gradients of the softmax's output and input, fp32.", AUTOGRAD);
 
-static ADAPTER_MLP: Formula =
-    Formula::new("n·f·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
+/// Each in the adapter's dtype, and in the compute dtype.
+static ADAPTER_MLP: [Formula; 2] = [
+    Formula::new("n·f·Ba", "Gradient of an adapter's input in its own dtype.", LORA),
+    Formula::new("n·f·Bc", "Gradient of an adapter's input in 16 bits.", CAST_LORA),
+];
 
-static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
+static ADAPTER: [Formula; 2] = [
+    Formula::new("n·h·Ba", "Gradient of an adapter's input in its own dtype.", LORA),
+    Formula::new("n·h·Bc", "Gradient of an adapter's input in 16 bits.", CAST_LORA),
+];
 
-static ADAPTER_OUT: Formula =
-    Formula::new("n·A·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
+static ADAPTER_OUT: [Formula; 2] = [
+    Formula::new("n·A·Ba", "Gradient of an adapter's input in its own dtype.", LORA),
+    Formula::new("n·A·Bc", "Gradient of an adapter's input in 16 bits.", CAST_LORA),
+];
+
+static RESULT_WIDE: Formula =
+    Formula::new("n·h·Ba", "Gradient of an adapter's result in front of its dropout.", DROPPED_RESULT);
+
+static RESULT_MLP: Formula =
+    Formula::new("n·f·Ba", "Gradient of an adapter's result in front of its dropout.", DROPPED_RESULT);
+
+static RESULT_HEADS: Formula =
+    Formula::new("n·A·Ba", "Gradient of an adapter's result in front of its dropout.", DROPPED_RESULT);
+
+static RESULT_JOINED: Formula = Formula::new(
+    "n·(A + 2·K)·Ba",
+    "Gradient of an adapter's result in front of its dropout.",
+    DROPPED_RESULT,
+);
 
 static PRODUCT: Formula =
     Formula::new("n·f·Bc", "The product of both halves, which its caller still holds.", LORA);
@@ -82,6 +112,12 @@ static STREAM: Formula = Formula::new(
     "transformers/models/llama/modeling_llama.py:LlamaDecoderLayer.forward",
 );
 
+static OTHERS: Formula = Formula::new(
+    "h·(r - r/t)·Ba",
+    "lora_B's gradient for the columns of other tensor ranks: DTensor makes it whole.",
+    "nemo_automodel/components/distributed/parallel_styles.py:RowwiseParallelLora",
+);
+
 static NORMED_MLP: Formula = Formula::new(
     "4·f·h·Ba",
     "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
@@ -104,10 +140,11 @@ static WHOLE_JOINED: Formula = Formula::new(
     FOUR_BIT,
 );
 
-/// What a linear layer of these modules holds beside its gradients.
+/// What a linear layer of these modules holds in addition to its gradients.
 struct Extras {
     weight: &'static Formula,
-    adapter: &'static Formula,
+    adapter: &'static [Formula; 2],
+    result: &'static Formula,
     whole: &'static Formula,
     inner: u64,
     outer: u64,
@@ -118,21 +155,34 @@ impl Extras {
         let mut out = Vec::with_capacity(3);
         let shape = [self.inner, self.outer];
         if x.trains {
-            out.push(Saved::new("weight gradient", &shape, x.width, self.weight));
+            out.push(Saved::new("weight gradient", &shape, x.width, self.weight).cut(Parts::Gradient));
         }
         if modules.iter().any(|module| is_adapted(x, *module)) {
-            out.push(Saved::new(
-                "gradient of an adapter's input",
-                &[x.n, self.inner],
+            let [own, narrow] = self.adapter;
+            let (width, formula) =
+                if is_compiled(x) { (x.compute_width, narrow) } else { (x.adapter_width, own) };
+            out.push(Saved::new("gradient of an adapter's input", &[x.n, self.inner], width, formula));
+            let result = Saved::new(
+                "gradient of an adapter's result",
+                &[x.n, self.outer],
                 x.adapter_width,
-                self.adapter,
-            ));
+                self.result,
+            );
+            out.extend(x.recipe().tuning.lora.filter(|lora| lora.drops_result).map(|_| result));
         }
         if x.recipe().tuning.quantization != Quantization::None {
-            out.extend(in_full(x, "weight in full", &shape, self.whole));
+            out.extend(in_full(x, "dequantized weight", &shape, self.whole));
         }
         out
     }
+}
+
+/// The part of the gradient of a row-parallel layer's adapter that is other tensor ranks'.
+fn of_others(x: &Symbols<'_>, operator: Operator) -> Option<Saved> {
+    let elements = others_columns(x, operator);
+    let gradient =
+        Saved::new("adapter gradient of other ranks' columns", &[elements], x.adapter_width, &OTHERS);
+    (elements > 0).then_some(gradient)
 }
 
 /// A quantized weight in full, and in fp16 as well where it is unpacked so.
@@ -149,8 +199,8 @@ pub(super) fn in_full(
     [Some(one), twice.then_some(one)].into_iter().flatten()
 }
 
-/// What DoRA holds in forward beside one of `modules`, whose weight is `inner` by `outer`. A weight that comes in the adapter's
-/// type needs no copy, and is counted as one all the same.
+/// What DoRA holds in forward for one of `modules`, whose weight is `inner` by `outer`. A weight already in the
+/// adapter's dtype needs no copy, but is counted as one anyway.
 fn dora_norm(
     x: &Symbols<'_>,
     modules: &[LinearModule],
@@ -159,12 +209,13 @@ fn dora_norm(
 ) -> Option<Transient> {
     let adapted = modules.iter().any(|module| is_adapted(x, *module));
     let dora = x.recipe().tuning.lora.is_some_and(|lora| lora.dora);
-    let copies = Saved::new("weights before DoRA's norm", &[4, inner, outer], x.adapter_width, formula);
-    (dora && adapted).then(|| Transient::new("DoRA's norm in forward", Bytes::ZERO, vec![copies]))
+    let copies = Saved::several("weights before DoRA's norm", &[4, inner, outer], x.adapter_width, formula);
+    (dora && adapted).then(|| Transient::forward("DoRA's norm in forward", vec![copies]))
 }
 
-/// What PEFT holds in forward beside `down_proj`, the last linear layer of a decoder layer, whose input it casts to the adapter's type and
-/// perhaps drops. Where layers are recomputed it is the end of that, which the gradient of the adapter's result has asked for.
+/// What PEFT holds in forward for `down_proj`, the last linear layer of a decoder layer, whose input it casts to the
+/// adapter's dtype and may apply dropout to. If layers are recomputed, this is the end of the recomputation that the
+/// gradient of the adapter's result triggered.
 fn adapted_in_forward(x: &Symbols<'_>) -> Option<Transient> {
     let lora = x.recipe().tuning.lora.filter(|lora| lora.modules.has(LinearModule::Down))?;
     let casts = x.adapter_width != x.projected_width && !x.is_quantized(LinearModule::Down);
@@ -180,7 +231,12 @@ fn adapted_in_forward(x: &Symbols<'_>) -> Option<Transient> {
     ];
     let name = "the same in the adapter's type";
     tensors.push(if lora.dropout {
-        Saved::new("the same in the adapter's type, and dropped", &[2, x.n, x.f], x.adapter_width, &DROPPED)
+        Saved::several(
+            "the same in the adapter's type, after dropout",
+            &[2, x.n, x.f],
+            x.adapter_width,
+            &DROPPED,
+        )
     } else {
         Saved::new(name, &wide, x.adapter_width, &CAST)
     });
@@ -196,7 +252,7 @@ fn adapted_in_forward(x: &Symbols<'_>) -> Option<Transient> {
             tensors.push(Saved::new("the residual stream behind attention", &stream, x.width, &STREAM));
         }
     }
-    Some(Transient::new("down_proj's adapter in forward", Bytes::ZERO, tensors))
+    Some(Transient::forward("down_proj's adapter in forward", tensors))
 }
 
 pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
@@ -204,17 +260,27 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     let (wide, width) = (x.a * x.d, x.compute_width);
     let packed = wide + 2 * x.k * x.d;
     let output = Saved::new("gradient of the output", &[x.n, wide], width, &OUTPUT);
-    let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], width, &PACKED);
-    let of_output = Extras { weight: &SQUARE, adapter: &ADAPTER_OUT, whole: &WHOLE, inner: wide, outer: x.h };
+    let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], width, &PACKED)
+        .cut(Parts::Columns([wide, x.k * x.d, x.k * x.d]));
+    let of_output = Extras {
+        weight: &SQUARE,
+        adapter: &ADAPTER_OUT,
+        result: &RESULT_WIDE,
+        whole: &WHOLE,
+        inner: wide,
+        outer: x.h,
+    };
     let joined = x.recipe().software.semantics().modules.joins_projections;
-    let (whole, outer) = if joined { (&WHOLE_JOINED, packed) } else { (&WHOLE, wide) };
-    let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole, inner: x.h, outer };
+    let (whole, outer, result) =
+        if joined { (&WHOLE_JOINED, packed, &RESULT_JOINED) } else { (&WHOLE, wide, &RESULT_HEADS) };
+    let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, result, whole, inner: x.h, outer };
     let mut projection = vec![residual(x), output];
     projection.extend(if manual::output(x) {
         manual::projection(x, true)
     } else {
         of_output.tensors(x, &[Output])
     });
+    projection.extend(of_others(x, Operator::SelfAttention));
     let mut core = vec![residual(x), output, inputs];
     let mut gone = returned(Operator::SelfAttention, x, &[Step::Last]);
     if capped_scores::is_region(x) {
@@ -224,25 +290,32 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     } else if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let scores = [x.b, x.a, x.s, x.s];
         core.push(Saved::new("gradient of the probabilities", &scores, width, &SCORES));
-        core.push(Saved::new("fp32 gradients of the softmax", &[2 * x.b, x.a, x.s, x.s], FLOAT, &SOFTMAX));
+        core.push(
+            Saved::new("fp32 gradients of the softmax", &[2 * x.b, x.a, x.s, x.s], FLOAT, &SOFTMAX)
+                .cut(Parts::Equal(2)),
+        );
     } else {
         core.push(Saved::new("fp32 query gradient", &[x.n, wide], FLOAT, &SUMMED));
         if x.k < x.a {
-            core.push(Saved::new("expanded gradients", &[2, x.n, wide], width, &EXPANDED));
+            core.push(Saved::several("expanded gradients", &[2, x.n, wide], width, &EXPANDED));
         }
     }
     let mut first = vec![residual(x), inputs];
     if manual::queries(x) {
         first.extend(manual::projection(x, false));
     } else {
-        first.push(Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
+        first.push(Saved::several("gradients of the input", &[2, x.n, x.h], width, &INPUTS));
         first.extend(of_input.tensors(x, &[Query, Key, Value]));
     }
     let mut out: Vec<Transient> =
         dora_norm(x, &[Output, Query, Key, Value], [wide, x.h], &NORMED).into_iter().collect();
     out.extend([
         Transient::new("backward of o_proj", Bytes::ZERO, projection),
-        Transient::new("backward of the attention", gone, core),
+        if fp32_between_modules::is_fp32_between_modules(x) {
+            fp32_between_modules::core(x, residual(x), gone)
+        } else {
+            Transient::new("backward of the attention", gone, core)
+        },
         Transient::new(
             "backward of q_proj, k_proj and v_proj",
             returned(Operator::SelfAttention, x, &[Step::Last, Step::Core]),
@@ -259,16 +332,32 @@ pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
     }
     let width = x.projected_width;
     let inner = Saved::new("gradient of the product", &[x.n, x.f], width, &INNER);
-    // Liger's backward of the gated activation writes them over both halves (`liger_kernel/ops/swiglu.py:
+    // Liger's backward of the gated activation overwrites both halves with them (`liger_kernel/ops/swiglu.py:
     // _swiglu_backward_kernel`).
     let fresh = if x.recipe().transformers.liger_gates { 0 } else { x.gate };
-    let before = Saved::new("gradients of both halves", &[x.n, fresh * x.f], width, &BEFORE);
-    let of_down = Extras { weight: &FIRST, adapter: &ADAPTER_MLP, whole: &WHOLE_MLP, inner: x.f, outer: x.h };
-    let of_first = Extras { weight: &FIRST, adapter: &ADAPTER, whole: &WHOLE_MLP, inner: x.h, outer: x.f };
+    let before =
+        Saved::new("gradients of both halves", &[x.n, fresh * x.f], width, &BEFORE).cut(Parts::Equal(fresh));
+    let of_down = Extras {
+        weight: &FIRST,
+        adapter: &ADAPTER_MLP,
+        result: &RESULT_WIDE,
+        whole: &WHOLE_MLP,
+        inner: x.f,
+        outer: x.h,
+    };
+    let of_first = Extras {
+        weight: &FIRST,
+        adapter: &ADAPTER,
+        result: &RESULT_MLP,
+        whole: &WHOLE_MLP,
+        inner: x.h,
+        outer: x.f,
+    };
     let mut second = vec![residual(x), inner];
     second.extend(of_down.tensors(x, &[Down]));
+    second.extend(of_others(x, Operator::Mlp));
     let mut first =
-        vec![residual(x), before, Saved::new("gradients of the input", &[2, x.n, x.h], width, &INPUTS)];
+        vec![residual(x), before, Saved::several("gradients of the input", &[2, x.n, x.h], width, &INPUTS)];
     first.extend(of_first.tensors(x, &[Gate, Up]));
     let mut out: Vec<Transient> =
         dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();

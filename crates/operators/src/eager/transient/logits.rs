@@ -1,4 +1,4 @@
-//! What trainers around transformers do with logits behind the model: log-probabilities of picked tokens, and metrics.
+//! What trainers around transformers do with the model's logits: log-probabilities of picked tokens, and metrics.
 
 use super::shared::{FLOAT, NARROW};
 use crate::{Saved, Symbols};
@@ -8,7 +8,7 @@ use shardscope_plan::{LossKind, Objective, PreferenceLogits, Reference, RlFramew
 const METRICS: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, \
                    trl/trainer/utils.py:entropy_from_logits";
 
-/// Rows of logits that TRL takes the entropy of at once (`trl/trainer/utils.py:entropy_from_logits`).
+/// Rows of logits over which TRL computes the entropy at once (`trl/trainer/utils.py:entropy_from_logits`).
 const ENTROPY_ROWS: u64 = 128;
 
 static BESIDE: Formula = Formula::new(
@@ -116,8 +116,8 @@ static SUMS_OF_ROWS: Formula = Formula::new(
     BY_ROWS,
 );
 
-/// Gradients of logits of which so many rows are taken at a time. Each call's is first worked out, and then put into a tensor as
-/// large as all logits, which is added up: the larger of the two moments.
+/// Gradients of logits that are processed this many rows at a time. Each call's gradient is first computed, then
+/// placed into a tensor the size of all logits and accumulated: the larger of the two moments.
 pub(super) fn rows_added_up(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
     let (rows, all) = (x.entropy_rows(), [x.n, x.v]);
     let worked_out = Saved::new("gradient of rows of the logits", &[rows, x.v], FLOAT + width, &OF_ROWS);
@@ -129,13 +129,13 @@ pub(super) fn rows_added_up(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
         return vec![one, worked_out];
     }
     vec![
-        Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SUMS_OF_ROWS),
+        Saved::several("gradients of the logits", &[2, x.n, x.v], width, &SUMS_OF_ROWS),
         Saved::new("gradient of rows of the logits", &[rows, x.v], width, &OF_ROWS_ALONE),
     ]
 }
 
-/// What is alive beside what a loss of picked tokens keeps, a sequence at a time or within one kernel: in forward the logits and what
-/// the trainer makes of them, in backward their gradients.
+/// What is alive in addition to what a loss on picked tokens saves, one sequence at a time or within one kernel: in
+/// forward the logits and what the trainer derives from them, in backward their gradients.
 pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<Saved>) {
     let recipe = x.recipe();
     let (width, objective, behind) = (x.logits_width(), recipe.tuning.objective, x.s.saturating_sub(1));
@@ -144,7 +144,7 @@ pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<S
     let compares = objective.reference().is_some();
     let by_trl = policy && recipe.rollout.is_some_and(|rollout| rollout.framework == RlFramework::Trl);
     let named = compares && recipe.transformers.preference_logits == PreferenceLogits::Own || by_trl;
-    // In fp32 the logits that are named are the kept ones.
+    // In fp32 the referenced logits are the saved ones.
     if (named || policy) && width == FLOAT {
         forward.clear();
     }
@@ -156,15 +156,20 @@ pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<S
     }
     match (policy, width == FLOAT) {
         (true, true) => {
-            loss.push(Saved::new("gradients of picked logits", &[2, x.b, behind, x.v], FLOAT, &ROWS_FP32));
+            loss.push(Saved::several(
+                "gradients of picked logits",
+                &[2, x.b, behind, x.v],
+                FLOAT,
+                &ROWS_FP32,
+            ));
             loss.push(Saved::new("gradient of the logits", &wide, FLOAT, &SCALED_ONE));
         }
         (true, false) => {
             loss.push(Saved::new("gradients of log-probabilities", &part, width, &ROWS));
-            loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCALED));
+            loss.push(Saved::several("gradients of the logits", &[2, x.n, x.v], width, &SCALED));
         }
         (false, true) if compares => {
-            loss.push(Saved::new("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED));
+            loss.push(Saved::several("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED));
         }
         _ => loss.push(Saved::new("logits gradient", &wide, x.compute_width, &NARROW)),
     }
@@ -177,16 +182,16 @@ pub(super) fn is_of_pairs(x: &Symbols<'_>) -> bool {
         && (kind.has_chosen() || kind == PreferenceLogits::Means)
 }
 
-/// What is alive beside what TRL's ORPO and CPO keep: in forward a copy of the chosen samples' logits, of which one sample's are a view
-/// and the log-probabilities of a sequence hold more, and in backward the gradients of picked log-probabilities. That of the cross entropy is added to them in place, later and with less
-/// beside it.
+/// What is alive in addition to what TRL's ORPO and CPO save: in forward a copy of the chosen samples' logits (for
+/// one sample a view, in which case the log-probabilities of a sequence hold more), and in backward the gradients of
+/// picked log-probabilities. The cross entropy's gradient is added to them in place, later and with less in memory.
 pub(super) fn beside_chosen(x: &Symbols<'_>, logits: Saved) -> [Vec<Saved>; 2] {
     let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
     let chosen = x.recipe().transformers.preference_logits.has_chosen();
     let by_kernel = x.recipe().loss == LossKind::TokenKernel;
     let copy = Saved::new("logits of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
     let forward = match () {
-        // The logits have names until metrics are taken of them, and log-probabilities are tensors of their own.
+        // The logits are referenced until metrics are taken from them, and log-probabilities are separate tensors.
         () if width < FLOAT && !by_kernel => {
             vec![Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON)]
         }
@@ -202,13 +207,13 @@ pub(super) fn beside_chosen(x: &Symbols<'_>, logits: Saved) -> [Vec<Saved>; 2] {
     let gradients = match () {
         () if by_kernel => Saved::new("gradient of the logits", &[x.b, behind, x.v], width, &OF_KERNEL),
         () if width < FLOAT => Saved::new("gradient of the logits", &[x.n, x.v], width, &PUT_BACK),
-        () => Saved::new("gradients of the fp32 logits", &[2, x.b, behind, x.v], FLOAT, &PICKED_ONE),
+        () => Saved::several("gradients of the fp32 logits", &[2, x.b, behind, x.v], FLOAT, &PICKED_ONE),
     };
     [forward, vec![gradients]]
 }
 
-/// What TRL's supervised fine-tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences
-/// a copy of them.
+/// What TRL's supervised fine-tuning computes its metrics from, in addition to the softmax that its loss saves: the
+/// logits, and for several sequences a copy of them.
 pub(super) fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
     let width = x.logits_width();
     let [flat, part] = metrics(x, width);
@@ -216,17 +221,17 @@ pub(super) fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
     [logits].into_iter().chain((x.b > 1).then_some(flat)).chain([part]).collect()
 }
 
-/// What TRL takes its metrics from while the logits of policy and reference are alive: a copy of the policy's, and beside it what
-/// the entropy of some rows takes, or in METRICS, where it stays, the logits of one kind of sample, whichever is larger.
+/// What TRL computes its metrics from while the logits of policy and reference are alive: a copy of the policy's,
+/// plus the larger of what the entropy of some rows takes and the logits of one kind of sample.
 fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
     let one_kind = matches!(x.recipe().tuning.objective, Objective::Kto { .. });
     let behind = x.b * x.s.saturating_sub(1);
     let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
     let name = "metrics of the logits";
     let beside = if behind <= ENTROPY_ROWS {
-        Saved::new(name, &[3, behind, x.v], width, &ENTROPY)
+        Saved::several(name, &[3, behind, x.v], width, &ENTROPY)
     } else if behind <= 6 * ENTROPY_ROWS || !one_kind {
-        Saved::new(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
+        Saved::several(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
     } else {
         // Half of the rows: their bytes are even, since elements have two or four.
         Saved::new(name, &[behind, x.v], width / 2, &OF_ONE_KIND)

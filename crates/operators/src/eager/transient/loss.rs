@@ -3,10 +3,11 @@
 use super::super::fused_head::{self, gathered_head};
 use super::super::manual;
 use super::super::tape::Step;
+use super::super::whole_logits;
 use super::layers::in_full;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use super::{sampled_head, scored_states};
-use crate::{Operator, Saved, Symbols, Transient};
+use crate::{Operator, Parts, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{
     LogProbs, LossKind, NumberFormat, Objective, PreferenceLogits, Quantization, Reference,
@@ -86,13 +87,16 @@ static SAMPLED_ENTROPY: Formula = Formula::new(
     "skyrl/backends/skyrl_train/utils/torch_utils.py:chunked_entropy_from_logits",
 );
 
-static EXPONENTIALS: Formula =
-    Formula::new("4·n·V", "Exponentials of the logits in fp32, of which the entropy is taken.", ENTROPIES);
-
 static TWO_GRADIENTS: Formula = Formula::new(
     "2·n·V·Bc",
     "Gradients of the logits, of the log-probabilities and of the entropy.",
     ENTROPIES,
+);
+
+static SCALED: Formula = Formula::new(
+    "n·V·Bc",
+    "The logits' gradient over the temperature, beside the one in the logits' place.",
+    "verl/workers/actor/dp_actor.py: logits.div_(temperature)",
 );
 
 static REFERENCE: Formula = Formula::new(
@@ -113,7 +117,7 @@ static QUOTIENT: Formula = Formula::new(
     "torchtune/rlhf/sequence_processing.py:logits_to_logprobs",
 );
 
-static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
+pub(super) static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
     "V·h·B",
@@ -124,7 +128,7 @@ static FROM_HOST: Formula = Formula::new(
 static CHUNK: Formula =
     Formula::new("rows·V·B", "Logits of a chunk of rows, overwritten by their gradient.", LIGER);
 
-/// A loss that takes its tokens in chunks: gradients of one chunk at a time, and the weight's as a sum and a summand.
+/// A loss computed in chunks of tokens: gradients of one chunk at a time, and the weight's as a sum and a summand.
 fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let (width, part) = (x.compute_width, [x.chunk_rows(), x.v]);
     let all = if x.recipe().loss == LossKind::ChunkedLogits {
@@ -134,45 +138,47 @@ fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     };
     let copy = Saved::new("fp32 logits of a chunk", &part, FLOAT, &PART_COPY);
     let gradients =
-        Saved::new("gradients of a chunk's fp32 logits", &[2, part[0], part[1]], FLOAT, &PART_GRADIENTS);
+        Saved::several("gradients of a chunk's fp32 logits", &[2, part[0], part[1]], FLOAT, &PART_GRADIENTS);
     let mut backward = vec![
         Saved::new("logits gradient of a chunk", &part, width, &PART),
-        Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS),
+        Saved::several("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS),
     ];
     if trains {
-        backward.push(Saved::new("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
+        backward.push(Saved::several("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
     }
     backward.extend(gathered_head(x));
     vec![
-        Transient::new("loss", Bytes::ZERO, if width < FLOAT { vec![all, copy] } else { vec![all] }),
+        Transient::forward("loss", if width < FLOAT { vec![all, copy] } else { vec![all] }),
         Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]),
         Transient::new("backward of the output layer", Bytes::ZERO, backward),
     ]
 }
 
-/// A loss over so many rows at a time. The logits, in fp32, are alive until the step ends: the loop names them.
+/// A loss over chunks of rows. The fp32 logits stay alive until the step ends: the training loop references them.
 fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let part = [2, x.chunk_rows(), x.v];
     let logits = Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &COPY);
     let gradients = Saved::new("gradients of a chunk's fp32 logits", &part, FLOAT, &PART_GRADIENTS);
     let mut forward = vec![logits];
     let mut backward =
-        vec![logits, Saved::new("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS)];
+        vec![logits, Saved::several("gradients of the input", &[2, x.n, x.h], x.width, &PART_INPUTS)];
     if x.recipe().tuning.lora.is_some() {
-        // The losses' gradients are all there before those of the products in front of them.
+        // All gradients of the losses exist before those of the preceding products.
         backward.push(Saved::new("gradient of the fp32 logits", &[x.n, x.v], FLOAT, &ONE));
     } else {
-        // All tokens but the last of each sequence: a copy where there are several, and gradients joined, then padded.
+        // All tokens but the last of each sequence: a copy if there are several, and gradients joined, then padded.
         forward.extend((x.b > 1).then(|| Saved::new("fp32 logits but the last", &[x.n, x.v], FLOAT, &COPY)));
-        backward.push(Saved::new("logits gradients", &[2, x.n, x.v], FLOAT, &JOINED));
+        backward.push(Saved::several("logits gradients", &[2, x.n, x.v], FLOAT, &JOINED));
     }
     if trains {
-        backward.push(Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+        backward.push(
+            Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD).cut(Parts::Gradient),
+        );
     } else if x.recipe().tuning.quantization != Quantization::None {
-        backward.extend(in_full(x, "output layer's weight in full", &[x.v, x.h], &WHOLE_HEAD));
+        backward.extend(in_full(x, "output layer's dequantized weight", &[x.v, x.h], &WHOLE_HEAD));
     }
     vec![
-        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::forward("loss", forward),
         Transient::new("backward of the loss", Bytes::ZERO, vec![logits, gradients]),
         Transient::new(
             "backward of the output layer",
@@ -182,14 +188,14 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     ]
 }
 
-/// A loss of all tokens but the last of each sequence. The loop names the logits until the loss is there; their gradient is
-/// made without the last tokens and padded by them.
+/// A loss over all tokens but the last of each sequence. The training loop references the logits until the loss is
+/// computed; their gradient is computed without the last tokens and then padded.
 fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let (width, behind) = (x.compute_width, x.s.saturating_sub(1));
     let (wide, part) = ([x.n, x.v], [x.b, behind, x.v]);
     let fused = x.recipe().loss == LossKind::FusedLogits;
     let logits = Saved::new("logits", &wide, width, &LOGITS);
-    // One sequence's are a view; of several there is a copy, which a fused loss keeps.
+    // One sequence's are a view; for several there is a copy, which a fused loss saves.
     let mut forward = Vec::with_capacity(3);
     forward.extend((x.b > 1 || !fused).then_some(logits));
     let mut loss = Vec::with_capacity(1);
@@ -204,12 +210,13 @@ fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let own = Saved::new("gradient of the logits but the last", &part, width, &SHIFTED);
     let padded = Saved::new("logits gradient", &wide, width, &NARROW);
     let mut backward = vec![padded, Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT)];
-    backward
-        .extend(trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD)));
+    backward.extend(trains.then(|| {
+        Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD).cut(Parts::Gradient)
+    }));
     backward.extend(gathered_head(x));
     let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
     vec![
-        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::forward("loss", forward),
         Transient::new("backward of the loss", Bytes::ZERO, loss),
         Transient::new("padding of the logits' gradient", gone, vec![own, padded]),
         Transient::new("backward of the output layer", gone, backward),
@@ -227,11 +234,11 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
         let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
         let mut tensors = if own { manual::loss(x) } else { vec![chunk] };
-        // Liger adds a chunk's part to the weight's gradient within the product.
+        // Liger accumulates a chunk's part of the weight's gradient within the matmul.
         if trains && own {
             tensors.push(manual::loss_of_head(x));
         }
-        return vec![Transient::new("loss", Bytes::ZERO, tensors)];
+        return vec![Transient::forward("loss", tensors)];
     }
     if matches!(x.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
         return chunked(x, trains);
@@ -257,7 +264,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let (wide, behind) = ([x.n, x.v], x.s.saturating_sub(1));
     let narrow = width < FLOAT;
     let logits = Saved::new("logits", &wide, width, &LOGITS);
-    let weight = trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+    let weight = trains.then(|| {
+        Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD).cut(Parts::Gradient)
+    });
     let input = Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT);
     let mut forward = vec![logits];
     let mut loss = Vec::new();
@@ -270,46 +279,52 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         moments.push(Transient::new("backward of the output layer", gone, backward));
         return moments;
     }
+    if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Responses {
+        return super::responses::transients(x, backward);
+    }
     let on_host = x.recipe().offload.saved_tensors;
     if on_host {
         let name = "output layer's weight, back from the host";
         backward.push(Saved::new(name, &[x.v, x.h], x.width, &FROM_HOST));
     }
-    // One kernel reads the logits, which are kept themselves, and writes their gradient.
+    // One kernel reads the logits, which are saved directly, and writes their gradient.
     if x.recipe().loss == LossKind::Compiled && x.recipe().software.semantics().modules.compiles_whole {
         forward.clear();
     }
     let of_pairs = super::logits::is_of_pairs(x);
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
-        if narrow {
-            forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
+        if x.gathers_fp32_logits() {
+            (forward, loss) = (whole_logits::forward(x), whole_logits::backward(x));
+        } else {
+            forward.extend(narrow.then(|| Saved::new("fp32 logits", &wide, FLOAT, &COPY)));
+            loss.push(Saved::several("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
         }
-        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective.reference().is_some()
         && x.recipe().transformers.preference_logits == PreferenceLogits::Fp32
     {
-        // The caller names the policy's logits while the reference runs, whose log-softmax stands beside its logits.
+        // The caller references the policy's logits while the reference runs, whose log-softmax is held in addition
+        // to its logits.
         forward = vec![Saved::new("fp32 logits", &wide, FLOAT, &COPY)];
         if tuning.objective.reference() != Some(Reference::Precomputed) {
-            forward.push(Saved::new(
+            forward.push(Saved::several(
                 "the reference's fp32 logits and log-softmax",
                 &[2, x.n, x.v],
                 FLOAT,
                 &REFERENCE,
             ));
         }
-        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+        loss.push(Saved::several("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective.reference().is_some()
         && x.recipe().transformers.preference_logits == PreferenceLogits::Whole
     {
         let width = x.logits_width();
         forward = vec![Saved::new("logits handed on", &wide, width, &super::logits::HANDED_ON)];
-        loss.push(Saved::new("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
+        loss.push(Saved::several("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
     } else if tuning.objective.reference().is_some()
         && x.recipe().transformers.preference_logits == PreferenceLogits::Named
     {
-        // Beside the reference's that are held all the time.
-        forward = vec![Saved::new(
+        // In addition to the reference's, which are held all the time.
+        forward = vec![Saved::several(
             "quotient of the logits and its log-softmax",
             &[2, x.b, behind, x.v],
             FLOAT,
@@ -318,19 +333,21 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         if x.recipe().software.semantics().modules.holds_last_reference {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
-        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+        loss.push(Saved::several("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if of_pairs {
         [forward, loss] = super::logits::beside_chosen(x, logits);
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
-        // The logits are kept themselves, and their gradient takes their place.
+        // The logits are saved directly, and their gradient overwrites them.
         forward.clear();
         if x.entropy_in_loss() {
-            // The entropy's backward reads the logits, so that their gradients do not take their place.
-            forward.push(Saved::new("exponentials of the logits", &wide, FLOAT, &EXPONENTIALS));
-            loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &TWO_GRADIENTS));
+            // Compiled for an accelerator, its forward pass writes nothing of the logits' size. Its backward reads
+            // them, so their gradients do not overwrite them.
+            loss.push(Saved::several("gradients of the logits", &[2, x.n, x.v], width, &TWO_GRADIENTS));
+        } else {
+            loss.push(Saved::new("gradient over the temperature", &wide, width, &SCALED));
         }
         if x.entropy_rows() > 0 {
-            forward.push(Saved::new(
+            forward.push(Saved::several(
                 "entropy of a chunk",
                 &[3, x.entropy_rows(), x.v],
                 FLOAT,
@@ -340,27 +357,27 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Fp32Copy {
         loss.push(Saved::new("gradient of the fp32 logits", &wide, FLOAT, &ONE));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Softmax {
-        // FSDP hands the logits on in fp32 where it is told to; log_softmax makes its own copy of several sequences but their
-        // last tokens.
+        // FSDP outputs the logits in fp32 if configured to; log_softmax makes its own copy of several sequences
+        // without their last tokens.
         if x.recipe().transformers.output == Some(NumberFormat::Fp32) {
             forward.clear();
         }
         let behind = [x.b, x.s.saturating_sub(1), x.v];
         forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         forward.extend((x.b > 1).then(|| Saved::new("the same but the last", &behind, FLOAT, &SHIFTED_COPY)));
-        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+        loss.push(Saved::several("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
-        loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
+        loss.push(Saved::several("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::CompiledRows {
-        // The logits are kept themselves.
+        // The logits are saved directly.
         forward.clear();
         loss.extend(super::logits::rows_added_up(x, width));
     } else {
         super::logits::behind(x, &mut forward, &mut loss);
     }
     let mut moments = vec![
-        Transient::new("loss", Bytes::ZERO, forward),
-        // What waits on the host comes back when its own backward asks for it.
+        Transient::forward("loss", forward),
+        // What was offloaded to the host returns when its own backward needs it.
         Transient::new(
             "backward of the loss",
             match () {
@@ -377,7 +394,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     ];
     let named = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
     if named && tuning.objective == Objective::NextToken {
-        moments.push(Transient::new("metrics of the loss", Bytes::ZERO, super::logits::of_samples(x)));
+        moments.push(Transient::forward("metrics of the loss", super::logits::of_samples(x)));
     }
     moments
 }

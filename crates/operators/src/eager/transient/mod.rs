@@ -1,30 +1,31 @@
-//! Transient tensors of plain PyTorch modules, beside what forward saves: gradients while a node runs, in the type in which
-//! it computes, the weight gradient of each linear layer, casts for adapters, and a quantized weight in full.
+//! Transient tensors of plain PyTorch modules, in addition to what forward saves: gradients while a node runs, in its
+//! compute dtype, the weight gradient of each linear layer, casts for adapters, and a dequantized weight.
 
 mod head;
 mod layers;
 mod logits;
 mod loss;
+mod responses;
 mod sampled_head;
 mod scored_states;
 mod shared;
+mod updates;
 
 use super::flow::is_adapted;
 use super::norm;
-use crate::{Operator, Saved, Symbols, Transient};
+use crate::{Operator, Parts, Saved, Symbols, Transient};
 use layers::{attention, mlp};
 use loss::output_layer;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LossKind, Normalization};
 use shardscope_units::Bytes;
-use shared::{AUTOGRAD, FLOAT, residual};
+use shared::{AUTOGRAD, FLOAT, WORDS, residual};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";
 static NORM: Formula = Formula::new("12·S·h", "Three gradients in fp32 between the norm's operations.", RMS);
 static NORM_KERNEL: Formula = Formula::new("2·S·h·B", "Gradients of the norm's output and input.", AUTOGRAD);
 static NORM_WIDE: Formula =
     Formula::new("8·S·h", "Gradients of the norm's output and input in fp32.", AUTOGRAD);
-static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
 static SUM: Formula = Formula::new(
     "V·h·B",
     "A tied weight's two gradients added: the output layer's is a view, to which nothing is added in place.",
@@ -41,12 +42,12 @@ static EXPERT_INNER: Formula =
 static EXPERT_WEIGHTS: Formula =
     Formula::new("2·E·fm·h·B", "Gradient of the first weights of all experts.", AUTOGRAD);
 
-/// Transient tensors of `operator` where the software runs such modules; none where it runs others.
+/// Transient tensors of `operator` if the software runs such modules; `None` if it runs others.
 pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Transient>> {
     if !x.recipe().software.semantics().eager_modules {
         return None;
     }
-    Some(match operator {
+    let mut out = match operator {
         Operator::Embedding => embedding(x),
         Operator::InputNorm | Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::FinalNorm => {
             norms(x)
@@ -55,14 +56,16 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
         Operator::OutputLayer => output_layer(x),
-        // The last of backward, when all that layers kept is gone.
+        // The last of backward, when everything that layers saved is freed.
         Operator::Projector => Vec::new(),
         Operator::LatentAttention
         | Operator::Linear(_)
         | Operator::MtpProjection
         | Operator::VisionLayer
         | Operator::VisionEnds => return None,
-    })
+    };
+    out.extend(updates::updates(operator, x));
+    Some(out)
 }
 
 fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
@@ -70,12 +73,13 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
     let words = Saved::new("word embedding gradient", &[rows, x.h], x.width, formula);
     let mut tensors = vec![residual(x)];
     tensors.extend(x.recipe().tuning.embedding.then_some(words));
-    // A gradient that autocast casts, or that a function of the loss's own returns, is a tensor of its own, to which the other is
-    // added in place.
+    // A gradient that autocast casts, or that the loss's own function returns, is a separate tensor, to which the
+    // other is added in place.
     let own = matches!(x.recipe().loss, LossKind::FusedLinear | LossKind::Tiled(_) | LossKind::FusedTiles);
     let summed = x.tied() && !x.casts_weights() && !own;
     if summed && x.recipe().tuning.embedding {
-        tensors.push(Saved::new("sum of a tied weight's gradients", &[rows, x.h], x.width, &SUM));
+        let sum = Saved::new("sum of a tied weight's gradients", &[rows, x.h], x.width, &SUM);
+        tensors.push(sum.cut(Parts::SummedGradient));
     }
     vec![Transient::new("backward of the embedding", Bytes::ZERO, tensors)]
 }
@@ -83,11 +87,11 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
 fn norms(x: &Symbols<'_>) -> Vec<Transient> {
     let kernel = x.model().normalization == Normalization::LayerNorm || norm::is_kernel(x);
     let gradients = if kernel && norm::in_fp32(x) {
-        Saved::new("norm gradients in fp32", &[2, x.s_local, x.h], FLOAT, &NORM_WIDE)
+        Saved::several("norm gradients in fp32", &[2, x.s_local, x.h], FLOAT, &NORM_WIDE)
     } else if kernel {
-        Saved::new("norm gradients", &[2, x.s_local, x.h], x.width, &NORM_KERNEL)
+        Saved::several("norm gradients", &[2, x.s_local, x.h], x.width, &NORM_KERNEL)
     } else {
-        Saved::new("norm gradients in fp32", &[3, x.s_local, x.h], FLOAT, &NORM)
+        Saved::several("norm gradients in fp32", &[3, x.s_local, x.h], FLOAT, &NORM)
     };
     vec![Transient::new("backward of the norm", Bytes::ZERO, vec![residual(x), gradients])]
 }
@@ -95,7 +99,7 @@ fn norms(x: &Symbols<'_>) -> Vec<Transient> {
 fn experts(x: &Symbols<'_>) -> Vec<Transient> {
     let (moe, width) = (x.moe, x.expert_width());
     let tokens = Saved::new("gradient of the experts' output", &[moe.sent, x.h], width, &TOKENS);
-    let inner = Saved::new("gradients within the experts", &[3, moe.sent, moe.ffn], width, &EXPERT_INNER);
+    let inner = Saved::several("gradients within the experts", &[3, moe.sent, moe.ffn], width, &EXPERT_INNER);
     let mut first = vec![residual(x), tokens, inner];
     let adapted = is_adapted(x, LinearModule::Experts);
     if x.trains || adapted {

@@ -1,4 +1,4 @@
-//! Forward and backward of the output layer of unsloth's GRPO (`sampled_head.rs` has what it keeps).
+//! Forward and backward of the output layer of unsloth's GRPO (`sampled_head.rs` has what it saves).
 
 use super::super::tape::Step;
 use super::shared::{FLOAT, returned};
@@ -17,9 +17,10 @@ static HIDDEN: Formula =
 static CHOSEN: Formula = Formula::new("b·sampled·h·Bc", "The sampled tokens' last hidden states.", PACKED);
 static PART: Formula =
     Formula::new("b·sampled·h·Bc", "Gradient of the sampled tokens' last hidden states.", KERNEL);
-static WHOLE: Formula = Formula::new("n·h·Bc", "The same put into the place of all tokens.", PACKED);
+static WHOLE: Formula =
+    Formula::new("n·h·Bc", "The same, scattered back to the positions of all tokens.", PACKED);
 
-/// What stands beside it.
+/// What is held in addition.
 pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let (rows, sampled, width) = (x.chunk_rows(), x.sampled_tokens(), x.compute_width);
     let (wide, all) = ([x.b, sampled, x.h], [x.n, x.h]);
@@ -32,7 +33,7 @@ pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let part = Saved::new("gradient of the sampled tokens' states", &wide, width, &PART);
     let whole = Saved::new("gradient of the input", &all, width, &WHOLE);
     vec![
-        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::forward("loss", forward),
         Transient::new("backward of the loss", Bytes::ZERO, vec![part]),
         Transient::new(
             "backward of the output layer",

@@ -1,4 +1,4 @@
-//! Forward and backward of losses of preferences under unsloth (`../scored_states.rs` has what they keep).
+//! Forward and backward of preference losses under unsloth (`../scored_states.rs` has what they save).
 
 use super::super::scored_states::of_all;
 use super::super::tape::Step;
@@ -22,21 +22,22 @@ static SCORED: Formula =
     Formula::new("b·(s - 1)·h·B", "A copy of last hidden states but the last of each sequence.", KERNEL);
 static INPUTS: Formula = Formula::new(
     "L·n·h·B",
-    "Each layer's input, of all layers: TRL before 0.29 asks the model for hidden states and lets go of them with its output.",
+    "The inputs of all layers: TRL before 0.29 requests hidden states, which live as long as the model's output.",
     "trl/trainer/dpo_trainer.py:DPOTrainer.concatenated_forward, output_hidden_states of 0.22",
 );
 static OF_STATES: Formula = Formula::new("b·(s - 1)·h·B", "Gradient of the states that were scored.", KERNEL);
 static OF_ALL_STATES: Formula = Formula::new("n·h·B", "Gradient of the last norm's output.", KERNEL);
 static PUT: Formula = Formula::new(
     "b·(s - 1)·h·B",
-    "The same put into the place of all tokens but the last of each sequence.",
+    "The same, scattered back to the positions of all tokens but the last of each sequence.",
     HEAD,
 );
-static WHOLE: Formula = Formula::new("n·h·B", "The same put into the place of all tokens.", FORWARD);
+static WHOLE: Formula =
+    Formula::new("n·h·B", "The same, scattered back to the positions of all tokens.", FORWARD);
 static OF_EACH: Formula = Formula::new("4·b·(s - 1)", "Gradient of each log-probability, fp32.", KERNEL);
 static OF_EACH_OF_ALL: Formula = Formula::new("4·n", "Gradient of each log-probability, fp32.", KERNEL);
 
-/// What stands beside it.
+/// What is held in addition.
 pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let (rows, width) = (x.chunk_rows(), x.width);
     let (behind, all) = ([x.b, x.s.saturating_sub(1), x.h], [x.n, x.h]);
@@ -50,7 +51,7 @@ pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         Saved::new("last hidden states", &all, width, &HIDDEN),
     ];
     if old {
-        // The policy's are those that layers keep, unless these are on the host; the reference's are others.
+        // The policy's states are those that layers save, unless these are offloaded; the reference's are separate.
         let named = runs || x.recipe().offload.layer_inputs;
         let inputs = [x.model().num_layers, x.n, x.h];
         forward.extend(named.then(|| Saved::new("inputs of all layers", &inputs, width, &INPUTS)));
@@ -70,7 +71,7 @@ pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         )
     };
     let mut moments = vec![
-        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::forward("loss", forward),
         Transient::new("backward of the loss", Bytes::ZERO, vec![part, each]),
     ];
     if !old {

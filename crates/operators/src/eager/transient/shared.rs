@@ -1,4 +1,4 @@
-//! What most points of eager modules share.
+//! Code shared by most points of eager modules.
 
 use super::super::saved::by_step;
 use super::super::tape::Step;
@@ -18,13 +18,16 @@ pub(super) static INPUT: Formula = Formula::new("n·h·B", "Gradient of the outp
 
 pub(super) static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
 
+pub(super) static WORDS: Formula =
+    Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
+
 static RESIDUAL: Formula = Formula::new("S·h·Br", "The residual stream's gradient.", AUTOGRAD);
 
 pub(super) fn residual(x: &Symbols<'_>) -> Saved {
     Saved::new("residual gradient", &[x.s_local, x.h], x.residual_width, &RESIDUAL)
 }
 
-/// Bytes of what `operator` keeps for `steps`, which have run backward by then.
+/// Bytes that `operator` saves for `steps`, whose backward has run by then.
 pub(super) fn returned(operator: Operator, x: &Symbols<'_>, steps: &[Step]) -> Bytes {
     let kept = by_step(operator, x).unwrap_or_default();
     kept.iter().filter(|(step, _)| steps.contains(step)).map(|(_, saved)| saved.bytes).sum()

@@ -1,16 +1,16 @@
-//! Where every GPU of the cluster lies in a picture of a given width, by arithmetic in both directions, so that a map
-//! of any size needs no table of places. Unit of all lengths: CSS pixel.
+//! Where every GPU of the cluster is in a picture of a given width, computed arithmetically in both directions, so
+//! that a map of any size needs no table of positions. Unit of all lengths: CSS pixel.
 
 mod racks;
 pub(super) mod steps;
 
-/// Most GPUs that are drawn; above, the map is left to the table and the search.
+/// Maximum number of GPUs that are drawn; above that, there are only the table and the search.
 pub const MOST_DRAWN: u64 = 200_000;
 
-/// How much of a GPU there is room for.
+/// How much detail per GPU there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// A mere dot.
+    /// Just a dot.
     Dot,
     /// A box without text.
     Box,
@@ -45,9 +45,9 @@ const SCALES: [Scale; 4] = [
     Scale { below: u64::MAX, detail: Detail::Dot, cell: (6, 6), gap: 1, between: 4, pad: 0, head: 0 },
 ];
 
-/// Room left of everything for the rows' labels. Unit: CSS pixel.
+/// Space on the left for the rows' labels. Unit: CSS pixel.
 const GUTTER: u32 = 72;
-/// Narrowest picture that has it.
+/// Minimum picture width for that.
 const ROOMY: u32 = 560;
 
 /// Widest cell.
@@ -91,7 +91,7 @@ impl Area {
 }
 
 fn narrow(value: u64) -> u32 {
-    // Heights of huge clusters may exceed u32; a picture cut short there is never drawn ([`MOST_DRAWN`]), but must
+    // Heights of huge clusters may exceed u32; a picture truncated there is never drawn ([`MOST_DRAWN`]), but must
     // not panic either.
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -103,13 +103,13 @@ impl Geometry {
         Self::fit_closer(gpus, per_node, width, 0)
     }
 
-    /// How often the map of so many accelerators can be drawn a level closer than [`Geometry::fit`] does.
+    /// How many levels closer the map of this many accelerators can be drawn than [`Geometry::fit`] does.
     #[must_use]
     pub fn levels(gpus: u64) -> usize {
         SCALES.iter().position(|scale| gpus < scale.below).unwrap_or(SCALES.len() - 1)
     }
 
-    /// The same with more room for each, `closer` levels more; as wide, and the higher for it.
+    /// The same with more room for each GPU, `closer` levels closer; equally wide, but taller.
     #[must_use]
     pub fn fit_closer(gpus: u64, per_node: u64, width: u32, closer: usize) -> Self {
         let per_node = per_node.clamp(1, gpus.max(1));
@@ -124,12 +124,12 @@ impl Geometry {
         geometry.widen(width);
         let node = u64::from(geometry.node_size().0 + scale.between);
         geometry.across = (u64::from(width + scale.between) / node).clamp(1, geometry.nodes().max(1));
-        // After `across`: what is left over depends on how many nodes stand in a row.
+        // After `across`: the remaining space depends on how many nodes are in a row.
         geometry.fill(width);
         geometry
     }
 
-    /// Gives cells with words the room that is left.
+    /// Gives cells with words the remaining space.
     fn widen(&mut self, width: u32) {
         if self.scale.detail != Detail::Words {
             return;
@@ -140,7 +140,7 @@ impl Geometry {
         self.scale.cell.0 = each.saturating_sub(gap).clamp(cell.0, WIDEST);
     }
 
-    /// Gives cells with a number the room that is left right of the last node.
+    /// Gives cells with a number the remaining space right of the last node.
     fn fill(&mut self, width: u32) {
         if self.scale.detail == Detail::Number {
             let across = narrow(self.across);
@@ -162,7 +162,7 @@ impl Geometry {
         self.gpus
     }
 
-    /// Nodes, the last perhaps not full.
+    /// Nodes, the last one perhaps not full.
     #[must_use]
     pub const fn nodes(&self) -> u64 {
         self.gpus.div_ceil(self.per_node)
@@ -214,7 +214,7 @@ impl Geometry {
         }
     }
 
-    /// The nodes of all rows that lie between two heights of the picture.
+    /// The nodes of all rows between two heights of the picture.
     #[must_use]
     pub fn nodes_between(&self, top: u32, bottom: u32) -> std::ops::Range<u64> {
         let pitch = self.node_size().1.saturating_add(self.scale.between).max(1);
@@ -223,16 +223,15 @@ impl Geometry {
         first.min(self.nodes())..end.min(self.nodes())
     }
 
-    /// Parts of the map, each of whole rows of nodes and about `high`, that cover `nodes`. The same rows make the same part
-    /// whatever is asked for, so that a part once drawn can stay.
+    /// Parts of the map, each of whole rows of nodes and about `high`, that cover `nodes`. The same rows always form
+    /// the same part, so that a part once drawn can be reused.
     pub fn tiles(
         &self,
         nodes: &std::ops::Range<u64>,
         high: u32,
     ) -> impl Iterator<Item = std::ops::Range<u64>> {
         let pitch = self.node_size().1.saturating_add(self.scale.between).max(1);
-        // Anchored at the first node and not at what is seen: only so does scrolling find the tiles that were drawn
-        // before.
+        // Anchored at the first node rather than at the visible part, so that scrolling finds the tiles drawn before.
         let (each, last) = (self.across * u64::from((high / pitch).max(1)), self.nodes());
         (nodes.start / each..nodes.end.div_ceil(each))
             .map(move |index| index * each..((index + 1) * each).min(last))
@@ -250,7 +249,7 @@ impl Geometry {
         self.across
     }
 
-    /// Room left of the nodes; none in a narrow picture.
+    /// Space left of the nodes; zero in a narrow picture.
     #[must_use]
     pub const fn gutter(&self) -> u32 {
         self.left
@@ -271,7 +270,7 @@ impl Geometry {
         }
     }
 
-    /// The GPU at a point of the picture; the gap right of and below a cell counts to it.
+    /// The GPU at a point of the picture; the gap right of and below a cell counts as part of it.
     #[must_use]
     pub fn at(&self, x: f64, y: f64) -> Option<u64> {
         // Coordinates come from pointer events and may be anything; past this bound the casts below would saturate to
@@ -284,8 +283,8 @@ impl Geometry {
         let Scale { cell, gap, pad, head, between, .. } = self.scale;
         let (width, height) = self.node_size();
         let (column, row) = (x / (width + between), y / (height + between));
-        // `checked_sub`: within the padding there is no cell. The gap behind a cell stays with it, so that a pointer
-        // does not flicker between.
+        // `checked_sub`: within the padding there is no cell. The gap after a cell belongs to it, so that a pointer
+        // does not flicker in between.
         let inner_x = (x % (width + between)).checked_sub(pad)? / (cell.0 + gap);
         let inner_y = (y % (height + between)).checked_sub(pad + head)? / (cell.1 + gap);
         let (inner_x, inner_y) = (u64::from(inner_x), u64::from(inner_y));
@@ -315,8 +314,8 @@ impl Geometry {
     }
 }
 
-/// Cells side by side in a node: as many as fit where there is text, else about a square; a divisor of the
-/// node where one is near.
+/// Cells side by side in a node: as many as fit if there is text, otherwise about a square; a divisor of the node if
+/// there is one nearby.
 fn columns(per_node: u64, fitting: u64, detail: Detail) -> u64 {
     let divides = |columns: &u64| per_node.is_multiple_of(*columns);
     let most = fitting.min(16);

@@ -1,4 +1,4 @@
-//! Racks where NVLink joins nodes: rows that end with them, and the lines between.
+//! Racks in which NVLink joins nodes: rows that end with them, and the lines between them.
 
 use super::{Area, Geometry};
 
@@ -23,7 +23,7 @@ impl Geometry {
             return path;
         }
         let (half, width) = (self.scale.between / 2, self.size().0);
-        // Racks that begin in view: a line belongs to the rack behind it, and a tile before it draws none.
+        // Racks that begin in view: a line belongs to the rack after it, and a tile before it draws none.
         for rack in nodes.start.div_ceil(per_rack)..nodes.end.div_ceil(per_rack) {
             let first = rack * per_rack;
             let Area { x, y, height, .. } = self.node(first);

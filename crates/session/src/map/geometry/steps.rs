@@ -41,10 +41,11 @@ impl Geometry {
         (self.nodes().div_ceil(self.across) * self.rows(), self.across * self.columns)
     }
 
-    /// The GPU at parts of the height and of the width, each so many of so many; the last where none lies there.
+    /// The GPU at fractions of the height and of the width, each given as numerator and denominator; the last GPU if
+    /// there is none there.
     pub(in crate::map) fn at_share(&self, (row, rows): (u64, u64), (column, columns): (u64, u64)) -> u64 {
         let (all_rows, all_columns) = self.rows_and_columns();
-        // `max(1)`: a strip without points asks for nothing, but divides all the same.
+        // `max(1)`: a strip without points requests nothing, but still divides.
         let (row, column) = (row * all_rows / rows.max(1), column * all_columns / columns.max(1));
         self.at_row_and_column(row, column).unwrap_or(self.gpus.saturating_sub(1))
     }
@@ -74,8 +75,8 @@ impl Geometry {
             Step::Last => return self.gpus.saturating_sub(1),
         };
         let inside = column < columns && row < self.rows_and_columns().0;
-        // The last node of a cluster may be short: a place in the picture need not hold a GPU, and the step then
-        // stays.
+        // The last node of a cluster may be short: a place in the picture need not contain a GPU, in which case the
+        // step stays put.
         let found = if inside { self.at_row_and_column(row, column) } else { None };
         found.unwrap_or(gpu)
     }

@@ -1,0 +1,88 @@
+//! Log-probabilities of rollouts, which the policy computes without gradients before it trains, in separate
+//! micro-batches (`verl/workers/actor/dp_actor.py:compute_log_prob` of verl and of EasyR1). It runs in evaluation
+//! mode, so nothing is recomputed. For packed samples nothing else of the logits' size exists, because one kernel
+//! computes the log-probabilities and compiled code the entropy; for padded samples the entropy is computed outside
+//! torch.compile (tests/record/verl_padded.py).
+
+use super::evaluation_tiles::{GATES, STREAMS};
+use super::term::Term;
+use super::totals::Totals;
+use shardscope_explain::{Breakdown, Formula};
+use shardscope_operators::{Symbols, TOWER_ALIVE};
+use shardscope_plan::{Objective, Plan};
+use shardscope_units::{Bytes, Count, Quantity};
+
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+const SCORES: &str = "verl/workers/actor/dp_actor.py:compute_log_prob, transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward";
+const BATCH: &str = "sequences of a micro-batch of log-probabilities";
+
+static HIDDEN: Formula =
+    Formula::new("be·s·h·B", "The output layer's input, of be sequences.", SCORES).letters(&[("be", BATCH)]);
+static LOGITS: Formula = Formula::new(
+    "be·s·V·Bc",
+    "The logits of be sequences, divided by the temperature in place, from which log-probabilities and entropy are read.",
+    SCORES,
+)
+.letters(&[("be", BATCH)]);
+static ENTROPY: Formula = Formula::new(
+    "12·be·sampled·V",
+    "Softmax of the responses' logits, the same logits in fp32, and what they are less the largest of each position.",
+    "verl/utils/torch_functional.py:entropy_from_logits, recorded in tests/data/activations/verl_padded.jsonl",
+)
+.letters(&[("be", BATCH)]);
+static ROWS: Formula =
+    Formula::new("be·sampled·V·Bc", "Logits of the responses' positions, copied to rows.", SCORES)
+        .letters(&[("be", BATCH)]);
+static TOWER: Formula = Formula::new(
+    "48·np·hi",
+    "Tensors of one layer of the vision tower at most, over the np patches of be sequences.",
+    "transformers, recorded in tests/data/activations/vision_towers.tsv",
+)
+.letters(&[("np", "patches of a micro-batch of log-probabilities")]);
+static WHOLE: Formula = Formula::new(
+    "W",
+    "Weights that are whole at that moment: the last layer's and those outside of layers.",
+    SCORES,
+)
+.letters(&[("W", "bytes of them")]);
+
+/// What such a pass holds on the fullest accelerator besides what the trainer left there: at its output layer, or
+/// within its last layer's MLP or a layer of its vision tower if that is more. None if its micro-batches are no
+/// larger than those of training, which then needs more, unless it computes an entropy that training does not.
+pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
+    let recipe = plan.recipe();
+    let larger = recipe.transformers.evaluation_batch > recipe.micro_batch_size;
+    let batch = recipe.transformers.evaluation_batch.max(recipe.micro_batch_size);
+    let x = Symbols::new(plan);
+    let more = x.scores_entropy() && !x.entropy_in_loss();
+    if recipe.tuning.objective != Objective::Policy || !(larger || more) {
+        return None;
+    }
+    let given = [("be", Count::new(batch).number())];
+    let term = |name, shape: &[u64], width: u64, formula| {
+        Term::new(name, Count::of_shape(shape).bytes(width), formula).given(&given)
+    };
+    let rows = [batch, x.sampled_tokens(), x.v];
+    let mut head = vec![
+        term("last hidden states", &[batch, x.s, x.h], x.width, &HIDDEN),
+        term("logits", &[batch, x.s, x.v], x.compute_width, &LOGITS),
+    ];
+    if x.scores_entropy() {
+        head.push(term("entropy of the responses", &[3, rows[0], rows[1], rows[2]], FLOAT, &ENTROPY));
+    } else if x.cuts_responses() && batch > 1 {
+        head.push(term("logits of the responses", &rows, x.compute_width, &ROWS));
+    }
+    let layer = [
+        term("hidden states", &[4, batch, x.s, x.h], x.width, &STREAMS),
+        term("MLP", &[1 + x.gate, batch, x.s, x.f], x.compute_width, &GATES),
+    ];
+    let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
+    let patches = x.patches() / x.b.max(1) * batch;
+    let tower = Count::of_shape(&[patches, x.vision_width()]).bytes(TOWER_ALIVE);
+    let tower = [Term::new("vision layer", tower, &TOWER).given(&[("np", Count::new(patches).number())])];
+    let moments = [&head[..], &layer, &tower];
+    let fullest = moments.into_iter().max_by_key(|terms| sum(terms)).unwrap_or(&head);
+    let whole = Term::new("gathered weights", totals.whole, &WHOLE).given(&[("W", totals.whole.number())]);
+    Some(fullest.iter().chain([&whole]).map(|term| term.leaf(&x)).collect())
+}

@@ -1,0 +1,39 @@
+//! What is unknown about trainers in JAX. Some of MaxText's steps were compiled by XLA (`maxtext/compiled.rs`); for all
+//! others it is unknown what the compiler keeps besides the inputs of layers, and what it communicates.
+
+use crate::leaves::Leaves;
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+
+/// Properties of a JAX run beyond full recomputation of layers.
+#[derive(Clone, Copy)]
+pub(super) struct Lacking {
+    /// It saves tensors by name.
+    pub(super) named: bool,
+    /// It runs on TPUs by default.
+    pub(super) tpu: bool,
+}
+
+/// The one message that stops the verdict: `jax.checkpoint` keeps the inputs of layers in a scan, and XLA decides what
+/// else is in memory while a layer's backward pass runs.
+pub(super) fn stop(leaves: &mut Leaves<'_>, trainer: &str, lacking: Lacking) {
+    let what = match (lacking.named, lacking.tpu) {
+        (false, false) => "a JAX trainer: XLA decides what each layer saves and sends",
+        (true, false) => "a JAX trainer that saves matmul outputs by name; whole layers would be counted",
+        (false, true) => "a JAX trainer, on TPUs by default: XLA decides what each layer saves and sends",
+        (true, true) => {
+            "a JAX trainer, on TPUs by default, that saves matmul outputs by name; whole layers would be counted"
+        }
+    };
+    leaves.reading.not_modelled.push(NotModelled::new("framework", trainer, Effect::Memory, what));
+}
+
+/// Each layer is recomputed in full by default; `whose` names the origin of that default.
+pub(super) fn recompute_by_default(leaves: &mut Leaves<'_>, whose: &str) {
+    let full = [
+        (Field::RecomputeGranularity, "full"),
+        (Field::RecomputeMethod, "uniform"),
+        (Field::RecomputeNumLayers, "1"),
+    ];
+    leaves.state_all(&full, Origin::Default, whose);
+}

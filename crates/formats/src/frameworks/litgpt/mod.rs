@@ -1,0 +1,9 @@
+//! litgpt: its settings files, and the commands that take them.
+
+mod command;
+mod settings;
+
+pub(crate) use command::Litgpt;
+pub use command::{is_program, program};
+#[cfg(test)]
+pub(crate) use settings::LITGPT;

@@ -1,0 +1,33 @@
+//! Parts of a model for which the engine has no layers: those that stop the verdict, and those that are only reported.
+
+use shardscope_architectures::{Architecture, Gap};
+use shardscope_source::{Code, Diagnostic};
+
+use crate::{Effect, NotModelled};
+
+const PART: &str = "another modality; only the language model is counted";
+
+/// Other kinds of layers and other modalities, which stop the verdict.
+pub(crate) fn lacking(architecture: &Architecture) -> Vec<NotModelled> {
+    let gap = |gap: Gap| NotModelled::new(gap.name(), "", Effect::Model, gap.words());
+    let mut all: Vec<NotModelled> = architecture.stopping().into_iter().map(gap).collect();
+    all.extend(architecture.without_figures().map(|key| NotModelled::new(key, "", Effect::Model, PART)));
+    all
+}
+
+/// Small parts that are left out, with one sentence each.
+pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
+    let stopping = architecture.stopping();
+    // Whether these two are modelled depends on the software (`resolve/lacking.rs`).
+    let arranged = [Gap::PostNorms, Gap::Softcap];
+    let rest = || architecture.gaps.iter().filter(|gap| !stopping.contains(gap) && !arranged.contains(gap));
+    let mut said: Vec<Diagnostic> = Vec::new();
+    let small: Vec<&str> = rest().map(|gap| gap.words()).collect();
+    if !small.is_empty() {
+        let name = &architecture.model_type;
+        let name = if name.is_empty() { "the model" } else { name };
+        let message = format!("{name} has {}, not estimated yet", small.join(", "));
+        said.push(Diagnostic::warning(Code::NotEstimated, message));
+    }
+    said
+}

@@ -1,0 +1,31 @@
+//! Decisions of DeepSpeed's engine under Megatron-DeepSpeed.
+
+use crate::{Argument, Effect, Found, NotModelled, Reading};
+use crate::{offloads, open_stage};
+use shardscope_bash::base_name;
+use shardscope_plan::{Field, Software};
+
+/// The engine shards as its file says (`deepspeed/runtime/engine.py`): unless a flag also gives the stage, it stays
+/// open until the file is supplied.
+pub(super) fn leave(reading: &mut Reading, file: &Argument) {
+    // If a program has no other options of Megatron's, the file alone does not make it a Megatron training.
+    if reading.found.is_empty() || reading.value(Field::ZeroStage).is_some() {
+        return;
+    }
+    let name = base_name(&file.text);
+    let (found, question) = open_stage(name, "--deepspeed_config", file.span);
+    reading.take(found);
+    reading.questions.push(question);
+    offloads(reading, &file.text, "--deepspeed_config", file.span);
+}
+
+/// Experts of Megatron-DeepSpeed are DeepSpeed's (`deepspeed/moe/sharded_moe.py`): by default they are in every second
+/// layer (`--expert-interval` 2) and drop tokens beyond their capacity.
+pub(super) fn experts(reading: &mut Reading) {
+    let is_deepspeed = matches!(reading.software, Some((Software::MegatronDeepspeed, _)));
+    let several = |found: &&Found| found.field == Field::NumExperts && found.value != "1";
+    let Some(experts) = reading.found.iter().find(several).filter(|_| is_deepspeed) else { return };
+    let what = "DeepSpeed's MoE layers: every second layer by default, dropping tokens above capacity";
+    let item = NotModelled::new("--num-experts", &experts.value, Effect::Memory, what).at_some(experts.span);
+    reading.not_modelled.push(item);
+}

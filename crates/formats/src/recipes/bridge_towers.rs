@@ -1,0 +1,81 @@
+//! Vision towers in recipes of Megatron-Bridge.
+
+use super::super::leaves::Leaves;
+use crate::Origin;
+use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
+
+/// Prefixes of names of models whose tower and projector Megatron-Bridge builds from transformers' modules, unsharded
+/// on each tensor-parallel rank of the first stage (`models/ministral3/modeling_ministral3.py`,
+/// `models/qwen_vl/modeling_qwen25_vl.py`).
+const OF_TRANSFORMERS: [&str; 2] = ["mistralai/Ministral-3-", "Qwen/Qwen2.5-VL-"];
+
+/// The same for models whose tower it builds from Megatron core's layers, sharded over tensor-parallel ranks
+/// (`models/qwen_vl/modelling_qwen3_vl/model.py`).
+const OF_CORE: &str = "Qwen/Qwen3-VL-";
+
+/// How the settings of `_sft_common_vlm` and `_peft_common_vlm` differ from those of `_sft_common` and `_peft_common`.
+pub(super) const TUNING: &[(&str, &str)] = &[
+    ("train.train_iters", "300000"),
+    ("train.global_batch_size", "32"),
+    ("train.micro_batch_size", "2"),
+    ("ddp.overlap_grad_reduce", "false"),
+    ("ddp.overlap_param_gather", "false"),
+    ("dataset.seq_length", "4096"),
+    ("tokenizer.tokenizer_type", "NullTokenizer"),
+];
+
+/// A key of the provider, and the parts that it freezes (`modelling_qwen3_vl/model.py:Qwen3VLModel.freeze`): the tower
+/// without its mergers, which train unless the projection is frozen, too.
+const FREEZES: [(&str, &[&str]); 3] = [
+    ("model.freeze_language_model", &[DECODER]),
+    ("model.freeze_vision_model", &[TOWER]),
+    ("model.freeze_vision_projection", &[PROJECTOR, DEEP]),
+];
+
+/// Which parts train in a model whose tower consists of Megatron core's layers. The model's provider
+/// decides if the recipe does not.
+fn of_core(leaves: &mut Leaves<'_>) {
+    let mut frozen: Vec<&str> = Vec::new();
+    let mut said = None;
+    for (path, parts) in FREEZES {
+        leaves.pass(path);
+        if let Some(leaf) = leaves.get(path).cloned() {
+            if leaf.flag() == Some(true) {
+                frozen.extend(parts);
+            }
+            said = said.or(Some(leaf));
+        }
+    }
+    let modules = if said.is_some() { "core" } else { "provider" };
+    let why = "Megatron-Bridge builds the tower of Megatron core's layers";
+    leaves.state(Field::VisionModules, modules, Origin::Derived, why);
+    if let Some(leaf) = said.filter(|_| !frozen.is_empty()) {
+        leaves.say(Field::FrozenModules, &frozen.join(" "), &leaf);
+    }
+}
+
+/// Which parts of the tower train, once the model and its adapters are read: with adapters everything else is frozen
+/// (`peft/base.py:freeze_model`), and the linear layers that they name by default are Megatron's.
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    let model =
+        leaves.first(&["model", "model.hf_model_id"]).map(|leaf| leaf.value.clone()).unwrap_or_default();
+    if model.starts_with(OF_CORE) {
+        return of_core(leaves);
+    }
+    if !OF_TRANSFORMERS.iter().any(|start| model.starts_with(start)) {
+        return;
+    }
+    leaves.state(
+        Field::VisionModules,
+        "transformers",
+        Origin::Derived,
+        "Megatron-Bridge builds the tower from transformers modules",
+    );
+    let usual = leaves.reading.value(Field::LoraTargetModules).is_none();
+    if usual && leaves.reading.value(Field::TrainType) == Some("lora") {
+        let why = "Megatron-Bridge freezes all but the adapters on Megatron's linear layers";
+        leaves.state(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), Origin::Derived, why);
+        leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
+    }
+}

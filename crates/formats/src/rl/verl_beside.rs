@@ -1,0 +1,228 @@
+//! Models besides verl's policy: reference, critic and reward model, their placement and their own memory.
+//! `verl/workers/fsdp_workers.py:CriticWorker, RewardModelWorker`, `verl/trainer/config/{critic,reward_model}`.
+
+use super::super::leaves::{Leaf, Leaves};
+use super::common::lack;
+use super::verl_early;
+use super::verl_megatron::{at, world};
+use crate::{Effect, Origin};
+use shardscope_plan::Field;
+
+/// Prefix of the reference's keys.
+const REF: &str = "actor_rollout_ref.ref.";
+
+/// Models besides the policy.
+pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
+    let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
+    let penalised =
+        yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");
+    // verl 0.2 always had a reference, used or not, on the device unless configured otherwise.
+    let early = verl_early::sign(leaves).is_some();
+    let kept = early && !yes(leaves, &at(REF, "fsdp_config.param_offload"));
+    let adapters = leaves.reading.value(Field::LoraRank).is_some();
+    // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base model itself.
+    let (place, note) = match () {
+        () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
+        () if adapters => ("none", "the base model with adapters disabled"),
+        () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
+        () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
+        () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
+        () => ("device", "ref.megatron.param_offload is off"),
+    };
+    leaves.state(Field::RlReference, place, Origin::Derived, note);
+    reward(leaves, megatron);
+    let estimator = leaves.text("algorithm.adv_estimator").unwrap_or("gae").to_owned();
+    // `recipe/sppo/sppo_ray_trainer.py` has no critic, and no estimator either.
+    let none = leaves.has("algorithm.sppo_eta");
+    let critic = leaves.flag("critic.enable").unwrap_or(estimator == "gae" && !none);
+    if !critic {
+        leaves.state(
+            Field::RlCritic,
+            "none",
+            Origin::Derived,
+            &match none {
+                true => "verl's SPPO has no critic".to_owned(),
+                false => format!("the estimator {estimator} has no critic"),
+            },
+        );
+        leaves.pass_below(&["critic."]);
+        return;
+    }
+    let actor = leaves.text("actor_rollout_ref.model.path").map(end).map(str::to_owned);
+    if let Some(leaf) =
+        leaves.get("critic.model.path").filter(|leaf| Some(end(&leaf.value)) != actor.as_deref())
+    {
+        shaped(leaves, Field::RlCriticModel, leaf);
+    }
+    own_critic(leaves, megatron);
+    let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
+        .iter()
+        .any(|path| yes(leaves, path))
+        && ["critic.model.fsdp_config.optimizer_offload", "critic.megatron.optimizer_offload"]
+            .iter()
+            .any(|path| yes(leaves, path));
+    let (place, note) = if moved {
+        ("host", "the critic's weights and states are offloaded to the host when idle")
+    } else {
+        ("device", "a critic in addition to the policy (the estimator gae)")
+    };
+    leaves.state(Field::RlCritic, place, Origin::Derived, note);
+    leaves.pass_below(&["critic."]);
+}
+
+/// The critic's micro-batch, and whether its layers are recomputed: by default as the
+/// policy's. Under Megatron it saves less.
+fn own_critic(leaves: &mut Leaves<'_>, megatron: bool) {
+    let path = "critic.model.enable_gradient_checkpointing";
+    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
+    if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
+        if megatron {
+            let what = "a critic without the policy's activation checkpointing";
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+        leaves.switch(Field::RlCriticRecompute, false, leaf);
+    }
+    if megatron {
+        return;
+    }
+    let adapters =
+        |leaves: &Leaves<'_>, group: &str| leaves.whole(&format!("{group}.model.lora_rank")).unwrap_or(0);
+    if adapters(leaves, "critic") != adapters(leaves, "actor_rollout_ref")
+        && let Some(leaf) = leaves.first(&["critic.model.lora_rank", "actor_rollout_ref.model.lora_rank"])
+    {
+        lack(leaves, leaf, Effect::Memory, "a critic with other adapters than the policy's");
+    }
+    let shared = leaves.whole("critic.ulysses_sequence_parallel_size").unwrap_or(1);
+    let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
+    let joined = leaves.flag("critic.model.use_remove_padding") == Some(true);
+    let alike =
+        shared == leaves.reading.count(Field::ContextParallelSize).unwrap_or(1) && (joined || !packed);
+    let stated = leaves.all().iter().find(|leaf| leaf.path.starts_with("critic."));
+    if let Some(leaf) = stated.filter(|_| alike && !joined) {
+        leaves.switch(Field::RlCriticPadding, true, leaf);
+    }
+    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("critic.")).filter(|_| !alike) {
+        let what = "a critic whose samples are padded or sharded differently from the policy's";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+    if packed {
+        let tokens =
+            leaves.get("critic.ppo_max_token_len_per_gpu").and_then(|leaf| Some((leaf, leaf.whole()?)));
+        // Per replica: over all accelerators that share a sequence.
+        let whole = |tokens: u64| tokens.saturating_mul(shared).to_string();
+        match tokens {
+            Some((leaf, tokens)) => leaves.say(Field::RlCriticMicroBatch, &whole(tokens), leaf),
+            None => {
+                leaves.state(Field::RlCriticMicroBatch, &whole(32_768), Origin::Default, "default of verl")
+            }
+        }
+    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size_per_gpu") {
+        leaves.say(Field::RlCriticMicroBatch, &leaf.value, leaf);
+    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size")
+        && let (Some(all), Some(world)) = (leaf.whole(), world(leaves))
+    {
+        let own = (all / (world / shared.max(1)).max(1)).max(1).to_string();
+        let note = "ppo_micro_batch_size over all data-parallel ranks";
+        leaves.say_noted(Field::RlCriticMicroBatch, &own, leaf, note);
+    }
+}
+
+/// The last part of a path, which names a model.
+fn end(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or("")
+}
+
+/// The model named by the last part of a path, even if a variable leaves its folder open.
+fn shaped(leaves: &mut Leaves<'_>, field: Field, leaf: &Leaf) {
+    match end(&leaf.value) {
+        name if leaf.hole.is_some() && name.contains('$') => leaves.say(field, &leaf.value, leaf),
+        name => leaves.state(field, name, Origin::Script, &leaf.path),
+    }
+}
+
+const ENGINE: &str = "a reward model served by its own engine on the same accelerators (verl's reward loop)";
+
+/// A reward model that a worker runs: sharded like the policy, in bf16, with its weights on the host
+/// (`CPUOffload`) until its layers are gathered. Unless its micro-batches are configured, an engine serves it,
+/// which is verl's default today.
+fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
+    // Since verl 0.8 an engine runs the reward model; its keys are below those of other rewards
+    // (`config/reward/reward.yaml`).
+    if let Some(leaf) = leaves.yes("reward.reward_model.enable") {
+        lack(leaves, leaf, Effect::Memory, ENGINE);
+    }
+    let Some(enabled) = leaves.yes("reward_model.enable") else {
+        // Sharding of a reward model that is not enabled; how rewards are computed without one
+        // (`reward_manager`) changes nothing.
+        return leaves.pass_below(&["reward_model."]);
+    };
+    let path = |key: &str| format!("reward_model.{key}");
+    let served = leaves
+        .yes("reward_model.use_reward_loop")
+        .or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("reward_model.rollout.")));
+    if let Some(leaf) = served {
+        lack(leaves, leaf, Effect::Memory, ENGINE);
+        return leaves.pass_below(&["reward_model."]);
+    }
+    let cut = leaves.whole(&path("ulysses_sequence_parallel_size")).unwrap_or(1);
+    let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
+    let dynamic = leaves
+        .flag(&path("use_dynamic_bsz"))
+        .or_else(|| leaves.flag("critic.use_dynamic_bsz"))
+        .or_else(|| leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz"))
+        == Some(true);
+    let joined = leaves.flag(&path("model.use_remove_padding")) == Some(true);
+    let alike = cut == leaves.reading.count(Field::ContextParallelSize).unwrap_or(1)
+        && packed == dynamic
+        && (joined || !packed);
+    if megatron || leaves.text(&path("strategy")) == Some("megatron") || !alike {
+        let what = "a reward model whose samples are padded or sharded differently from the policy's";
+        lack(leaves, enabled, Effect::Memory, what);
+        return leaves.pass_below(&["reward_model."]);
+    }
+    let each = leaves.get(&path("micro_batch_size_per_gpu"));
+    let whole =
+        leaves.get(&path("micro_batch_size")).and_then(|leaf| Some((leaf, leaf.whole()?, world(leaves)?)));
+    let own = ["use_dynamic_bsz", "forward_max_token_len_per_gpu", "model.fsdp_config.", "micro_batch_size"];
+    let works = |leaf: &Leaf| own.iter().any(|key| leaf.path.starts_with(&path(key)));
+    if dynamic && !leaves.all().iter().any(works) {
+        lack(leaves, enabled, Effect::Memory, ENGINE);
+    } else if dynamic {
+        let tokens = path("forward_max_token_len_per_gpu");
+        let tokens = leaves.whole(&tokens).or_else(|| leaves.whole("critic.ppo_max_token_len_per_gpu"));
+        let tokens = tokens.unwrap_or(32_768).saturating_mul(cut).to_string();
+        leaves.state(
+            Field::RlRewardMicroBatch,
+            &tokens,
+            Origin::Derived,
+            "forward_max_token_len_per_gpu of verl",
+        );
+    } else if let Some(leaf) = each {
+        leaves.say(Field::RlRewardMicroBatch, &leaf.value, leaf);
+    } else if let Some((leaf, all, world)) = whole {
+        let own = (all / world.max(1)).max(1).to_string();
+        leaves.say_noted(Field::RlRewardMicroBatch, &own, leaf, "micro_batch_size over all ranks");
+    } else {
+        lack(leaves, enabled, Effect::Memory, ENGINE);
+    }
+    if !joined {
+        leaves.switch(Field::RlRewardPadding, true, enabled);
+    }
+    let elsewhere = leaves.flag(&path("enable_resource_pool")) == Some(true);
+    let (place, note) = if elsewhere {
+        ("elsewhere", "enable_resource_pool")
+    } else {
+        ("host", "verl's reward models are on the host (CPUOffload)")
+    };
+    leaves.state(Field::RlReward, place, Origin::Derived, note);
+    match leaves.get(&path("model.path")) {
+        Some(leaf) => shaped(leaves, Field::RlRewardModel, leaf),
+        None => leaves.state(
+            Field::RlRewardModel,
+            "FsfairX-LLaMA3-RM-v0.1",
+            Origin::Default,
+            "reward_model.model.path of verl",
+        ),
+    }
+    leaves.pass_below(&["reward_model."]);
+}

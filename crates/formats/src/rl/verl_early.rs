@@ -1,0 +1,77 @@
+//! verl 0.1 and 0.2, whose defaults differ from today's (`verl/trainer/config/ppo_trainer.yaml` and
+//! `ppo_megatron_trainer.yaml` of January 2025; TinyZero and Logic-RL still have those defaults).
+
+use super::super::leaves::{Leaf, Leaves};
+use super::verl_megatron::ACTOR;
+use crate::Origin;
+use shardscope_plan::Field;
+
+const WHOSE: &str = "default of verl 0.2, whose keys the text has";
+
+/// The key that identifies verl from before April 17, 2025 (`Move entropy to comput log probs`, #1100): one from
+/// January, or a switch that had to be added to the configuration (`+trainer.val_before_train`) until it became part of
+/// it (#820, March 31, 2025), after which Hydra rejects adding it.
+pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    let is_added = |leaf: &&Leaf| leaf.added && leaf.path == "trainer.val_before_train";
+    of_january(leaves).or_else(|| leaves.all().iter().find(is_added))
+}
+
+/// Gradients were offloaded by a switch that was later removed, and micro-batches were counted over all ranks, which is
+/// still possible together with keys of later releases.
+fn of_january<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    let all = leaves.all();
+    let stated = |name: &str| {
+        all.iter().find(|leaf| leaf.path.strip_prefix(ACTOR) == Some(name) && !leaf.value.is_empty())
+    };
+    let over_all = stated("ppo_micro_batch_size").filter(|_| !is_later(leaves));
+    all.iter().find(|leaf| leaf.path.ends_with("fsdp_config.grad_offload")).or(over_all)
+}
+
+/// Keys of verl's configuration since January 27, 2025 (#136), when micro-batches began to be counted per rank.
+const LATER: [&str; 13] = [
+    "data.filter_overlong_prompts",
+    "data.shuffle",
+    "data.truncation",
+    "algorithm.use_kl_in_reward",
+    "actor_rollout_ref.actor.clip_ratio_high",
+    "actor_rollout_ref.actor.clip_ratio_low",
+    "actor_rollout_ref.actor.loss_agg_mode",
+    "actor_rollout_ref.actor.use_torch_compile",
+    "actor_rollout_ref.rollout.max_model_len",
+    "actor_rollout_ref.rollout.enable_chunked_prefill",
+    "reward_model.reward_manager",
+    "trainer.resume_mode",
+    "trainer.val_before_train",
+];
+
+/// Whether a key identifies verl since that date: one of these, or a batch that is counted per rank. A key that a text
+/// adds to the configuration may be added to any release.
+pub(super) fn is_later(leaves: &Leaves<'_>) -> bool {
+    leaves.all().iter().filter(|leaf| !leaf.added).any(|leaf| {
+        let path = leaf.path.as_str();
+        LATER.contains(&path) || path.ends_with("micro_batch_size_per_gpu")
+    })
+}
+
+/// States their defaults, before today's defaults are applied.
+pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
+    if sign(leaves).is_none() {
+        return;
+    }
+    let defaults = [(Field::RolloutCudaGraphs, "false"), (Field::RolloutSequences, "1024")];
+    leaves.state_all(&defaults, Origin::Default, WHOSE);
+    if megatron {
+        if !leaves.has("actor_rollout_ref.actor.megatron.tensor_model_parallel_size") {
+            leaves.state(Field::TensorModelParallelSize, "4", Origin::Default, WHOSE);
+        }
+        return;
+    }
+    // On by default since January 28, 2025 (#147).
+    let january = of_january(leaves).is_some();
+    if january && !leaves.has("actor_rollout_ref.model.enable_gradient_checkpointing") {
+        leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
+    }
+    if !leaves.has("actor_rollout_ref.model.use_remove_padding") {
+        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, WHOSE);
+    }
+}

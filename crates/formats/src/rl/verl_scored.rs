@@ -1,0 +1,85 @@
+//! Micro-batches in which verl computes log-probabilities of rollouts without gradients, by the policy and by its
+//! reference. They need less memory than training unless they are larger: the logits of a larger one may be the peak.
+//!
+//! Sources: `verl/workers/fsdp_workers.py:compute_log_prob, compute_ref_log_prob`,
+//! `verl/workers/actor/dp_actor.py:compute_log_prob`; defaults: `verl/trainer/config/rollout/rollout.yaml`,
+//! `ref/ref.yaml`, which refer to the actor's.
+
+use super::super::leaves::{Leaf, Leaves};
+use super::common::lack;
+use super::verl_early;
+use super::verl_megatron::{at, ranks_of_a_replica, world};
+use crate::Effect;
+use shardscope_plan::Field;
+
+/// The possible effect of a larger batch of tokens.
+const LARGER: &str =
+    "log-probability micro-batches larger than the training ones, whose logits may be the peak";
+
+/// The models whose log-probabilities are computed.
+const GROUPS: [&str; 2] = ["actor_rollout_ref.rollout.", "actor_rollout_ref.ref."];
+
+/// Runs once the size of the actor's own micro-batches is known, and whether there is a reference.
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    let has_reference = leaves.reading.value(Field::RlReference) != Some("none");
+    let groups = GROUPS.iter().filter(|group| has_reference || **group == GROUPS[0]);
+    let packs = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
+    let [mut sequences, mut tokens]: [Option<(u64, &Leaf)>; 2] = [None, None];
+    for group in groups {
+        // Each follows the actor by default.
+        if leaves.flag(&at(group, "log_prob_use_dynamic_bsz")).unwrap_or(packs) {
+            let stated = leaves.get(&at(group, "log_prob_max_token_len_per_gpu"));
+            tokens = most(tokens, stated.and_then(|leaf| Some((leaf.whole()?, leaf))));
+        } else {
+            sequences = most(sequences, of_a_rank(leaves, group));
+        }
+    }
+    let trained = leaves.reading.count(Field::MaxTokensPerGpu);
+    if let (Some(trained), Some((tokens, leaf))) = (trained, tokens) {
+        scored(leaves, leaf, tokens, Some(trained));
+    }
+    if let Some((sequences, leaf)) = sequences.filter(|_| !packs) {
+        // With padded samples the policy computes an entropy in addition to the log-probabilities; its
+        // reference has not since April 2025.
+        let padded = leaves.reading.value(Field::PaddingMask) == Some("true");
+        let policys = of_a_rank(leaves, GROUPS[0]).map_or(0, |(own, _)| own);
+        let trained = leaves.reading.count(Field::MicroBatchSize).unwrap_or(0);
+        if padded && verl_early::sign(leaves).is_none() && sequences > policys.max(trained) {
+            return lack(leaves, leaf, Effect::Memory, LARGER);
+        }
+        scored(leaves, leaf, sequences, None);
+    }
+}
+
+/// States a micro-batch of `size`, as a multiple of `trained`, the size of a pack in
+/// training, or in sequences without it.
+pub(super) fn scored(leaves: &mut Leaves<'_>, leaf: &Leaf, size: u64, trained: Option<u64>) {
+    let (size, note) = match trained {
+        None => (size, "sequences of which log-probabilities are taken at once"),
+        Some(trained) if size <= trained => return,
+        Some(trained) if size.is_multiple_of(trained.max(1)) => {
+            (size / trained.max(1), "packs of training's size of which log-probabilities are taken at once")
+        }
+        Some(_) => return lack(leaves, leaf, Effect::Memory, LARGER),
+    };
+    // A reader may set a micro-batch of sequences: they are compared once all settings are known.
+    if trained.is_some() || leaves.reading.count(Field::MicroBatchSize).is_none_or(|own| size > own) {
+        leaves.say_noted(Field::EvaluationBatchSize, &size.to_string(), leaf, note);
+    }
+}
+
+/// The number of sequences in one micro-batch on a rank.
+fn of_a_rank<'t>(leaves: &Leaves<'t>, group: &str) -> Option<(u64, &'t Leaf)> {
+    if let Some(leaf) = leaves.get(&at(group, "log_prob_micro_batch_size_per_gpu"))
+        && let Some(own) = leaf.whole()
+    {
+        return Some((own, leaf));
+    }
+    let leaf = leaves.get(&at(group, "log_prob_micro_batch_size"))?;
+    let replicas = world(leaves)? / ranks_of_a_replica(leaves);
+    Some((leaf.whole()? / replicas.max(1), leaf))
+}
+
+fn most<'t>(one: Option<(u64, &'t Leaf)>, other: Option<(u64, &'t Leaf)>) -> Option<(u64, &'t Leaf)> {
+    one.into_iter().chain(other).max_by_key(|(size, _)| *size)
+}

@@ -1,0 +1,127 @@
+//! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
+
+use super::super::leaves::{Leaf, Leaves};
+use super::common::{
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, shards,
+    transformers,
+};
+use crate::{Effect, Origin};
+use shardscope_plan::Field;
+
+const VERL: &str = "verl";
+
+pub(super) fn read(leaves: &mut Leaves<'_>) {
+    transformers(leaves, VERL, "fsdp1");
+    super::verl::units(leaves);
+    for path in ["model.strategy", "engine.strategy"] {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
+            leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
+        }
+    }
+    let engine = leaves.first(&["engine", "engine.strategy"]);
+    if let Some(leaf) = engine.filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2")) {
+        lack(leaves, leaf, Effect::Memory, "this engine under verl's supervised trainer");
+    }
+    leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
+    if let Some(leaf) = leaves.get("engine.mixed_precision.reduce_dtype") {
+        leaves.say(Field::ReduceDtype, &leaf.value, leaf);
+    }
+    reduces_in_fp32(leaves);
+    if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype", "engine.model_dtype"]) {
+        leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+        if !matches!(leaf.value.as_str(), "fp32" | "float32") {
+            leaves.say(Field::Autocast, "none", leaf);
+        }
+    }
+    defaults(
+        leaves,
+        VERL,
+        &[(Field::ParamsDtype, "fp32"), (Field::ZeroStage, "3"), (Field::GradientCheckpointing, "true")],
+    );
+    if let Some(leaf) = leaves.get("model.enable_gradient_checkpointing") {
+        leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
+    }
+    leaves.take_all(&[
+        ("data.max_length", Field::SeqLength),
+        ("data.train_batch_size", Field::GlobalBatchSize),
+        ("data.micro_batch_size_per_gpu", Field::MicroBatchSize),
+        ("trainer.nnodes", Field::NumNodes),
+        ("trainer.n_gpus_per_node", Field::GpusPerNode),
+    ]);
+    sized_shards(leaves);
+    defaults(
+        leaves,
+        VERL,
+        &[(Field::SeqLength, "1024"), (Field::GlobalBatchSize, "256"), (Field::MicroBatchSize, "4")],
+    );
+    let ulysses = ["ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"];
+    if let Some(leaf) = leaves.first(&ulysses).filter(|leaf| leaf.whole() != Some(1)) {
+        leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
+        leaves.say(Field::CpCommType, "a2a", leaf);
+    }
+    if let Some(leaf) = leaves.yes("model.use_liger") {
+        leaves.switch(Field::LigerKernel, true, leaf);
+    }
+    loaded_adapters(leaves, "model.lora_adapter_path");
+    lora(leaves, "model.lora_rank", &[("model.lora_alpha", Field::LoraAlpha)], "model.target_modules");
+    lack_yes(
+        leaves,
+        &[
+            (
+                "model.fsdp_config.cpu_offload",
+                Effect::Memory,
+                "weights, gradients and optimizer states on the host (FSDP)",
+            ),
+            ("model.enable_activation_offload", Effect::Memory, "saved layer inputs offloaded to the host"),
+        ],
+    );
+    over_engines(leaves);
+    super::verl_idle::own_classes(leaves);
+    leaves.pass_below(&[
+        "data.",
+        "optim.",
+        "trainer.",
+        "checkpoint.",
+        "use_remove_padding",
+        "model.use_remove_padding",
+        "model.trust_remote_code",
+        "model.external_lib",
+        "model.use_shm",
+        "model.fsdp_config.wrap_policy",
+        "model.fsdp_config.offload_params",
+    ]);
+    on_npu(leaves);
+    model(leaves, &["model.partial_pretrain", "model.path"]);
+    ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
+}
+
+/// `verl/trainer/sft_trainer.py`, which came after the FSDP trainer and has options that the latter lacks. It
+/// concatenates samples to micro-batches of `data.max_token_len_per_gpu` tokens unless `data.use_dynamic_bsz` is off,
+/// and computes log-probabilities as verl's policies do.
+fn over_engines(leaves: &mut Leaves<'_>) {
+    const OWN: [&str; 3] = ["data.use_dynamic_bsz", "data.max_token_len_per_gpu", "data.pad_mode"];
+    let own = |leaf: &&Leaf| {
+        leaf.path == "engine" || leaf.path.starts_with("engine.") || OWN.contains(&leaf.path.as_str())
+    };
+    let Some(leaf) = leaves.all().iter().find(own) else { return };
+    if leaves.flag("data.use_dynamic_bsz") != Some(false) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "micro-batches sized in tokens in verl's engine-based SFT trainer",
+        );
+    }
+}
+
+/// Groups smaller than the world are replicas of each other; -1 is the world. Under torchrun
+/// the launch states the machines.
+fn sized_shards(leaves: &mut Leaves<'_>) {
+    let path = "engine.fsdp_size";
+    let Some(leaf) = leaves.get(path).filter(|leaf| leaf.whole().is_some()) else { return };
+    if leaves.reading.count(Field::NumNodes).is_some() && leaves.reading.count(Field::GpusPerNode).is_some() {
+        shards(leaves, path);
+    } else {
+        lack(leaves, leaf, Effect::Memory, "sharding within groups, replicated across them (HSDP)");
+    }
+}

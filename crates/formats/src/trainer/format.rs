@@ -1,0 +1,125 @@
+//! The trainers as launch formats.
+
+use super::dialect::Dialect;
+use super::grouped::is_grouped;
+use super::place::{has_arguments, named_dialect, of_words};
+use super::read::{read, read_words};
+use crate::reader::{Claim, Command, Reader};
+use crate::signs;
+use crate::{Argument, Reading};
+use shardscope_config_tree::{Node, Tree};
+
+/// A trainer's settings file and command line.
+#[derive(Debug)]
+pub struct Trainer(pub Dialect);
+
+impl Reader for Trainer {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Dialect::Transformers => "arguments of transformers' Trainer",
+            Dialect::Trl => "a TRL configuration",
+            Dialect::LlamaFactory => "a LLaMA-Factory configuration",
+            Dialect::Axolotl => "an axolotl configuration",
+            Dialect::Swift => "an ms-swift configuration",
+            Dialect::OpenInstruct => "open-instruct's arguments",
+            Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
+            Dialect::LlamaCookbook => "a llama-cookbook command",
+            Dialect::Unsloth | Dialect::UnslothArguments => "an unsloth program",
+        }
+    }
+
+    fn states_machines(&self) -> &'static str {
+        self.0.states_machines()
+    }
+
+    fn about(&self) -> &'static str {
+        match self.0 {
+            Dialect::Transformers => {
+                "arguments of transformers' Trainer, in the command lines of any script that takes them and in settings files, one by one or in groups"
+            }
+            Dialect::Trl => "TRL: model, batch, lengths, adapters, precision",
+            Dialect::LlamaFactory => {
+                "LLaMA-Factory: method, adapters, batch, lengths, DeepSpeed's file by name"
+            }
+            Dialect::Axolotl => "axolotl: model, adapters, quantization, batch, FSDP or DeepSpeed",
+            Dialect::Swift => "ms-swift: files and `swift sft`",
+            Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantization, batch",
+            Dialect::Unsloth | Dialect::UnslothArguments => {
+                "unsloth: FastLanguageModel, FastModel and FastVisionModel with adapters, in 4 or 16 bits"
+            }
+            Dialect::DeepSpeedChat => {
+                "DeepSpeed-Chat: supervised fine-tuning; its DPO, adapters, reward models and rollouts are not modelled"
+            }
+            Dialect::OpenInstruct => "open-instruct: supervised fine-tuning and DPO under accelerate",
+        }
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
+        match self.0 {
+            // Options of its own next to options that TRL also has, with different defaults
+            // (`open_instruct/finetune.py`).
+            Dialect::OpenInstruct => either(
+                &["model_name_or_path", "with_tracking"],
+                &["model_name_or_path", "use_slow_tokenizer"],
+            ),
+            // The Trainer's arguments in a file for a custom program, with a weak claim because half of them
+            // are also Megatron's (`bf16`, `seed`); not those of a training with rollouts, whose model and
+            // reference the program chooses.
+            Dialect::Transformers => either(
+                &["per_device_train_batch_size", "gradient_accumulation_steps"],
+                &["output_dir", "num_train_epochs"],
+            )
+            .filter(|_| signs::any(tree, &["num_generations", "max_completion_length"]).is_none())
+            .or_else(|| tree.documents.first().filter(|root| is_grouped(root)).map(|_| Claim::Certain))
+            .map(|_| Claim::Shared(usize::MAX)),
+            Dialect::DeepSpeedChat
+            | Dialect::LlamaCookbook
+            | Dialect::Unsloth
+            | Dialect::UnslothArguments => None,
+            Dialect::Trl => either(
+                &["model_name_or_path", "per_device_train_batch_size"],
+                &["model_name_or_path", "learning_rate"],
+            )
+            // A part of a program's settings (GRPO), half of which are also Megatron's. Without a weight for the
+            // reference the program chooses whether there is one.
+            .or_else(|| {
+                let own = ["per_device_train_batch_size", "num_generations", "max_completion_length", "beta"];
+                signs::all(tree, &own)
+            }),
+            Dialect::LlamaFactory => {
+                either(&["model_name_or_path", "finetuning_type"], &["model_name_or_path", "cutoff_len"])
+                    .or_else(|| {
+                        either(
+                            &["model_name_or_path", "template", "infer_backend"],
+                            &["model_name_or_path", "export_dir"],
+                        )
+                    })
+                    .or_else(|| either(&["model", "model_class"], &["model", "peft_config", "train_dataset"]))
+            }
+            Dialect::Axolotl => either(&["base_model", "micro_batch_size"], &["base_model", "sequence_len"]),
+            Dialect::Swift => {
+                either(&["model", "per_device_train_batch_size"], &["model", "tuner_type", "learning_rate"])
+            }
+        }
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(self.0, root)
+    }
+
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        // These are recognized only by their programs; for the others the words are searched.
+        let by_name = matches!(self.0, Dialect::Axolotl | Dialect::Swift | Dialect::OpenInstruct);
+        if command.is_megatron || by_name && named_dialect(command.program) != Some(self.0) {
+            return None;
+        }
+        let is_own = of_words(command.program, command.words) == Some(self.0);
+        let certain = self.0 != Dialect::Transformers || has_arguments(command.words);
+        is_own.then_some(if certain { Claim::Certain } else { Claim::Shared(usize::MAX) })
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        read_words(self.0, words)
+    }
+}

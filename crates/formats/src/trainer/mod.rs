@@ -1,0 +1,46 @@
+//! Trainers of Hugging Face transformers models: one vocabulary, with the differences between trainers as data.
+
+mod adapters;
+mod authors;
+mod checkpoint;
+mod cookbook;
+mod dialect;
+mod eight_bit;
+mod evaluation;
+mod format;
+mod fused_head;
+mod grouped;
+mod kernels;
+mod llava;
+mod low_rank;
+mod missing_file;
+mod objective;
+mod offloading;
+mod oumi;
+mod place;
+mod python;
+mod qwen_vl;
+mod read;
+mod recomputed;
+mod rollouts;
+mod spread;
+mod tokenizer;
+mod unsloth;
+mod unsloth_compiled;
+mod unsloth_full;
+mod unsloth_preferences;
+mod unsloth_rollouts;
+mod vision;
+mod vocabulary;
+pub(super) mod words;
+
+pub use dialect::Dialect;
+pub use format::Trainer;
+pub(crate) use missing_file::{offloads, open_stage};
+pub use objective::turn_dropout_off;
+pub(crate) use oumi::Oumi;
+pub use python::read_started;
+pub(crate) use read::read_scalars;
+pub use spread::left_to_accelerate;
+pub(super) use spread::{left_to_file, spread};
+pub use vocabulary::TABLE as VOCABULARY;

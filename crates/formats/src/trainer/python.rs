@@ -1,0 +1,400 @@
+//! Recognized calls of a Python program or notebook: `from_pretrained`, `TrainingArguments`, `LoraConfig` etc., with
+//! their keywords' values. Nothing is executed; a value that cannot be computed is asked for or stops the verdict.
+
+use super::super::scalars::{Leaf, Scalars};
+use super::dialect::Dialect;
+use super::fused_head;
+use super::read::{changes, read_scalars};
+use super::vocabulary::{self, Meaning};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use calls::{
+    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
+};
+use known::Known;
+use literal::call_end;
+use names::Names;
+use options::Options;
+use owned::{Owned, is_used};
+use prepared::Preparation;
+use program::{MOST, Program};
+use shardscope_plan::Field;
+use shardscope_source::Span;
+use stages::Stages;
+use std::collections::HashMap;
+use versions::Releases;
+
+mod argparse;
+mod calls;
+mod cut;
+mod flow;
+mod hands;
+mod known;
+mod line;
+mod literal;
+mod names;
+mod options;
+mod owned;
+mod prepared;
+mod program;
+mod stages;
+mod versions;
+
+/// Reads the calls of a program called `file` together with the words of the line that starts it, if there is one;
+/// `None` if it has no such calls.
+pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Option<Reading> {
+    // OLMo-core has classes with the same names.
+    if text.contains("olmo_core") {
+        return None;
+    }
+    let parsed = parsed(text);
+    let names = Names::new(text);
+    let options = Options::new(text, base, &parsed, &names, words);
+    let mut program = Program {
+        text,
+        base,
+        literals: HashMap::new(),
+        names,
+        leaves: Vec::new(),
+        open: Vec::new(),
+        computed: None,
+        taken: Vec::new(),
+        known: Known::new(text, options),
+    };
+    // Undecided calls are open with a parser of classes or a known line; otherwise they run.
+    let decides = !parsed.is_empty() || !words.is_empty();
+    let mut seen: Vec<&str> = Vec::new();
+    let mut at = 0;
+    // A model loaded again after the training, or after unsloth's own call, is for inference.
+    let mut loaded = false;
+    let mut stages = Stages::default();
+    let mut adapters = false;
+    // The position at which a checkpoint's adapters are loaded.
+    let mut of_checkpoint = None;
+    // Adapters under an undecided condition.
+    let mut unsure = false;
+    let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    let (mut parses, mut has_trainer) = (false, false);
+    let mut replaced = None;
+    let mut preparation = Preparation::default();
+    // Number of calls whose conditions were examined; each is a pass over the text.
+    let mut looked = 0;
+    let owned = Owned::new(text, &|name| {
+        CONFIGS.contains(&name)
+            || PREFERENCES.contains(&name)
+            || name == "Trainer"
+            || PREFERENCE_TRAINERS.contains(&name)
+    });
+    let others = owned::other_adapters(text);
+    let mut other_adapter = None;
+    let (mut own_trainer, mut own_model) = (None, None);
+    let mut releases = Releases::installed(text);
+    while let Some((name, open)) = program.next_call(at) {
+        at = open + 1;
+        let last = name.rsplit('.').next().unwrap_or(name);
+        if program.is_class(name, open) {
+            continue;
+        }
+        parses |= PARSERS.contains(&last);
+        has_trainer |= last.ends_with("Trainer");
+        let mut known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
+        if owned.has(last) && !name.contains('.') {
+            own_trainer = own_trainer.or_else(|| last.ends_with("Trainer").then_some(last));
+            continue;
+        }
+        if matches!(last, "LoraConfig" | "BitsAndBytesConfig") && looked < MOST {
+            looked += 1;
+            known &= is_used(&program.names, text, open - name.len());
+        }
+        releases.add(last, || text.get(open..call_end(text, open)).unwrap_or_default());
+        let checkpoints = last == "gradient_checkpointing_enable";
+        let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
+        let mut runs = Some(true);
+        let prepares = prepared::is_call(last);
+        let adapts = others.contains(&last);
+        if looked < MOST
+            && (known || checkpoints || replaces || prepares || adapts || last == "from_pretrained")
+        {
+            looked += 1;
+            runs = program.known.runs(text, open - name.len(), call_end(text, open));
+            if runs == Some(false) {
+                continue;
+            }
+        }
+        if adapts {
+            other_adapter = other_adapter.or(Some(last));
+        }
+        if checkpoints && runs == Some(true) {
+            program.state("gradient_checkpointing", "true");
+        } else if checkpoints && decides {
+            program.computed.get_or_insert_with(|| last.to_owned());
+        }
+        if prepares {
+            let arguments = text.get(open..call_end(text, open)).unwrap_or_default();
+            preparation.add(runs, arguments, open, &program.known);
+        }
+        if replaces {
+            replaced = replaced.or(Some(last));
+        }
+        // Adapters of a checkpoint, or new ones.
+        if let Some(other) = of_checkpoint.filter(|_| runs.is_none()) {
+            runs = program.known.one_runs(other, open).or(runs);
+        }
+        if runs.is_none() && decides {
+            unsure |= matches!(last, "LoraConfig" | "get_peft_model");
+            if last == "BitsAndBytesConfig" {
+                program.computed.get_or_insert_with(|| last.to_owned());
+            }
+        }
+        let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
+        if loads {
+            let class = name.rsplit('.').nth(1).unwrap_or_default();
+            own_model = own_model.or_else(|| owned.has_model(class).then_some(class));
+        }
+        // A folder of adapters does not name a model.
+        let of_adapters = loads && name.contains("Peft");
+        if of_adapters && !stages.has_trained() {
+            of_checkpoint = Some(open);
+        }
+        adapters |= of_adapters && !stages.has_trained();
+        let loads = loads && !of_adapters;
+        if loads {
+            stages.load();
+        }
+        let again =
+            loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
+        loaded |= loads;
+        if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
+            other = other.or(name.split('.').next());
+        }
+        if last == "DPOTrainer" || PREFERENCE_TRAINERS.contains(&last) {
+            trainers.push(last);
+        }
+        if last == "train" && name.contains("rainer") {
+            stages.train(trainers.len());
+        }
+        if (known || loads && !again) && seen.len() < MOST {
+            seen.push(name);
+            let from = program.leaves.len();
+            program.arguments(last, open, loads);
+            stages.call(name, from..program.leaves.len());
+        }
+    }
+    let several = stages.last(&mut seen, &mut trainers, &mut program.leaves);
+    let has = |part: &str| seen.iter().any(|name| name.contains(part));
+    let is_called =
+        |names: &[&str]| seen.iter().any(|name| names.contains(&name.rsplit('.').next().unwrap_or(name)));
+    let configured = is_called(&ARGUMENTS) || is_called(&PREFERENCES);
+    // All values of its argument classes are on a line that is not known.
+    let by_line = parses && has_trainer && !configured;
+    let by_trainer = configured || is_called(&["SFTTrainer"]) || by_line;
+    let with_adapters = has("LoraConfig") || has("get_peft_model");
+    // A custom loop over a model that is loaded by name: the model is read, the rest asked for.
+    let by_hand = loaded && text.contains(".backward(") && (has("CausalLM") || has("ConditionalGeneration"));
+    if !(by_trainer || with_adapters || by_hand) {
+        return None;
+    }
+    if with_adapters {
+        program.state("use_peft", "true");
+    }
+    if has("AutoModelForCausalLM") && !has("ImageTextToText") && !has("Vision2Seq") {
+        program.state(super::checkpoint::CAUSAL, "true");
+    }
+    // These run transformers modules that unsloth compiles.
+    let compiled = has("FastModel") || has("FastVisionModel");
+    let fast = compiled || has("FastLanguageModel");
+    if compiled {
+        program.state(super::unsloth::COMPILED, "true");
+    }
+    if fast {
+        let images = ["image", "Image", "video", "pixel"].iter().any(|word| text.contains(word));
+        program.state(super::unsloth::SHOWN, if images { "images" } else { super::unsloth::TEXT });
+    }
+    let objective = OBJECTIVES.iter().find(|(config, trainer, ..)| has(config) || trainers.contains(trainer));
+    let objective = objective.filter(|(.., word)| [DPO, GRPO, ORPO].contains(word) || !fast);
+    // Policies are often fine-tuned first in the same program; those arguments are not theirs.
+    if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
+        stages.without_tuning(&mut program.leaves);
+    }
+    if fast && is_on_standby(text) {
+        program.state(super::unsloth_rollouts::STANDBY, "true");
+    }
+    if let Some((.., key, word)) = objective {
+        program.state(key, word);
+    }
+    let dialect = match (fast, has("SFTConfig") || has("DPOConfig") || has("UnslothTrainingArguments")) {
+        (true, true) => Dialect::Unsloth,
+        (true, false) if !has("TrainingArguments") => Dialect::Unsloth,
+        (true, false) => Dialect::UnslothArguments,
+        (false, _) if has("SFT") || objective.is_some() => Dialect::Trl,
+        (false, _) => Dialect::Transformers,
+    };
+    let computed = std::mem::take(&mut program.computed);
+    let open = std::mem::take(&mut program.open);
+    let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
+    if !by_line {
+        let stated = |key: &str| {
+            program.leaves.iter().any(|leaf| leaf.path == key)
+                || open.iter().any(|(field, ..)| field.name() == key)
+        };
+        program.leaves.extend(versions::defaults(dialect, plain, releases.trl, has("LoraConfig"), &stated));
+    }
+    let long = |leaf: &Leaf| matches!(vocabulary::find(&leaf.path), Some(Meaning::Take(Field::SeqLength)));
+    if dialect == Dialect::Transformers && !by_line && !program.leaves.iter().any(long) {
+        program.cut();
+    }
+    let known = std::mem::take(&mut program.known);
+    let options = &known.options;
+    let taken: Vec<(String, String)> = std::mem::take(&mut program.taken)
+        .into_iter()
+        .filter_map(|name| Some((name.clone(), options.unless_given(&name)?.to_owned())))
+        .collect();
+    let mut leaves = std::mem::take(&mut program.leaves);
+    let own = if by_line { None } else { line::by_default(text, file, &taken) };
+    let asks = words.is_empty() && (by_line || own.is_some());
+    if by_line && !asks {
+        let wanted = |leaf: &Leaf| {
+            let key = leaf.path.as_str();
+            // Qwen's program is recognized by `lazy_preprocess`; and TRL truncates samples to its own length.
+            let other = key == "lazy_preprocess" || key == "model_max_length" && dialect == Dialect::Trl;
+            !other && (vocabulary::find(key).is_some() || changes(leaf))
+        };
+        for leaf in options.leaves(wanted) {
+            // A value in the program's calls takes precedence over its options.
+            if !leaves.iter().any(|known| known.path == leaf.path) {
+                leaves.push(leaf);
+            }
+        }
+    }
+    if by_line {
+        // After the line's own settings.
+        let stated = |key: &str| leaves.iter().any(|leaf| leaf.path == key);
+        leaves.extend(versions::defaults(dialect, plain, releases.trl, false, &stated));
+    }
+    leaves.extend(releases.of_trl().map(|value| Leaf {
+        path: fused_head::RELEASE.to_owned(),
+        value,
+        ..Leaf::default()
+    }));
+    let scalars = Scalars::from_leaves(leaves);
+    let mut reading = read_scalars(dialect, &scalars);
+    if loaded && dialect == Dialect::Trl {
+        versions::in_its_own_format(&mut reading);
+    }
+    if releases.four && loaded && !dialect.is_unsloth() {
+        versions::loads_in_fp32(&mut reading);
+    }
+    if !dialect.is_unsloth() {
+        left_open(&mut reading, open);
+        if !asks {
+            preparation.tell(&mut reading);
+        }
+    }
+    reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
+    let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
+    let mut lack = |item| reading.not_modelled.push(item);
+    let named = |name: &str, effect, what: &str| NotModelled::new(name, "", effect, what);
+    let by_itself = |what| NotModelled::of_program("", Effect::Memory, what);
+    for (name, what) in several.iter().flat_map(stages::Several::unsure) {
+        lack(named(name, Effect::Model, what));
+    }
+    if let Some(class) = other_adapter {
+        lack(named(class, Effect::Memory, "adapters other than LoRA"));
+    }
+    if let Some(class) = own_model {
+        lack(named(class, Effect::Model, "custom modules"));
+    }
+    if let Some(trainer) = own_trainer {
+        lack(named(trainer, Effect::Memory, "a custom trainer"));
+    } else if by_trainer && !has_trainer && !by_line && (plain || owned.writes_trainer) {
+        lack(by_itself("training arguments that this program does not use"));
+    }
+    if !by_trainer {
+        lack(by_itself("a custom training loop: its batch, optimizer and precision"));
+    }
+    // Values that depend on options are known only with the line.
+    if !asks {
+        for (name, effect, what) in hands::of_its_own(text, &known, with_adapters) {
+            lack(named(name, effect, what));
+        }
+        if let Some(call) = replaced {
+            lack(named(call, Effect::Memory, "modules of the model that the program replaces"));
+        }
+        if let Some(call) = computed {
+            lack(named(&call, Effect::Memory, "keywords that the program computes"));
+        }
+    }
+    if adapters && !(has("LoraConfig") || has("get_peft_model")) {
+        lack(named("PeftModel", Effect::Model, "adapters loaded from a checkpoint"));
+    }
+    let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
+    if let Some(class) = other.filter(|class| !scores(class)) {
+        lack(named(class, Effect::Model, "a model other than a decoder-only language model"));
+    }
+    let read =
+        |name: &str| objective.is_some_and(|(config, trainer, ..)| name == *config || name == *trainer);
+    let by_trainer = trainers
+        .iter()
+        .filter(|name| **name != "DPOTrainer" && !PREFERENCES.iter().any(|config| has(config)));
+    for name in PREFERENCES.iter().filter(|name| has(name)).chain(by_trainer).filter(|name| !read(name)) {
+        lack(named(
+            name,
+            Effect::Memory,
+            "reinforcement learning or preference training, and the models that it holds",
+        ));
+    }
+    if asks {
+        line::ask(&mut reading, text, file, options.unless_given("model_name_or_path"), own);
+    } else if (by_line || !words.is_empty()) && unsure && with_adapters {
+        line::ask_for_adapters(&mut reading);
+    }
+    Some(reading)
+}
+
+/// Whether a line sets the variable with which unsloth's engine frees its cache during training, and not to 0.
+fn is_on_standby(text: &str) -> bool {
+    /// Lines with the variable that are examined.
+    const LINES: usize = 16;
+    const NAME: &str = "UNSLOTH_VLLM_STANDBY";
+    text.match_indices(NAME).take(LINES).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let rest = text.get(at + NAME.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let value = rest.split_once(['=', ',']).map_or("", |(_, value)| value);
+        let value = value.trim_start_matches([' ', '"', '\'']);
+        !line.contains('#') && value.starts_with(|sign: char| sign.is_ascii_digit() && sign != '0')
+    })
+}
+
+/// The words in parser calls, which name the classes that they fill.
+fn parsed(text: &str) -> String {
+    /// Calls that are read, and bytes of each.
+    const CALLS: usize = 4;
+    const LONGEST: usize = 1_000;
+    let mut words = String::new();
+    for name in PARSERS {
+        let calls = text.match_indices(name).map(|(at, _)| at + name.len());
+        for open in calls.filter(|open| text.as_bytes().get(*open) == Some(&b'(')).take(CALLS) {
+            let end = call_end(text, open).min(open + LONGEST);
+            words.push_str(text.get(open..end).unwrap_or_default());
+        }
+    }
+    words
+}
+
+/// Settings that the program computes, instead of defaults.
+fn left_open(reading: &mut Reading, open: Vec<(Field, String, Span)>) {
+    for (field, value, span) in open {
+        let stated = |found: &Found| {
+            found.field == field && !matches!(found.origin, Origin::Default | Origin::Derived)
+        };
+        if !reading.found.iter().any(stated) {
+            reading.keep(&|found| found.field != field);
+            let mut found = Found::new(field, String::new(), Origin::Script).by(field.name(), Some(span));
+            found.hole = Some(value);
+            reading.take(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Names of the calls by which a training is recognized.
+
+/// Calls whose keywords are settings of a training.
+pub(super) const CONFIGS: [&str; 14] = [
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "SFTTrainer",
+    "DPOTrainer",
+    "GRPOTrainer",
+    "RLOOTrainer",
+    "KTOTrainer",
+    "RewardTrainer",
+    "LoraConfig",
+    "BitsAndBytesConfig",
+    "UnslothTrainingArguments",
+    "get_peft_model",
+];
+/// Calls of trainings that hold more than one model.
+pub(super) const PREFERENCES: [&str; 9] = [
+    "AsyncGRPOConfig",
+    "GRPOConfig",
+    "PPOConfig",
+    "RewardConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "CPOConfig",
+    "RLOOConfig",
+    "OnlineDPOConfig",
+];
+/// Losses of TRL that are modelled: arguments, trainer, and the key and value that identify them.
+pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 7] = [
+    ("DPOConfig", "DPOTrainer", "rl", DPO),
+    ("GRPOConfig", "GRPOTrainer", "rl", GRPO),
+    ("RLOOConfig", "RLOOTrainer", "rl", "rloo"),
+    ("KTOConfig", "KTOTrainer", "rl", "kto"),
+    ("ORPOConfig", "ORPOTrainer", "rl", ORPO),
+    ("CPOConfig", "CPOTrainer", "rl", "cpo"),
+    ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
+];
+pub(super) const DPO: &str = "dpo";
+pub(super) const GRPO: &str = "grpo";
+pub(super) const ORPO: &str = "orpo";
+/// Their trainers, to which older programs pass transformers' own `TrainingArguments`.
+pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
+    "GRPOTrainer",
+    "PPOTrainer",
+    "RewardTrainer",
+    "KTOTrainer",
+    "ORPOTrainer",
+    "RLOOTrainer",
+    "CPOTrainer",
+    "OnlineDPOTrainer",
+    "BCOTrainer",
+    "PRMTrainer",
+    "GKDTrainer",
+    "XPOTrainer",
+    "NashMDTrainer",
+    "IterativeSFTTrainer",
+];
+/// Parts of the names of classes that load something other than a decoder with its output layer.
+pub(super) const OTHER_MODELS: [&str; 8] = [
+    "Seq2SeqLM",
+    "SequenceClassification",
+    "TokenClassification",
+    "QuestionAnswering",
+    "MaskedLM",
+    "T5For",
+    "BartFor",
+    "WhisperFor",
+];
+/// Calls among those above that configure how a library's trainer trains.
+pub(super) const ARGUMENTS: [&str; 5] =
+    ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
+/// Parsers that fill complete argument classes from a command line.
+pub(super) const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];

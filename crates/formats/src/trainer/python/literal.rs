@@ -1,0 +1,63 @@
+//! Python literals as written, and the ends of strings and calls.
+
+use shardscope_python::statements::string_end;
+
+/// Characters of a computed value that are shown.
+const SHOWN: usize = 40;
+
+/// Bytes of a call that are searched.
+const LONGEST_CALL: usize = 20_000;
+
+/// The text up to the limit for a call that opens at `open`, which is beyond any real one.
+pub(super) fn within_call(text: &str, open: usize) -> &[u8] {
+    let bytes = text.as_bytes();
+    bytes.get(..bytes.len().min(open + LONGEST_CALL)).unwrap_or(bytes)
+}
+
+/// The position after the parenthesis that closes the one at `open`; the limit for calls longer than any real one.
+pub(super) fn call_end(text: &str, open: usize) -> usize {
+    let bytes = within_call(text, open);
+    let (mut at, mut depth) = (open, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'(' => depth += 1,
+            b')' if depth < 2 => return at + 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// A literal as written, or a dotted name such as `torch.bfloat16`; `None` for anything that is computed.
+pub(super) fn literal(value: &str) -> Option<&str> {
+    let first = value.bytes().next()?;
+    let plain =
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'));
+    let string = matches!(first, b'"' | b'\'') && string_end(value.as_bytes(), 0) == value.len();
+    let list = first == b'[' && value.ends_with(']') && !value.contains('(');
+    let number = plain && first.is_ascii_digit();
+    let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
+    (string || list || number || known).then_some(value)
+}
+
+/// The beginning of a computed value, on one line.
+pub(super) fn shown(value: &str) -> String {
+    let words: Vec<&str> = value.split_ascii_whitespace().collect();
+    words.join(" ").chars().take(SHOWN).collect()
+}
+
+/// A literal in a settings file's notation.
+pub(super) fn plain(value: &str) -> String {
+    match value {
+        "True" => "true".to_owned(),
+        "False" => "false".to_owned(),
+        "None" => String::new(),
+        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
+    }
+}

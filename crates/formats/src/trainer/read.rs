@@ -1,0 +1,362 @@
+//! Reads a trainer's keys as settings.
+
+use super::dialect::Dialect;
+use super::vocabulary::{self, Meaning};
+use super::{
+    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, low_rank,
+    objective, offloading, recomputed, spread, tokenizer, unsloth, unsloth_compiled, unsloth_preferences,
+    vision, words,
+};
+use crate::leaves::{Leaf, Leaves, Scalars};
+use crate::names;
+use crate::options::{Changes, of_key};
+use crate::telling;
+use crate::{Argument, Asked, Effect, NotModelled, Origin, Question, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic, Span};
+
+/// Reads a trainer's settings file.
+pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
+    let grouped = (dialect == Dialect::Transformers).then(|| grouped::scalars(root)).flatten();
+    let scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
+    let mut reading = reading(dialect, &scalars, true);
+    if dialect == Dialect::Transformers {
+        adapters::left_to_program(&mut reading);
+    }
+    reading
+}
+
+/// Reads the words of a trainer's command.
+pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
+    let scalars = words::leaves(arguments);
+    read_scalars(dialect, &scalars)
+}
+
+pub(crate) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> Reading {
+    reading(dialect, scalars, false)
+}
+
+/// Whether an option's name suggests that it changes what trains, what is in memory or how it is
+/// sharded, and its value confirms that.
+pub(super) fn changes(leaf: &Leaf) -> bool {
+    telling::tells(&leaf.path, &leaf.value)
+}
+
+/// `is_file`: no program accompanies the keys.
+fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
+    let mut leaves = Leaves::over(scalars);
+    table(&mut leaves, dialect);
+    batch_size(&mut leaves, dialect);
+    authors::read(&mut leaves, dialect);
+    adam_mini(&mut leaves);
+    low_rank::read(&mut leaves, dialect);
+    precision(&mut leaves, dialect);
+    recomputed::read(&mut leaves);
+    kernels::attention(&mut leaves);
+    kernels::liger(&mut leaves);
+    packing(&mut leaves, dialect);
+    if dialect == Dialect::LlamaCookbook {
+        cookbook::read(&mut leaves);
+    }
+    if dialect.is_unsloth() {
+        unsloth::read(&mut leaves);
+    }
+    let fast = dialect.is_unsloth() || unsloth::under(&mut leaves, dialect);
+    spread::groups(&mut leaves);
+    spread::changing(&mut leaves);
+    adapters::read(&mut leaves, dialect);
+    spread::spread(&mut leaves);
+    spread::sequences(&mut leaves);
+    objective::read(&mut leaves, dialect);
+    if dialect.is_unsloth() {
+        unsloth_preferences::read(&mut leaves);
+    }
+    offloading::read(&mut leaves, dialect);
+    recomputed::sent_inputs(&mut leaves, dialect, fast);
+    vision::read(&mut leaves, dialect);
+    evaluation::read(&mut leaves, dialect);
+    match dialect {
+        Dialect::Trl if is_file => objective::left_to_program(&mut leaves),
+        // Arguments of a custom program, possibly including those of a preference loss.
+        Dialect::Transformers | Dialect::Trl if !leaves.has("num_generations") => {
+            objective::left_to_program(&mut leaves)
+        }
+        Dialect::OpenInstruct if is_file => objective::of_open_instruct(&mut leaves),
+        _ => {}
+    }
+    if dialect == Dialect::DeepSpeedChat {
+        objective::step_of_chat(&mut leaves);
+    }
+    objective::without_dropout(&mut leaves, dialect);
+    let whose = format!("default of {}", dialect.name());
+    let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
+    for (field, value) in dialect.defaults() {
+        // The length of rollouts is asked for if it is not stated.
+        if !(policy && *field == Field::SeqLength) {
+            leaves.state(*field, value, Origin::Default, &whose);
+        }
+    }
+    eight_bit::read(&mut leaves, dialect);
+    fused_head::read(&mut leaves, dialect);
+    recomputed::reentrance(&mut leaves, dialect);
+    weights(&mut leaves, dialect);
+    checkpoint::model(&mut leaves, dialect);
+    tokenizer::read(&mut leaves, dialect);
+    leaves.pass(checkpoint::CAUSAL);
+    if fast {
+        unsloth::with_model(&mut leaves);
+        unsloth_compiled::with_model(&mut leaves);
+    }
+    open(&mut leaves, dialect);
+    let software = if fast { Software::Unsloth } else { Software::HfTransformers };
+    leaves.reading.software = Some((software, format!("{} trains transformers models", dialect.name())));
+    leaves.finish(dialect.name())
+}
+
+/// Keys that map directly to a setting, and those that are not modelled.
+fn table(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let mut idle: Vec<(&'static str, &Leaf)> = Vec::new();
+    for leaf in leaves.all() {
+        let Some(meaning) = vocabulary::find(last(&leaf.path)) else { continue };
+        // A nested key that is read by dedicated code, or reported by it.
+        let below = leaf.path.contains('.');
+        match meaning {
+            // A negative number means none: max_steps of -1 leaves the length to the epochs.
+            Meaning::Take(_) if leaf.value.starts_with('-') => leaf.used.set(true),
+            Meaning::Take(field) if !below && !leaf.value.is_empty() => {
+                leaves.take(&[&leaf.path], field);
+            }
+            Meaning::Lacks(effect, what, harmless) if !below && is_said(leaf, harmless) => {
+                leaves.pass(&leaf.path);
+                let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
+                leaves.reading.not_modelled.push(item);
+            }
+            // A word's effect in this framework takes precedence over its effect in the others.
+            Meaning::Idle(_) if changes_in(dialect, leaf) => {}
+            Meaning::Idle(why) => {
+                leaf.used.set(true);
+                idle.push((why, leaf));
+            }
+            Meaning::Take(_) => {}
+            Meaning::Own if below => {}
+            _ => leaf.used.set(true),
+        }
+    }
+    tell_idle(leaves, idle);
+}
+
+/// Whether the framework itself has the option and uses it in a way that is not modelled.
+fn changes_in(dialect: Dialect, leaf: &Leaf) -> bool {
+    matches!(of_key(dialect.name(), &leaf.path, &leaf.value), Some(Changes::Stops(..)))
+}
+
+/// axolotl's `batch_size` is the number of samples that a rank accumulates, instead of a number of steps
+/// (`gradient_accumulation_steps or batch_size // micro_batch_size`; setting both is rejected). No other trainer has
+/// this key. In a custom program it may be the training batch if no other key gives that, so the verdict stops.
+fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let Some(leaf) = leaves.get("batch_size") else { return };
+    let micro = leaves.reading.value(Field::MicroBatchSize).and_then(|value| value.parse::<u64>().ok());
+    let steps = leaf.whole().zip(micro.filter(|micro| *micro > 0)).map(|(batch, micro)| batch / micro);
+    match (dialect, steps) {
+        (Dialect::Axolotl, _) if leaves.has("gradient_accumulation_steps") => {}
+        (Dialect::Axolotl, Some(steps)) if steps > 0 => {
+            leaves.say_noted(
+                Field::NumMicroBatches,
+                &steps.to_string(),
+                leaf,
+                "batch_size / micro_batch_size",
+            );
+        }
+        (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
+        _ if micro.is_none() => lack_batch(leaves, leaf),
+        _ => {}
+    }
+}
+
+/// LLaMA-Factory's switch, regardless of `optim` (`train/trainer_utils.py:create_custom_optimizer`). How it handles
+/// names and shapes in DeepSpeed's flat groups and under FSDP is not known.
+fn adam_mini(leaves: &mut Leaves<'_>) {
+    // transformers 4's switch, which takes precedence over `optim` (`training_args.py:__post_init__`).
+    leaves.pass("adafactor");
+    if let Some(leaf) = leaves.yes("adafactor") {
+        leaves.reading.keep(&|found| found.field != Field::Optimizer);
+        leaves.say(Field::Optimizer, "adafactor", leaf);
+    }
+    leaves.pass("use_adam_mini");
+    let Some(leaf) = leaves.yes("use_adam_mini") else { return };
+    leaves.reading.keep(&|found| found.field != Field::Optimizer);
+    leaves.say(Field::Optimizer, "adam_mini", leaf);
+    if let Some(leaf) = leaves.first(&["deepspeed", "fsdp"]) {
+        let what = "Adam-mini over sharded or flattened weights";
+        let item = NotModelled::new("use_adam_mini", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
+
+fn lack_batch(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    let what = "a batch size whose unit this trainer does not state";
+    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// One note on the keys without effect, grouped by reason.
+fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
+    /// Most keys listed by name.
+    const LISTED: usize = 24;
+    idle.retain(|(_, leaf)| !leaf.value.is_empty());
+    idle.sort_by_key(|(why, _)| *why);
+    let place: Option<Span> = idle.iter().find_map(|(_, leaf)| leaf.span);
+    let (mut listed, mut before) = (String::new(), "");
+    for (index, (why, leaf)) in idle.iter().take(LISTED).enumerate() {
+        if *why == before {
+            listed.push_str(", ");
+        } else {
+            listed.push_str(if index == 0 { "" } else { "; " });
+            listed.push_str(why);
+            listed.push_str(": ");
+            before = why;
+        }
+        listed.push_str(&leaf.path);
+    }
+    if !idle.is_empty() {
+        let more = if idle.len() > LISTED { ", …" } else { "" };
+        let message = format!("{}. {listed}{more}", names::idle_keys(idle.len()));
+        leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
+    }
+}
+
+fn is_said(leaf: &Leaf, harmless: &str) -> bool {
+    !leaf.value.is_empty()
+        && leaf.flag() != Some(false)
+        && !harmless.split_ascii_whitespace().any(|word| word == leaf.value)
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    for path in ["bf16", "bfloat16", "fp16", "float16"] {
+        let field = if path.starts_with('b') { Field::Bf16 } else { Field::Fp16 };
+        // axolotl's and Qwen's "auto" means bf16 wherever the accelerator supports it.
+        if let Some(leaf) = leaves
+            .get(path)
+            .filter(|leaf| leaf.flag() == Some(true) || leaf.value == "auto" || leaf.value == "full")
+        {
+            leaves.switch(field, true, leaf);
+        }
+    }
+    // `training_args.py:__post_init__` rejects both at once (also with axolotl's "auto", wherever
+    // the accelerator supports bf16).
+    let both = [Field::Bf16, Field::Fp16].iter().all(|field| leaves.reading.value(*field) == Some("true"));
+    if let Some(leaf) = leaves.first(&["fp16", "float16"]).filter(|_| both) {
+        let what = "bf16 and fp16 at once, which the Trainer rejects";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    if let Some(leaf) = leaves.get("mixed_precision") {
+        match leaf.value.as_str() {
+            "bf16" => leaves.switch(Field::Bf16, true, leaf),
+            "fp16" => leaves.switch(Field::Fp16, true, leaf),
+            _ => {}
+        }
+    }
+    // DeepSpeed's engine casts the weights to fp16 by default.
+    if dialect == Dialect::DeepSpeedChat {
+        match leaves.get("dtype").filter(|leaf| leaf.value == "bf16") {
+            Some(leaf) => leaves.switch(Field::Bf16, true, leaf),
+            None => leaves.state(Field::Fp16, "true", Origin::Default, "default of DeepSpeed-Chat"),
+        }
+        return;
+    }
+    if let Some(leaf) = leaves.yes("pure_bf16") {
+        leaves.say(Field::ParamsDtype, "bf16", leaf);
+        leaves.say(Field::Autocast, "none", leaf);
+        leaves.switch(Field::Bf16, true, leaf);
+    }
+    if let Some(leaf) =
+        leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value != "auto" && !leaf.value.is_empty())
+    {
+        leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+    }
+    let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());
+    // `bf16: false` turns off TRL's default, and with it autocast; axolotl's is also off if the key has no value.
+    let stated = leaves.all().iter().any(|leaf| leaf.path == "bf16");
+    let off = leaves.flag("bf16") == Some(false) || dialect == Dialect::Axolotl && stated;
+    if !said && !off && dialect.is_bf16() {
+        let whose = format!("default of {}", dialect.name());
+        leaves.state(Field::Bf16, "true", Origin::Default, &whose);
+    }
+}
+
+/// The format of weights if the text does not state it.
+fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if leaves.reading.value(Field::ParamsDtype).is_some() {
+        return;
+    }
+    let full = leaves.reading.value(Field::TrainType).is_none_or(|train| train == "full");
+    let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
+    let (format, why) = match dialect {
+        Dialect::Trl => ("fp32", "TRL loads models in fp32 unless dtype says otherwise"),
+        _ if dialect.upcasts() && full && !sharded => {
+            ("fp32", "LLaMA-Factory holds weights that train in fp32")
+        }
+        _ if full && is_of_four(leaves, dialect) => ("fp32", FOUR),
+        _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
+        _ => ("bf16", "the checkpoint's dtype, which transformers 5 keeps"),
+    };
+    leaves.state(Field::ParamsDtype, format, Origin::Default, why);
+}
+
+const FOUR: &str = "transformers 4, which evaluation_strategy belongs to, loads models in fp32 by default";
+
+/// Whether the arguments are those of transformers 4, which had `evaluation_strategy` until 4.46, and FSDP shards
+/// the weights as loaded (`modeling_utils.py:from_pretrained` without `torch_dtype`). DeepSpeed's engine casts
+/// them, wherever it is configured.
+fn is_of_four(leaves: &Leaves<'_>, dialect: Dialect) -> bool {
+    let sharded = matches!(leaves.reading.value(Field::DataParallelEngine), Some("fsdp1" | "fsdp2"));
+    dialect == Dialect::Transformers && sharded && leaves.has("evaluation_strategy")
+}
+
+fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
+        if let Some(leaf) = leaves.yes(path) {
+            leaves.switch(Field::Packing, true, leaf);
+        }
+    }
+    // ms-swift's packs, which may be longer than the longest sample (`swift/dataset/packing.py`).
+    if dialect == Dialect::Swift
+        && let Some(leaf) = leaves.get("packing_length").filter(|_| leaves.flag("packing") == Some(true))
+    {
+        leaves.reading.keep(&|found| found.field != Field::SeqLength);
+        leaves.take(&["packing_length"], Field::SeqLength);
+        leaves.pass(&leaf.path);
+    }
+}
+
+/// Asks for what a trainer's settings leave open.
+fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    /// A sequence length at which most models are fine-tuned.
+    const USUAL: u64 = 2048;
+    let longest = leaves.reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
+    let mut ask = |field: Field, prompt: &str, proposal: String| {
+        let asked = leaves.reading.questions.iter().any(|question| question.asks == Asked::Setting(field));
+        if !asked && !leaves.reading.found.iter().any(|found| found.field == field) {
+            leaves.reading.questions.push(Question {
+                asks: Asked::Setting(field),
+                prompt: prompt.to_owned(),
+                choices: Vec::new(),
+                proposal: Some(proposal),
+            });
+        }
+    };
+    ask(
+        Field::SeqLength,
+        "Sequence length that samples are truncated or packed to?",
+        longest.min(USUAL).to_string(),
+    );
+    if dialect == Dialect::Swift {
+        ask(Field::NumMicroBatches, "Gradient accumulation steps?", "16".to_owned());
+    }
+}

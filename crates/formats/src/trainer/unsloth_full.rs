@@ -1,0 +1,58 @@
+//! Full fine-tuning under unsloth (`full_finetuning`): transformers' modules, with each decoder layer compiled as one
+//! region; all weights train, regardless of settings for quantization or adapters (`unsloth/models/loader.py`,
+//! `vision.py:post_patch_model`, `unsloth_zoo/training_utils.py:prepare_model_for_training`).
+
+use crate::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+
+const SWITCH: &str = "full_finetuning";
+
+/// The switch, if it is on.
+pub(super) fn switch<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    leaves.yes(SWITCH)
+}
+
+/// Sets what trains and the format of weights: bf16, with norms in fp32, or all of them in fp32.
+/// Returns whether all weights train.
+///
+/// Norm weights are counted in bf16, although each takes 2 bytes more, and so does its gradient.
+pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
+    leaves.pass(SWITCH);
+    let Some(leaf) = switch(leaves) else { return false };
+    let quantized = [Field::BaseQuantization, Field::DoubleQuantization];
+    leaves.reading.keep(&|found| !quantized.contains(&found.field));
+    leaves.say(Field::TrainType, "full", leaf);
+    let stated = leaves.first(&["dtype", "torch_dtype"]);
+    if let Some(half) =
+        stated.filter(|leaf| leaf.value.ends_with("float16") && !leaf.value.contains("bfloat"))
+    {
+        leaves.lack(half, Effect::Memory, "weights loaded in fp16 that unsloth trains in fp32");
+    }
+    let wide = leaves.flag("float32_mixed_precision") == Some(true);
+    if wide && leaves.reading.value(Field::ParamsDtype) != Some("fp32") {
+        leaves.reading.keep(&|found| found.field != Field::ParamsDtype);
+        leaves.state(Field::ParamsDtype, "fp32", Origin::Derived, "float32_mixed_precision");
+    }
+    // `get_peft_model` returns immediately, so only the loader's arguments count.
+    let told =
+        leaves.all().iter().find(|leaf| leaf.path == "use_gradient_checkpointing" && !leaf.value.is_empty());
+    if leaves.reading.value(Field::LoraRank).is_some()
+        && let Some(leaf) = told.filter(|leaf| leaf.value != "unsloth")
+    {
+        leaves.lack(
+            leaf,
+            Effect::Memory,
+            "checkpointing stated beside adapters, which full fine-tuning leaves aside",
+        );
+    }
+    true
+}
+
+/// Reports full training that was not recorded, once the model is known.
+pub(super) fn with_model(leaves: &mut Leaves<'_>, whole: bool) {
+    if whole && switch(leaves).is_none() {
+        let what = "full fine-tuning without full_finetuning, for which unsloth freezes all weights";
+        leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
+    }
+}

@@ -1,0 +1,37 @@
+//! The words of a command as the keys of a settings file.
+
+use super::super::scalars::{Leaf, Scalars};
+use crate::Argument;
+
+/// Options with their values: `--name value ...`, `--name=value`, and switches.
+pub(crate) fn leaves(words: &[Argument]) -> Scalars {
+    let mut leaves: Vec<Leaf> = Vec::new();
+    let mut open = false;
+    for word in words {
+        if let Some(body) = word.text.strip_prefix("--").filter(|body| !body.is_empty()) {
+            let (name, value) = body.split_once('=').unwrap_or((body, ""));
+            leaves.push(Leaf {
+                path: name.replace('-', "_"),
+                value: value.to_owned(),
+                span: word.span,
+                hole: word.hole.clone().filter(|_| !value.is_empty()),
+                ..Leaf::default()
+            });
+            open = value.is_empty();
+        } else if let Some(leaf) = leaves.last_mut().filter(|_| open) {
+            if leaf.value.is_empty() {
+                (leaf.span, leaf.hole) = (word.span, word.hole.clone());
+            } else {
+                leaf.value.push(' ');
+                leaf.hole = leaf.hole.take().or_else(|| word.hole.clone());
+            }
+            leaf.value.push_str(&word.text);
+        }
+    }
+    for leaf in &mut leaves {
+        if leaf.value.is_empty() && leaf.hole.is_none() {
+            "true".clone_into(&mut leaf.value);
+        }
+    }
+    Scalars::from_leaves(leaves)
+}

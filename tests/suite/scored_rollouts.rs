@@ -1,0 +1,113 @@
+//! The phase in which a policy computes log-probabilities of rollouts without gradients, in larger micro-batches than
+//! in training.
+
+use serde_json::Value;
+
+use super::drafts::int;
+use super::formats::resolved;
+use super::rollouts::{LINEAR, VOCABULARY, WIDTH, part, plan, rl};
+use shardscope::estimate::{PhaseKind, RlMemory, device_peak, memory};
+use shardscope::source::Source;
+use shardscope::units::Bytes;
+
+/// verl's `compute_log_prob`, for 16 sequences at once instead of training's 2: weights, what is gathered for a forward
+/// pass, and the logits in 16 bits with the hidden states from which they are computed. Its moments were recorded for
+/// transformers' modules without gradients (`tests/data/activations/evaluation_peak.tsv`, `evaluation_in_tiles.tsv`).
+#[test]
+fn log_probabilities_in_larger_micro_batches_are_a_phase() {
+    let of = |more: &[(&str, &str)]| {
+        let set = [("packing", "true"), ("offload_between_phases", "gradients optimizer")];
+        plan(&set.iter().chain(more).copied().collect::<Vec<_>>())
+    };
+    let scored = of(&[("evaluation_batch_size", "16")]);
+    let memory = memory(&scored);
+    let phases = memory.rl.as_ref().expect("phases");
+    let tokens = 16 * 2048;
+    let here = |label| part(phases, PhaseKind::LogProbs, label);
+    assert_eq!(here("last hidden states"), Some(Bytes::new(2 * tokens * WIDTH)));
+    assert_eq!(here("logits"), Some(Bytes::new(2 * tokens * VOCABULARY)));
+    // One layer and both vocabularies with the last norm, in 16 bits.
+    let whole = LINEAR + 2 * WIDTH + 2 * VOCABULARY * WIDTH + WIDTH;
+    assert_eq!(here("gathered weights"), Some(Bytes::new(2 * whole)));
+    let totals = memory.ranks[0].totals;
+    let left = totals.between_steps.less(totals.gradients + totals.optimizer);
+    assert_eq!(here("trainer state left on the GPU"), Some(left));
+    let phase = phases.phases.iter().find(|phase| phase.kind == PhaseKind::LogProbs).expect("the phase");
+    assert!(device_peak(&scored).0 >= phase.breakdown.value());
+    // Weights offloaded to the host are brought back for it.
+    let moved = rl(&of(&[
+        ("evaluation_batch_size", "16"),
+        ("offload_between_phases", "weights gradients optimizer"),
+    ]));
+    assert_eq!(part(&moved, PhaseKind::LogProbs, "trainer state left on the GPU"), Some(left));
+    // With a small vocabulary the last layer's MLP holds more than the logits.
+    let small = rl(&of(&[("evaluation_batch_size", "16"), ("vocab_size", "1000")]));
+    let there = |label| part(&small, PhaseKind::LogProbs, label);
+    assert_eq!(there("hidden states"), Some(Bytes::new(4 * 2 * tokens * WIDTH)));
+    assert_eq!(there("MLP"), Some(Bytes::new(3 * 2 * tokens * 2816)));
+    assert_eq!(there("logits"), None);
+    // If it is no larger than training's, there is no such phase.
+    assert!(rl(&of(&[])).phases.iter().all(|phase| phase.kind != PhaseKind::LogProbs));
+}
+
+/// Images of Qwen2.5-VL, with four patches per token, are processed in the same pass.
+#[test]
+fn log_probabilities_of_images_pass_their_tower() {
+    let text = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-VL-7B-Instruct \
+        data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.actor.ppo_mini_batch_size=160 \
+        actor_rollout_ref.actor.freeze_vision_tower=True actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=10 \
+        actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=20 actor_rollout_ref.rollout.name=vllm \
+        trainer.n_gpus_per_node=8 trainer.nnodes=1";
+    let source = Source::from_files([("run.sh", text)]);
+    let of = |set: &[(&str, &str)]| {
+        let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let read = resolved(&source, &set);
+        rl(&read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.not_modelled, read.diagnostics)))
+    };
+    let tokens = 20 * 3072;
+    let usual = of(&[]);
+    assert_eq!(part(&usual, PhaseKind::LogProbs, "logits"), Some(Bytes::new(2 * tokens * 152_064)));
+    assert_eq!(part(&usual, PhaseKind::LogProbs, "vision layer"), None);
+    // With a small vocabulary the peak is in the tower, 1,280 wide.
+    let small = of(&[("vocab_size", "1000")]);
+    assert_eq!(part(&small, PhaseKind::LogProbs, "vision layer"), Some(Bytes::new(48 * 4 * tokens * 1280)));
+}
+
+/// Padded samples under verl, which computes the entropy of the responses' logits outside of torch.compile, and under
+/// EasyR1, which computes none: what a recorded pass holds at its peak (`tests/data/activations/verl_padded.jsonl`).
+#[test]
+fn log_probabilities_of_padded_samples_are_taken_with_their_entropy() {
+    const RESPONSE: u64 = 512;
+    let recorded = include_str!("../data/activations/verl_padded.jsonl");
+    for line in recorded.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let [samples, prompt, response] = ["samples", "prompt", "response"].map(|name| int(&case, name));
+        let rows = samples * response * 512;
+        let beside = match (case["entropy"] == true, samples > 1) {
+            (true, _) => 12 * rows,
+            (false, true) => 2 * rows,
+            (false, false) => 0,
+        };
+        assert_eq!(int(&case, "scored"), 2 * samples * (prompt + response) * 512 + beside, "{line}");
+    }
+    let of = |more: &[(&str, &str)]| {
+        let set = [("packing", "false"), ("padding_mask", "true"), ("rollout_response", "512")];
+        rl(&plan(&set.iter().chain(more).copied().collect::<Vec<_>>()))
+    };
+    let here = |phases: &RlMemory, label| part(phases, PhaseKind::LogProbs, label);
+    let entropy = "entropy of the responses";
+    // For training's own two sequences, if its loss has none.
+    let usual = of(&[]);
+    assert_eq!(here(&usual, "logits"), Some(Bytes::new(2 * 2 * 2048 * VOCABULARY)));
+    assert_eq!(here(&usual, entropy), Some(Bytes::new(12 * 2 * RESPONSE * VOCABULARY)));
+    let larger = of(&[("evaluation_batch_size", "16"), ("policy_entropy", "true")]);
+    assert_eq!(here(&larger, entropy), Some(Bytes::new(12 * 16 * RESPONSE * VOCABULARY)));
+    let is_phase = |phases: &RlMemory| phases.phases.iter().any(|phase| phase.kind == PhaseKind::LogProbs);
+    assert!(!is_phase(&of(&[("policy_entropy", "true")])));
+    assert!(!is_phase(&of(&[("rl_framework", "easy_r1")])));
+    let copied = of(&[("rl_framework", "easy_r1"), ("evaluation_batch_size", "16")]);
+    assert_eq!(here(&copied, entropy), None);
+    assert_eq!(here(&copied, "logits of the responses"), Some(Bytes::new(2 * 16 * RESPONSE * VOCABULARY)));
+    let one = of(&[("rl_framework", "easy_r1"), ("micro_batch_size", "1"), ("evaluation_batch_size", "1")]);
+    assert!(!is_phase(&one));
+}
