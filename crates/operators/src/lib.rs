@@ -57,7 +57,7 @@ pub use saved::{Parts, Saved, Savers};
 pub use shape::Shape;
 pub use sizes::{ExpertSizes, LatentSizes, LinearSizes};
 pub use stack::{
-    Section, SectionKind, are_alike, frozen_counts, layer_operators, layers_backward, messages_of,
+    Operators, Section, SectionKind, are_alike, frozen_counts, layer_operators, layers_backward, messages_of,
     section_counts, sections, sections_of, work_of,
 };
 pub use symbols::Symbols;

@@ -1,7 +1,8 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
-use super::{Operator, SectionKind, Symbols, norm};
+use super::{Operator, Operators, SectionKind, Symbols, norm};
 use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, TowerGradients};
+use smallvec::smallvec;
 
 impl SectionKind {
     /// The kind under which things common to all transformer layers are listed: the first one.
@@ -111,12 +112,12 @@ impl SectionKind {
     /// The operators whose tensors wait for backward: of a depth of multi-token prediction whose layer is recomputed as a
     /// whole, only what comes before that layer.
     #[must_use]
-    pub fn kept_operators(self, x: &Symbols<'_>) -> Vec<Operator> {
+    pub fn kept_operators(self, x: &Symbols<'_>) -> Operators {
         match self {
-            Self::MtpEmbedding => Vec::new(),
-            Self::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
+            Self::MtpEmbedding => Operators::new(),
+            Self::Mtp if x.recomputes_layers() => smallvec![Operator::MtpProjection],
             // Inputs of a tower's layers are counted separately.
-            Self::VisionLayer if x.recomputes_tower() => Vec::new(),
+            Self::VisionLayer if x.recomputes_tower() => Operators::new(),
             _ => self.operators(x),
         }
     }

@@ -24,7 +24,8 @@ impl Shape {
         shape
     }
 
-    fn push(&mut self, size: u64) {
+    /// Appends a dimension.
+    pub(crate) fn push(&mut self, size: u64) {
         let at = usize::from(self.dimensions);
         if let Some(place) = self.sizes.get_mut(at) {
             *place = size;

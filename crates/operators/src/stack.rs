@@ -2,14 +2,18 @@
 
 use super::{Message, Operator, Symbols, Weight, Work};
 use shardscope_plan::{Chunk, FeedForward, LayerKind, Mixer, Stage};
+use smallvec::{SmallVec, smallvec};
+
+/// The operators of a section, in order; rarely more than a depth of multi-token prediction has.
+pub type Operators = SmallVec<[Operator; 8]>;
 
 /// The operators of one transformer layer, in order.
 #[must_use]
-pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
+pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Operators {
     let attention =
         if x.model().latent.is_some() { Operator::LatentAttention } else { Operator::SelfAttention };
     let linear = x.model().mixers.linear.map(|linear| Operator::Linear(linear.kind));
-    let mut operators = Vec::with_capacity(5);
+    let mut operators = Operators::new();
     if kind.mixer != Mixer::None {
         operators.push(Operator::InputNorm);
     }
@@ -96,22 +100,24 @@ impl SectionKind {
 
     /// The operators of one such section, in order.
     #[must_use]
-    pub fn operators(self, x: &Symbols<'_>) -> Vec<Operator> {
+    pub fn operators(self, x: &Symbols<'_>) -> Operators {
         match self {
-            Self::Embedding if x.recipe().tuning.projector => vec![Operator::Embedding, Operator::Projector],
-            Self::Embedding | Self::MtpEmbedding => vec![Operator::Embedding],
+            Self::Embedding if x.recipe().tuning.projector => {
+                smallvec![Operator::Embedding, Operator::Projector]
+            }
+            Self::Embedding | Self::MtpEmbedding => smallvec![Operator::Embedding],
             Self::Layer(kind) => layer_operators(x, kind),
-            Self::FinalNorm => vec![Operator::FinalNorm],
+            Self::FinalNorm => smallvec![Operator::FinalNorm],
             Self::Mtp => {
                 // A depth contains a layer of the last decoder layer's kind.
                 let kind = x.model().layer_kind(x.model().num_layers.saturating_sub(1));
-                let mut operators = vec![Operator::MtpProjection];
+                let mut operators: Operators = smallvec![Operator::MtpProjection];
                 operators.extend(layer_operators(x, kind));
                 operators
             }
-            Self::OutputLayer => vec![Operator::OutputLayer],
-            Self::VisionLayer => vec![Operator::VisionLayer],
-            Self::VisionEnds => vec![Operator::VisionEnds],
+            Self::OutputLayer => smallvec![Operator::OutputLayer],
+            Self::VisionLayer => smallvec![Operator::VisionLayer],
+            Self::VisionEnds => smallvec![Operator::VisionEnds],
         }
     }
 
@@ -151,7 +157,7 @@ pub struct Section {
     /// How often it comes in the chunk.
     pub times: u64,
     /// Its operators, in order.
-    pub operators: Vec<Operator>,
+    pub operators: Operators,
 }
 
 impl Section {

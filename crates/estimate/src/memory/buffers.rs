@@ -288,7 +288,8 @@ pub(super) fn workspaces(x: &Symbols<'_>) -> Vec<Term> {
     let large = capability.is_some_and(|major| major >= 9);
     let default = if large { CUBLAS_HOPPER } else { CUBLAS_ELSEWHERE };
     let cublas = x.recipe().cublas_workspace.unwrap_or(default);
-    let mut out = vec![term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)];
+    let mut out = Vec::with_capacity(3);
+    out.extend([term("cuBLAS workspaces", cublas, 2, &CUBLAS_WORKSPACE)]);
     if x.recipe().software.semantics().transformer_engine {
         let own = if capability.is_some_and(|major| major < 9) { ENGINE_BEFORE } else { ENGINE_HOPPER };
         out.push(term("Transformer Engine's workspace", own, 1, &ENGINE_WORKSPACE));

@@ -2,15 +2,19 @@
 
 use shardscope_plan::{PipelineSchedule, Plan};
 use shardscope_schedule::{Action, Order, Shape};
+use smallvec::{SmallVec, smallvec};
+
+/// A number of each chunk of a stage: most stages have few, and a search asks for a flight of every rank of every layout.
+pub(super) type PerChunk = SmallVec<[u64; 4]>;
 
 /// Micro-batches that a stage's chunks hold when a backward begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
     /// By chunk, including the micro-batch that begins its backward.
-    pub(super) counts: Vec<u64>,
+    pub(super) counts: PerChunk,
     /// By chunk, micro-batches with deferred weight gradients: the inputs and output gradients of their linear layers
     /// remain. Empty if backward is not split.
-    pub(super) waiting: Vec<u64>,
+    pub(super) waiting: PerChunk,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
     /// The chunk whose forward ended last.
@@ -31,29 +35,29 @@ impl Flight {
 const WALKED_PER_STAGE: u32 = 6;
 
 /// The flights of `stage`, which has `chunks` chunks, that may be its peak.
-pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
+pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> SmallVec<[Flight; 1]> {
     let shape = Shape::from_plan(plan);
     match shape.kind {
         // All forwards come first: every micro-batch is alive when the first backward begins.
         PipelineSchedule::GPipe => {
             let all = u64::from(shape.micro_batches);
-            vec![Flight {
-                counts: vec![all; chunks],
-                waiting: Vec::new(),
+            smallvec![Flight {
+                counts: smallvec![all; chunks],
+                waiting: PerChunk::new(),
                 backward: chunks.saturating_sub(1),
                 forward: Some(chunks.saturating_sub(1)),
             }]
         }
-        PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => interleaved(&shape, stage),
+        PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => interleaved(&shape, stage).into(),
         PipelineSchedule::OneForwardOneBackward
         | PipelineSchedule::ZeroBubbleH1
         | PipelineSchedule::ZeroBubbleH2 => {
             let held = limit(&shape).or(shape.in_flight(stage)).unwrap_or(1);
-            let mut counts = vec![0; chunks.max(1)];
+            let mut counts: PerChunk = smallvec![0; chunks.max(1)];
             counts[0] = held;
-            vec![Flight { counts, waiting: Vec::new(), backward: 0, forward: Some(0) }]
+            smallvec![Flight { counts, waiting: PerChunk::new(), backward: 0, forward: Some(0) }]
         }
-        _ => walked(shape, stage, chunks),
+        _ => walked(shape, stage, chunks).into(),
     }
 }
 
@@ -115,14 +119,14 @@ impl Steps {
 
     /// The flight after this many forward and backward steps.
     fn flight(&self, forward: u64, backward: u64) -> Flight {
-        let mut counts = Vec::with_capacity(8);
+        let mut counts = PerChunk::new();
         for chunk in 0..self.chunks {
             let behind = self.done(backward, self.chunks - 1 - chunk);
             counts.push(self.done(forward, chunk).saturating_sub(behind));
         }
         let place = |chunk: u64| usize::try_from(chunk).unwrap_or(0);
         let backward = place(self.chunks - 1 - self.chunk(backward));
-        Flight { counts, waiting: Vec::new(), backward, forward: Some(place(self.chunk(forward - 1))) }
+        Flight { counts, waiting: PerChunk::new(), backward, forward: Some(place(self.chunk(forward - 1))) }
     }
 }
 
@@ -152,14 +156,14 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
     shape.micro_batches = shape.micro_batches.min(WALKED_PER_STAGE.saturating_mul(shape.stages));
     let splits = shape.splits_backward();
     let size = chunks.max(2);
-    let (mut counts, mut waiting) = (vec![0_u64; size], vec![0_u64; size]);
+    let (mut counts, mut waiting): (PerChunk, PerChunk) = (smallvec![0; size], smallvec![0; size]);
     let mut out: Vec<Flight> = Vec::new();
     for event in Order::of_stage(shape, stage) {
         let chunk = usize::try_from(event.chunk).unwrap_or(0).min(size - 1);
         match event.action {
             Action::Forward => {
                 counts[chunk] += 1;
-                let waiting = if splits { waiting.clone() } else { Vec::new() };
+                let waiting = if splits { waiting.clone() } else { PerChunk::new() };
                 let flight =
                     Flight { counts: counts.clone(), waiting, backward: chunk, forward: Some(chunk) };
                 // A flight that another covers can never be the peak; without this the list would grow with the
@@ -182,13 +186,13 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flight, interleaved, limit};
+    use super::{Flight, PerChunk, interleaved, limit};
     use shardscope_plan::PipelineSchedule;
     use shardscope_schedule::{Action, Order, Shape};
 
     /// Every flight of `stage`, one per backward.
     fn all(shape: Shape, stage: u32) -> Vec<Flight> {
-        let mut counts = vec![0; shape.chunks as usize];
+        let mut counts = PerChunk::from_elem(0, shape.chunks as usize);
         let (mut out, mut forward) = (Vec::new(), None);
         for event in Order::of_stage(shape, stage) {
             let chunk = event.chunk as usize;
@@ -201,7 +205,7 @@ mod tests {
                     let forward = forward.take();
                     out.push(Flight {
                         counts: counts.clone(),
-                        waiting: Vec::new(),
+                        waiting: PerChunk::new(),
                         backward: chunk,
                         forward,
                     });

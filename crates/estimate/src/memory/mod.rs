@@ -35,6 +35,7 @@ mod rank;
 mod report;
 mod sequence;
 mod sides;
+mod stage_sum;
 mod state;
 mod states;
 mod sums;

@@ -1,6 +1,6 @@
 //! The peak of a stage: how many micro-batches each chunk holds, and what runs then.
 
-use super::flight::{Flight, flights};
+use super::flight::{Flight, PerChunk, flights};
 use super::moments::{ChunkSum, Moment};
 use shardscope_operators::Symbols;
 use shardscope_units::Bytes;
@@ -27,7 +27,12 @@ fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
 /// The flight with the most bytes alive, out of the candidates, and what runs then.
 pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
     let stage = u32::try_from(rank).unwrap_or(u32::MAX);
-    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
+    let none = Flight {
+        counts: PerChunk::from_elem(0, chunks.len()),
+        waiting: PerChunk::new(),
+        backward: 0,
+        forward: None,
+    };
     let mut best = (none, None, i128::MIN);
     for flight in flights(x.plan, stage, chunks.len()) {
         // Signed sums: a moment late in backward can free more than it adds.
@@ -48,7 +53,7 @@ pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, 
 
 #[cfg(test)]
 mod tests {
-    use super::{ChunkSum, Flight, in_forward};
+    use super::{ChunkSum, Flight, PerChunk, in_forward};
     use crate::memory::kept::LayersKept;
     use crate::memory::moments::Moment;
     use crate::memory::offloaded::Groups;
@@ -85,7 +90,12 @@ mod tests {
             ready: Bytes::new(100),
         };
         let chunks = [chunk(Some(moment)), chunk(None)];
-        let flight = |forward| Flight { counts: vec![1, 1], waiting: Vec::new(), backward: 1, forward };
+        let flight = |forward| Flight {
+            counts: PerChunk::from_elem(1, 2),
+            waiting: PerChunk::new(),
+            backward: 1,
+            forward,
+        };
         let (of, told) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
         assert_eq!((of, told.modules, told.net), (0, Bytes::new(30), 900));
         assert_eq!(in_forward(&chunks, &flight(Some(1))), None);

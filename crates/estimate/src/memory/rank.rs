@@ -9,11 +9,12 @@ use super::moments::{ChunkSum, Moment};
 use super::offloaded::Groups;
 use super::peak::{held, peak};
 use super::piped::{is_piped, piped};
+use super::stage_sum::Sum;
 use super::state::{Kind, Part, State};
 use super::states::{kinds, states};
 use super::term::Term;
 use super::totals::Totals;
-use super::unit::{Counts, Point, Sum, Units};
+use super::unit::{Counts, Point, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts, section_counts};
 use shardscope_plan::{DataEngine, Stage};
@@ -254,7 +255,11 @@ impl<'a> Rank<'a> {
         let piped_bytes = |in_flight: &[u64]| -> Bytes {
             piped(x, &common.chunks, in_flight).iter().map(|term| term.bytes).sum()
         };
-        let mut more = piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts));
+        let mut more = if is_piped(x) {
+            piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts))
+        } else {
+            Bytes::ZERO
+        };
         let whole: Bytes = self.gathered().iter().map(|term| term.bytes).sum();
         let in_step: Bytes = common.gathered.in_step().iter().map(|term| term.bytes).sum();
         // The optimizer step is a separate candidate for the peak: no activations are alive, but all gradients are

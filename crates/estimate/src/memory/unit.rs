@@ -11,7 +11,8 @@ use shardscope_operators::{
     section_counts, worked_out_again,
 };
 use shardscope_plan::{DpSharding, OffloadModules, OptimizerKind, Plan, Quantization, Recompute};
-use shardscope_units::{Bytes, Count};
+use shardscope_units::Bytes;
+use smallvec::SmallVec;
 
 /// The number of sections of each kind on a stage.
 pub(super) type Counts = [u64; SectionKind::ALL.len()];
@@ -67,7 +68,7 @@ pub(super) struct Unit {
     /// Bytes saved if nothing were recomputed.
     pub(super) full: Bytes,
     /// Shapes of its linear weights on one rank; for several experts, of a single one.
-    pub(super) shapes: Vec<[u64; 2]>,
+    pub(super) shapes: SmallVec<[[u64; 2]; 4]>,
     /// Each operator's peak, the last operator first; every point if modules are offloaded.
     pub(super) points: Vec<Point>,
     /// The index of the largest of them.
@@ -327,7 +328,10 @@ pub(super) struct Units {
 
 impl Default for Units {
     fn default() -> Self {
-        Self { units: vec![Unit::default()], places: [0; SectionKind::ALL.len()] }
+        // Units are large to move, and few plans have more kinds.
+        let mut units = Vec::with_capacity(8);
+        units.extend([Unit::default()]);
+        Self { units, places: [0; SectionKind::ALL.len()] }
     }
 }
 
@@ -373,28 +377,4 @@ impl Units {
 
 fn chunks(plan: &Plan) -> impl Iterator<Item = &shardscope_plan::Chunk> {
     plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks)
-}
-
-/// Parameters of a chunk or stage: dense and expert.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
-    /// Outside of routed experts.
-    pub(super) dense: ParameterCounts,
-    /// Of routed experts.
-    pub(super) expert: ParameterCounts,
-}
-
-impl Sum {
-    /// Adds `unit` `times` times, `frozen` of them without training.
-    pub(super) fn add(&mut self, unit: &Unit, times: u64, frozen: u64) {
-        let trained = times.saturating_sub(frozen);
-        self.dense.add_all(unit.dense, trained);
-        if unit.expert.all > Count::ZERO {
-            self.expert.add_all(unit.expert, trained);
-        }
-        if frozen > 0 {
-            self.dense.add_all(unit.dense.frozen(), frozen);
-            self.expert.add_all(unit.expert.frozen(), frozen);
-        }
-    }
 }

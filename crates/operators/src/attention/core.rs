@@ -85,7 +85,9 @@ fn as_given(core: &Core) -> Vec<Saved> {
 
 /// Query, key and value copied to separate storages.
 fn copied(core: &Core) -> Vec<Saved> {
-    core.operands.map(|operand| operand.own).to_vec()
+    let mut out = Vec::with_capacity(8);
+    out.extend(core.operands.map(|operand| operand.own));
+    out
 }
 
 fn log_sum_exp(x: &Symbols<'_>) -> Saved {

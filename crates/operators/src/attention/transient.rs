@@ -1,7 +1,7 @@
 //! What backward holds in the output projection, the attention itself, and the QKV projection.
 
 use crate::adapters::{LINEAR_PROJ, LINEAR_QKV};
-use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
+use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered, tensors};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, OffloadModule};
@@ -34,7 +34,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let output = Saved::new("gradient of the output", &[x.n, width], x.width, &OUTPUT);
     let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], x.width, &PACKED);
 
-    let mut projection = vec![residual(x)];
+    let mut projection = tensors([residual(x)]);
     projection.extend(masked(x));
     // A row-parallel layer's output gradient arrives as this rank's shard of the sequence, and its GEMMs need all of
     // it.
@@ -44,10 +44,10 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     projection.extend(weight.then_some(gradient));
     projection.extend(LINEAR_PROJ.gradient(x, Some(width)));
 
-    let mut core = vec![residual(x), output, inputs];
+    let mut core = tensors([residual(x), output, inputs]);
     core.extend(kernel(x, width));
 
-    let mut qkv = vec![residual(x), inputs];
+    let mut qkv = tensors([residual(x), inputs]);
     // Forward saved only this rank's shard of the input: so the weight gradient gathers it again.
     qkv.extend(gathered_again(x));
     qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));

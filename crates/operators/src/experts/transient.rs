@@ -3,7 +3,7 @@
 //! tokens as they were sent, as they arrived, and as the experts output them.
 
 use crate::adapters::{EXPERTS_FC1, EXPERTS_FC2};
-use crate::transient::{has_weight_gradient, residual};
+use crate::transient::{has_weight_gradient, residual, tensors};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{Dispatcher, OffloadModule};
@@ -50,14 +50,14 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let inner = Saved::new("gradient of the activation's output", &[moe.received, moe.ffn], x.width, &INNER);
     let before =
         Saved::new("gradient of the activation's input", &[moe.received, x.gate * moe.ffn], x.width, &BEFORE);
-    let mut first = vec![residual(x), before];
+    let mut first = tensors([residual(x), before]);
     first.push(Saved::new("gradient of the experts' input", &wide, x.width, &INPUT));
     if has_weight_gradient(x) {
         let shape = [x.gate * moe.ffn, moe.hidden];
         first.push(Saved::new("an expert's weight gradient", &shape, x.width, &FC1_WEIGHT));
     }
     first.extend(EXPERTS_FC1.gradient(x, Some(moe.hidden)));
-    let mut second = vec![residual(x), output, inner];
+    let mut second = tensors([residual(x), output, inner]);
     second.extend(EXPERTS_FC2.gradient(x, Some(moe.ffn)));
     let back = Saved::new("returned gradient", &[moe.sent, moe.hidden], x.width, &RETURNED_GRADIENT);
     vec![

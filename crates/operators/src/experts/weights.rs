@@ -9,7 +9,8 @@ use shardscope_plan::{Experts, LinearBias};
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let bias = x.model().linear_bias == LinearBias::All;
-    let mut out = vec![Weight::whole("router.weight", Account::Router, &[experts.num_experts, x.h])];
+    let mut out = Vec::with_capacity(8);
+    out.extend([Weight::whole("router.weight", Account::Router, &[experts.num_experts, x.h])]);
     if bias {
         out.push(Weight::whole("router.bias", Account::Router, &[experts.num_experts]));
     }
@@ -37,7 +38,8 @@ fn routed(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
     let width = experts.latent_size.unwrap_or(x.h);
     let ffn = experts.ffn_hidden_size;
     let rows = x.gate * ffn;
-    let mut out = vec![expert(x, "experts.linear_fc1.weight", &[rows, width], Axis::Output)];
+    let mut out = Vec::with_capacity(4);
+    out.extend([expert(x, "experts.linear_fc1.weight", &[rows, width], Axis::Output)]);
     if bias {
         out.push(expert(x, "experts.linear_fc1.bias", &[rows], Axis::Output));
     }
@@ -65,13 +67,12 @@ fn expert(x: &Symbols<'_>, name: &'static str, shape: &[u64], axis: Axis) -> Wei
         Axis::Input => Some(shape.len().saturating_sub(1)),
         Axis::Neither => None,
     };
-    let mut full = vec![all];
-    let mut local = vec![all / layout.expert.max(1)];
+    let mut full = Shape::new(&[all]);
+    let mut local = Shape::new(&[all / layout.expert.max(1)]);
     for (index, &size) in shape.iter().enumerate() {
         full.push(size);
         local.push(if cut == Some(index) { size / layout.expert_tensor.max(1) } else { size });
     }
-    let (full, local) = (Shape::new(&full), Shape::new(&local));
     Weight {
         name,
         account: Account::Experts,

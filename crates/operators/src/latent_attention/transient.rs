@@ -1,6 +1,6 @@
 //! What backward holds in the output projection and in the attention itself.
 
-use crate::transient::{gathered, masked, residual};
+use crate::transient::{gathered, masked, residual, tensors};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{AttentionKernel, OffloadModule};
@@ -24,12 +24,12 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let packed = [x.n, x.a, 2 * wide + sizes.value];
     let inputs = Saved::new("gradients of query, key and value", &packed, x.width, &PACKED);
 
-    let mut projection = vec![residual(x)];
+    let mut projection = tensors([residual(x)]);
     projection.extend(masked(x));
     projection.extend(gathered(x, "gathered gradient"));
     projection.push(output);
 
-    let mut core = vec![residual(x), output, inputs];
+    let mut core = tensors([residual(x), output, inputs]);
     core.push(if x.recipe().attention_kernel == AttentionKernel::Unfused {
         Saved::new("gradient of the probabilities", &[x.b, x.a, x.s, x.s], x.width, &SCORES)
     } else {

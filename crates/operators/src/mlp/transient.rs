@@ -1,7 +1,7 @@
 //! What backward holds at its three steps.
 
 use crate::adapters::{LINEAR_FC1, LINEAR_FC2};
-use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
+use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered, tensors};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_units::{Bytes, Count};
@@ -23,14 +23,14 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let fc1 = Saved::new("linear_fc1 weight gradient", &[x.gate * x.f, x.h], x.width, &FC1_WEIGHT);
     let fc2 = Saved::new("linear_fc2 weight gradient", &[x.h, x.f], x.width, &FC2_WEIGHT);
 
-    let mut second = vec![residual(x)];
+    let mut second = tensors([residual(x)]);
     second.extend(masked(x));
     // As after attention: a row-parallel layer's output gradient is gathered along the sequence before its GEMMs.
     second.extend(gathered(x, "gathered gradient"));
     second.push(inner);
     second.extend(weight.then_some(fc2));
     second.extend(LINEAR_FC2.gradient(x, Some(x.f)));
-    let mut first = vec![residual(x), before];
+    let mut first = tensors([residual(x), before]);
     first.extend(gathered_again(x));
     first.push(input);
     first.extend(scattered(x));

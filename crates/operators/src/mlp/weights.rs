@@ -8,9 +8,10 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let ffn = x.model().ffn_hidden_size;
     let rows = x.gate * ffn;
     let bias = x.model().linear_bias == LinearBias::All;
-    let mut out = vec![
-        Weight::column("linear_fc1.weight", Account::Mlp, [rows, x.h], x.t).as_part(WeightPart::GateAndUp),
-    ];
+    let mut out = Vec::with_capacity(4);
+    out.extend([
+        Weight::column("linear_fc1.weight", Account::Mlp, [rows, x.h], x.t).as_part(WeightPart::GateAndUp)
+    ]);
     if bias {
         out.push(
             Weight::split_vector("linear_fc1.bias", Account::Mlp, rows, x.t).as_part(WeightPart::GateAndUp),
