@@ -1,6 +1,6 @@
 //! What DeepSpeed's JSON states about a plan. The model's shape and the layout stay on the command line.
 
-use crate::megatron::megatron_command;
+use crate::megatron::{DEEPSPEED_FILE, megatron_command};
 use crate::round::{Exported, unsaid, written};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
@@ -12,7 +12,7 @@ use shardscope_plan::Field;
 pub fn deepspeed_json(resolution: &Resolution) -> Exported {
     let text = json(resolution);
     let command = megatron_command(resolution).text;
-    let unsaid = unsaid(resolution, &[("run.sh", &command), ("ds_config.json", &text)]);
+    let unsaid = unsaid(resolution, &[("run.sh", &command), (DEEPSPEED_FILE, &text)]);
     Exported { text, unsaid }
 }
 

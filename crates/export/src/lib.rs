@@ -16,6 +16,6 @@ pub use accelerate::{ACCELERATE_FILE, accelerate_command, accelerate_yaml};
 pub use bridge::bridge_command;
 pub use deepspeed::deepspeed_json;
 pub use edit::{Edited, edit};
-pub use megatron::megatron_command;
+pub use megatron::{DEEPSPEED_FILE, megatron_command};
 pub use round::Exported;
 pub use titan::{TITAN_FILE, torchtitan_command, torchtitan_toml};

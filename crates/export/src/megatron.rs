@@ -4,6 +4,9 @@ use crate::round::{Exported, write, written};
 use shardscope_launch::{Resolution, megatron};
 use shardscope_plan::Field;
 
+/// DeepSpeed's configuration, by the name that the command gives it.
+pub const DEEPSPEED_FILE: &str = "ds_config.json";
+
 /// Settings that begin a new line of the command.
 const SECTIONS: [Field; 8] = [
     Field::NumLayers,
@@ -28,10 +31,16 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
         Field::ZeroStage if software == "megatron_deepspeed" => Some(format!("--zero-stage {value}")),
         Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
         Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,
+        // In the head.
+        Field::Software if software == "megatron_deepspeed" => None,
         Field::AttentionKernel if legacy => None,
         _ => megatron::spell(field, value, legacy).map(|words| quoted_all(&words)),
     };
-    let head = launch(resolution, "pretrain_gpt.py");
+    let mut head = launch(resolution, "pretrain_gpt.py");
+    if software == "megatron_deepspeed" {
+        // Without both, its `--zero-stage` shards nothing: DeepSpeed is on only where it is asked for and has a file.
+        head += &format!(" --deepspeed --deepspeed_config {DEEPSPEED_FILE}");
+    }
     write(resolution, &spell, &|said| lay(&head, said))
 }
 
