@@ -167,9 +167,9 @@ struct LineOf {
     label: String,
     /// byte, second, count, per second, or share from 0 to 1.
     unit: &'static str,
-    /// None where the run has no such figure.
+    /// Null where the run has no such figure. Unit: `unit`.
     before: Option<f64>,
-    /// None where the run has no such figure.
+    /// Null where the run has no such figure. Unit: `unit`.
     after: Option<f64>,
 }
 
@@ -180,7 +180,9 @@ struct CauseOf {
     path: String,
     /// byte or second.
     unit: &'static str,
+    /// Unit: `unit`.
     before: f64,
+    /// Unit: `unit`.
     after: f64,
 }
 

@@ -4,6 +4,8 @@
 
 mod input;
 mod output;
+#[cfg(test)]
+mod units;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -17,8 +17,13 @@ use crate::answer::answer;
 use crate::compare::Read;
 use crate::input::{Answer, Changes, fragment, take};
 
-/// Default number of layouts listed for a search.
-const LAYOUTS: usize = 10;
+/// Layouts or lines that are listed where the call names no number, and at most.
+const LISTED: usize = 10;
+const MOST_LISTED: usize = 40;
+
+fn listed(limit: Option<usize>) -> usize {
+    limit.unwrap_or(LISTED).min(MOST_LISTED)
+}
 
 /// A training run: texts or a link, and changes to it.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -175,14 +180,14 @@ pub(super) struct SearchInput {
     #[serde(default)]
     #[schemars(schema_with = "dimensions")]
     pub(super) vary: Varied,
-    /// Layouts listed at most [default: 10, most: 40].
+    /// Layouts listed [default: 10, most: 40]. Unit: layout.
     #[serde(default)]
     limit: Option<usize>,
 }
 
 impl SearchInput {
     pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(LAYOUTS)
+        listed(self.limit)
     }
 }
 
@@ -198,26 +203,27 @@ pub(super) struct AskInput {
     #[serde(default)]
     #[schemars(schema_with = "trainings")]
     train: Option<Trained>,
-    /// For cheapest: tokens to train on, for example 15e12; left out, the run's own budget.
+    /// For cheapest: tokens to train on, for example 15e12; left out, the run's own budget. Unit: token.
     #[serde(default)]
     tokens: Option<f64>,
-    /// For cheapest: days that there are.
+    /// For cheapest: time that there is. Unit: day.
     #[serde(default)]
     days: Option<f64>,
-    /// For cheapest: price of an accelerator for an hour; left out, the run's price_per_gpu_hour.
+    /// For cheapest: price of an accelerator for an hour; left out, the run's price_per_gpu_hour. Unit: any currency.
     #[serde(default)]
     price: Option<f64>,
-    /// For cheapest and scaling: nodes that there are; left out, the run's own.
+    /// For cheapest and scaling: nodes that there are; left out, the run's own. Unit: node.
     #[serde(default)]
     most_nodes: Option<u64>,
-    /// For which-gpu: prices of an accelerator for an hour by its name; these kinds are compared, by what the tokens cost.
+    /// For which-gpu: prices of an accelerator for an hour by its name; these kinds are compared, by what the tokens cost. Unit: any
+    /// currency.
     #[serde(default)]
     prices: BTreeMap<String, f64>,
     /// How far dimensions are varied in the searches for the answer.
     #[serde(default)]
     #[schemars(schema_with = "dimensions")]
     vary: Varied,
-    /// Lines listed at most, those around the answer [default: 10].
+    /// Lines listed, those around the answer [default: 10, most: 40]. Unit: line.
     #[serde(default)]
     limit: Option<usize>,
 }
@@ -275,7 +281,7 @@ impl AskInput {
     }
 
     pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(LAYOUTS)
+        listed(self.limit)
     }
 }
 

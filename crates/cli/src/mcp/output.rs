@@ -45,7 +45,7 @@ pub(super) struct Estimate {
 /// Memory of a pipeline stage.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Stage {
-    /// Pipeline rank.
+    /// Pipeline rank. Unit: index, from 0.
     pipeline_rank: u64,
     /// Unit: byte.
     parameters: u64,
@@ -209,17 +209,17 @@ fn sections(document: &str, wanted: &[String]) -> Result<BTreeMap<String, Value>
 /// What a search found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Found {
-    /// Combinations tried.
+    /// Combinations tried. Unit: combination.
     pub(super) tried: u64,
-    /// Combinations that there are.
+    /// Combinations that there are. Unit: combination.
     pub(super) of: u64,
     /// Whether all were tried; a search ends after 20 seconds.
     pub(super) complete: bool,
-    /// Those that the framework refuses.
+    /// Those that the framework refuses. Unit: combination.
     pub(super) refused: u64,
-    /// The same by the code of the reason.
+    /// The same by the code of the reason. Unit: combination.
     pub(super) refused_by_reason: BTreeMap<&'static str, u64>,
-    /// Those that do not fit.
+    /// Those that do not fit. Unit: combination.
     pub(super) too_large: u64,
     /// The fastest that fit, the fastest first; tight ones last.
     pub(super) best: Vec<Layout>,
@@ -276,15 +276,15 @@ pub(super) struct Line {
     name: String,
     /// Whether it is the answer.
     chosen: bool,
-    /// Accelerators; none where nothing fits.
+    /// Accelerators; null where nothing fits. Unit: accelerator.
     gpus: Option<u64>,
     /// The best layout there, with everything that is changed of the run; of largest-model, all settings of a run of its own.
     layout: Option<Layout>,
-    /// Over all accelerators.
+    /// Over all accelerators. Unit: token per second.
     tokens_per_second: Option<f64>,
     /// For the tokens asked about. Unit: day.
     days: Option<f64>,
-    /// For the tokens asked about, in the currency of the price.
+    /// For the tokens asked about. Unit: the price's currency.
     cost: Option<f64>,
 }
 
@@ -308,7 +308,7 @@ impl Line {
 pub(super) struct Explanations {
     /// Those whose place has all the words.
     pub(super) figures: Vec<Explained>,
-    /// How many more there are; more words name fewer.
+    /// How many more there are; more words name fewer. Unit: figure.
     pub(super) more: usize,
 }
 
