@@ -107,7 +107,7 @@ pub(super) fn contribute() -> Html {
         Asked::Row(row) => html! {
             <>
                 <p class="soft small">
-                    { "One line with settings and measurements, nothing of the script. Add it to a pull request or an issue; CONTRIBUTING.md says what happens to it. Nothing is sent from here." }
+                    { "One line with settings and measurements, nothing of the script. Add it to tests/data/contributed in a pull request, or to an issue; CONTRIBUTING.md says what happens to it. Nothing is sent from here." }
                 </p>
                 <div class="own">
                     { field("Where it can be looked up", "https://…", |words| &mut words.source) }

@@ -5,6 +5,7 @@ mod apply;
 mod badge;
 mod changes;
 mod compare;
+mod contributed;
 mod export;
 mod gate;
 mod manual;
