@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use shardscope::estimate::Verdict;
 use shardscope::plan::Field;
 use shardscope::units::seconds;
 
@@ -12,7 +13,7 @@ use crate::files::from_here;
 use crate::gate::{FailOn, Figures, headroom, price, signed};
 use crate::input::{Answer, Changes, Input};
 use crate::output::{
-    Format, NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell,
+    Format, NO_PLAN, RED, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell,
 };
 
 /// Exit code of a run that fails the check.
@@ -41,7 +42,8 @@ pub(crate) struct CheckArguments {
 /// What a run is held against.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Gate {
-    /// What else than not fitting counts as a failure: oom, tight, or slower:5% beside --against.
+    /// What else than not fitting counts as a failure: oom, tight, or slower:5% beside --against; with none nothing does, and the
+    /// answer is only told.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "oom")]
     pub(crate) fail_on: Vec<FailOn>,
     /// Percentage of an accelerator's memory that should stay free, up to 50; with less a run is tight [default: memory_headroom, 4].
@@ -165,12 +167,6 @@ impl CheckArguments {
             Some(_) if failures.is_empty() => 0,
             Some(_) => FAILS,
         };
-        match figures {
-            // On standard error, so that the line stays alone on standard output.
-            Some(_) => tell(&answer.warnings()),
-            None if !self.pass_open => tell(&answer.obstacles_to_caller()),
-            None => {}
-        }
         let slower_by = figures.as_ref().zip(against).map(|(figures, other)| figures.slower_than(other));
         let checked = Checked {
             file,
@@ -181,6 +177,18 @@ impl CheckArguments {
             against,
             slower_by,
         };
+        match checked.figures {
+            // On standard error, so that the line stays alone on standard output.
+            Some(figures) => {
+                tell(&answer.warnings());
+                // A line that begins with `fits` does not say why the exit code is 1; one of a run that does not fit does.
+                if figures.verdict != Verdict::OutOfMemory {
+                    tell(&checked.failed());
+                }
+            }
+            None if !self.pass_open => tell(&answer.obstacles_to_caller()),
+            None => {}
+        }
         match self.format {
             Format::Json => print_json(&checked),
             // Only the text is coloured; Markdown is inert.
@@ -194,6 +202,13 @@ impl CheckArguments {
 }
 
 impl Checked<'_> {
+    /// What it fails for, a line each.
+    fn failed(&self) -> String {
+        let file = self.file.map(|file| format!("{}: ", harmless(file))).unwrap_or_default();
+        let failed = coloured("fails", RED);
+        self.failures.iter().map(|failure| format!("{file}{failed}: {failure}\n")).collect()
+    }
+
     fn line(&self, colours: bool) -> String {
         let mut line = match self.file {
             Some(file) => format!("{}: ", harmless(file)),

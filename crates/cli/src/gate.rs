@@ -15,7 +15,7 @@ const BILLION: f64 = 1e9;
 /// Seconds of an hour.
 const HOUR: f64 = 3600.0;
 
-/// What counts as a failure. A run that does not fit always fails.
+/// What counts as a failure. A run that does not fit fails unless nothing is to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FailOn {
     /// More memory than an accelerator has.
@@ -24,6 +24,8 @@ pub(crate) enum FailOn {
     Tight,
     /// A step longer than the other run's by more than this share of it.
     Slower(f64),
+    /// No run at all: the answer is only told.
+    Nothing,
 }
 
 impl FromStr for FailOn {
@@ -33,9 +35,10 @@ impl FromStr for FailOn {
         match text {
             "oom" => Ok(Self::OutOfMemory),
             "tight" => Ok(Self::Tight),
+            "none" => Ok(Self::Nothing),
             _ => {
                 // `slower` alone is any slowdown.
-                let share = text.strip_prefix("slower").ok_or("it is not oom, tight or slower:5%")?;
+                let share = text.strip_prefix("slower").ok_or("it is not oom, tight, slower:5% or none")?;
                 let share = match share.strip_prefix(':') {
                     Some(share) => percentage(share.trim_end_matches('%'))?,
                     None if share.is_empty() => 0.0,
@@ -83,24 +86,24 @@ pub(crate) struct Figures {
     pub(crate) capacity: Bytes,
     /// Share of the capacity that is to stay free.
     pub(crate) headroom: f64,
-    /// The pipeline rank that holds most.
+    /// The pipeline rank that holds most. Unit: index, from 0.
     pub(crate) pipeline_rank: u64,
     /// When it does.
     pub(crate) at: String,
     /// Time of a step. Unit: second.
     #[schemars(with = "f64")]
     pub(crate) step_seconds: Seconds,
-    /// Over all devices.
+    /// Over all devices. Unit: token per second.
     pub(crate) tokens_per_second: f64,
     /// Model FLOPs as a share of the dense peak.
     pub(crate) mfu: f64,
-    /// Devices in all.
+    /// Devices in all. Unit: device.
     pub(crate) gpus: u64,
     /// The accelerator's name.
     pub(crate) accelerator: String,
     /// What a billion tokens take of all devices. Unit: hour of one device.
     pub(crate) gpu_hours_per_billion_tokens: f64,
-    /// What a billion tokens cost, in the currency of the run's price_per_gpu_hour, where it states one.
+    /// What a billion tokens cost, where the run states a price_per_gpu_hour. Unit: that price's currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_per_billion_tokens: Option<f64>,
     /// Settings of the run that the figures leave out, a sentence for each kind.
@@ -176,6 +179,9 @@ impl Figures {
     /// slower than.
     pub(crate) fn failures(&self, fail_on: &[FailOn], against: Option<&Self>) -> Vec<String> {
         let mut failures = Vec::new();
+        if fail_on.contains(&FailOn::Nothing) {
+            return failures;
+        }
         if self.verdict == Verdict::OutOfMemory {
             failures.push("it does not fit".to_owned());
         }
@@ -292,6 +298,7 @@ mod tests {
     fn failures_are_named_as_they_are_typed() {
         assert_eq!("oom".parse(), Ok(FailOn::OutOfMemory));
         assert_eq!("tight".parse(), Ok(FailOn::Tight));
+        assert_eq!("none".parse(), Ok(FailOn::Nothing));
         assert_eq!("slower:5%".parse(), Ok(FailOn::Slower(0.05)));
         assert_eq!("slower:0.5".parse(), Ok(FailOn::Slower(0.005)));
         assert_eq!("slower".parse(), Ok(FailOn::Slower(0.0)));

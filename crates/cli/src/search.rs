@@ -251,8 +251,11 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         Err(problem) => return refuse(&problem),
     };
     let answer = input.answer_of(pasted.clone());
+    let Some(plan) = &answer.resolution.plan else {
+        tell(&answer.obstacles_to_caller());
+        return ExitCode::from(NO_PLAN);
+    };
     tell(&answer.problems());
-    let Some(plan) = &answer.resolution.plan else { return ExitCode::from(NO_PLAN) };
     let question = match arguments.question(plan) {
         Ok(question) => question,
         Err(problem) => return refuse(&problem),

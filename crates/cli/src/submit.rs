@@ -61,6 +61,8 @@ pub(crate) fn run(arguments: &SubmitArguments) -> ExitCode {
     let call = Call::read(&arguments.words);
     let job = match job(arguments, &call) {
         Ok(job) => job,
+        // What was read of standard input is gone: sbatch would be given the rest of a script as a whole one.
+        Err(problem) if call.reads_standard_input() => return refuse(&problem),
         // sbatch itself reports a script that cannot be read, so the call is passed on anyway.
         Err(problem) => {
             tell(&format!("shardscope: {problem}\n"));

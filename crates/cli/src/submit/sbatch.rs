@@ -207,6 +207,11 @@ impl Call {
         call
     }
 
+    /// Whether sbatch takes the script from its standard input.
+    pub(super) fn reads_standard_input(&self) -> bool {
+        !self.only_asks && self.wrap.is_none() && self.script.is_none()
+    }
+
     fn take(&mut self, name: &str, value: Option<String>) {
         match (name, value) {
             ("help" | "usage" | "version", _) => self.only_asks = true,
@@ -281,6 +286,10 @@ mod tests {
             assert_eq!(call.arguments, ["7", "--lr", "1"], "{line}");
         }
         assert_eq!(read("-N 4").script, None);
+        assert!(read("-N 4").reads_standard_input());
+        for line in ["train.sh", "--wrap=x", "--version"] {
+            assert!(!read(line).reads_standard_input(), "{line}");
+        }
         assert!(read("--vers").only_asks, "by its beginning");
         assert!(read("--help").only_asks && read("-V").only_asks && !read("train.sh --help").only_asks);
     }

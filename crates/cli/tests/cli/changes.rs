@@ -46,7 +46,15 @@ fn what_is_left_open_is_told_with_the_option_that_answers_it() {
     assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --set num_nodes=1\n"));
     printed(&["check", "--accelerator", "H100-SXM", "--set", "num_nodes=1", "-"], &open, 0);
     let open = SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS");
-    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --env LAYERS=…\n"));
+    for command in ["check", "report", "search", "badge", "measured"] {
+        // `measured` has something measured beside the run.
+        let log = " iteration 2/ 9 | elapsed time per iteration (ms): 5000.0 |\n";
+        let folder = Folder::new(&format!("open-{command}"));
+        let files = [folder.file("open.sh", &open), folder.file("run.log", log)];
+        let words = [command, &files[0], &files[1]];
+        let words = if command == "measured" { &words[..] } else { &words[..2] };
+        assert!(told(words, "", 2).ends_with("\nanswer by --env LAYERS=…\n"), "{command}");
+    }
     printed(&["check", "--accelerator", "H100-SXM", "--env", "LAYERS=24", "-"], &open, 0);
     let open = SCRIPT
         .replace("--num-layers 24", "--num-layers $1")

@@ -57,6 +57,49 @@ fn a_plan_of_torchtitan_is_written_as_its_file() {
     assert_eq!(report(&[&files[0], &files[1]], "")["memory"], report(&["-"], script)["memory"]);
 }
 
+/// DeepSpeed's file beside the command that asks for it, and accelerate's beside the command of its first line.
+#[test]
+fn files_beside_their_commands_are_the_same_plan() {
+    let folder = Folder::new("export-beside");
+    let report = |files: &[&str]| {
+        let all = [&["report", "--accelerator", "H100-SXM", "--format", "json"], files].concat();
+        json(&printed(&all, "", 0))["report"].clone()
+    };
+    let same = |before: &[&str], after: &[&str]| {
+        let (before, after) = (report(before), report(after));
+        assert_eq!(before["memory"], after["memory"]);
+        assert_eq!(before["time"]["step_seconds"], after["time"]["step_seconds"]);
+    };
+    let export =
+        |to: &str, file: &str| printed(&["export", "--to", to, "--accelerator", "H100-SXM", file], "", 0);
+    let run = folder.file(
+        "deepspeed/run.sh",
+        "deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py --deepspeed --deepspeed_config conf.json --num-layers 24 \
+         --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 4 \
+         --global-batch-size 512 --vocab-size 50257 --bf16 --tensor-model-parallel-size 2\n",
+    );
+    folder.file(
+        "deepspeed/conf.json",
+        "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}}\n",
+    );
+    let command = export("megatron", &run);
+    assert!(command.contains(" --deepspeed --deepspeed_config ds_config.json"), "DeepSpeed is on: {command}");
+    let again = folder.file("deepspeed-again/run.sh", &command);
+    folder.file("deepspeed-again/ds_config.json", &export("deepspeed", &run));
+    same(&[&run], &[&again]);
+    let run = folder.file(
+        "accelerate/run.sh",
+        "torchrun --nproc_per_node 4 sft.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 \
+         --gradient_accumulation_steps 4 --max_length 4096 --bf16 true --use_peft --lora_r 16 --lora_target_modules all-linear \
+         --use_liger_kernel true --packing true --attn_implementation flash_attention_2\n",
+    );
+    let yaml = export("accelerate", &run);
+    let command = yaml.lines().next().expect("a command").trim_start_matches("# ").to_owned();
+    let again = folder.file("accelerate-again/run.sh", &format!("{command}\n"));
+    folder.file("accelerate-again/accelerate.yaml", &yaml);
+    same(&[&run], &[&again]);
+}
+
 #[test]
 fn a_run_is_contributed_without_its_script() {
     let folder = Folder::new("contribute");

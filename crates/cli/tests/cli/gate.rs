@@ -46,6 +46,8 @@ fn a_check_ends_with_its_verdict() {
     let failures = &json(&printed(&strict, SCRIPT, 1))["failures"];
     assert_eq!(failures[0], "it fits only once PyTorch releases 3.98 GiB of cached blocks");
     verdict(&["--headroom", "51"], 2);
+    // Told and let pass, for whoever wants the answer alone.
+    assert_eq!(verdict(&[&large[..], &["--fail-on", "none"]].concat(), 0), verdict(&large, 1));
     assert_eq!(printed(&["check", "-"], "", 2), "no plan\n");
 }
 
@@ -69,6 +71,10 @@ fn a_check_is_held_against_another_run() {
     let end = format!(", +{slower:.1}% against {:.2} s\n", step(SCRIPT));
     assert!(line.ends_with(&end), "{line} {end}");
     check((slower - 0.5).min(99.0), &slow, 1);
+    // The line says that it fits: why it fails stands beside it.
+    let fail_on = ["check", "--accelerator", "H100-SXM", "--fail-on", "slower", "--against", &before, "-"];
+    let told = String::from_utf8_lossy(&call(&fail_on, &slow).stderr).into_owned();
+    assert_eq!(told, format!("fails: a step takes {slower:.1}% longer, more than 0.0%\n"));
     assert!(check(0.0, SCRIPT, 0).contains(", +0.0% against "));
     // What does not fit fails whatever else is asked.
     let large = ["--accelerator", "V100-SXM2-32GB", "--set", "micro_batch_size=32"];

@@ -8,6 +8,7 @@ use crate::{Folder, SCRIPT, call, commands};
 
 const TERMINAL: &str = include_str!("../../../../docs/use/terminal.md");
 const DOCUMENTS: &str = include_str!("../../../../docs/use/documents.md");
+const SKILL: &str = include_str!("../../../../skills/shardscope/SKILL.md");
 
 /// The code at the beginning of each row of the table below `header`: the first word of each.
 fn rows(text: &str, header: &str) -> BTreeSet<String> {
@@ -74,4 +75,35 @@ fn the_manuals_commands_do_as_they_are_written() {
     }
     let badge = std::fs::read_to_string(folder.0.join("fits.svg")).expect("the badge");
     assert!(badge.starts_with("<svg "), "{badge}");
+}
+
+/// An agent copies what stands there.
+#[test]
+fn the_skills_commands_do_as_they_are_written() {
+    let folder = Folder::new("skill");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/run_tools");
+    std::fs::copy(format!("{data}/snapshot.pickle"), folder.0.join("snapshot.pickle")).expect("a snapshot");
+    folder.file("run.log", " iteration 2/ 10 | elapsed time per iteration (ms): 800.0 |\n");
+    folder.file("old.sh", SCRIPT);
+    let known = commands();
+    let mut called = 0;
+    for line in SKILL.split('`').skip(1).step_by(2) {
+        let Some(words) = line.strip_prefix("shardscope ") else { continue };
+        let words: Vec<&str> = words.split(' ').collect();
+        assert!(known.contains(words[0]), "{line}");
+        // A command by its name alone.
+        if words.len() == 1 {
+            continue;
+        }
+        folder.file("train.sh", SCRIPT);
+        let output = Command::new(env!("CARGO_BIN_EXE_shardscope"))
+            .args(&words)
+            .current_dir(&folder.0)
+            .output()
+            .expect("the program");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!output.stdout.is_empty(), "{line} prints nothing");
+        called += 1;
+    }
+    assert!(called >= 9, "{called} calls");
 }

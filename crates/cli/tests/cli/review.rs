@@ -283,6 +283,11 @@ fn the_action_comments_once_and_keeps_its_comment_up_to_date() {
     forge.folder.file("forge/readonly", "");
     assert_eq!(forge.push(&SCRIPT.replace(USUAL, LARGE), "oom"), "failed=true\n");
     assert_eq!(forge.comment(), None);
+    // Told, and never failing, where that is asked.
+    assert_eq!(forge.push(&SCRIPT.replace(USUAL, LARGE), "none"), "failed=false\n");
+    let summary = std::fs::read_to_string(forge.folder.0.join("temp/summary")).expect("a summary");
+    let (_, last) = summary.rsplit_once("<!-- shardscope review -->").expect("a table");
+    assert!(last.contains("### The changed run does not fit\n") && !last.contains("fails:"), "{last}");
     // A call that is not understood is an error of its own, not a run that fails.
     assert_eq!(forge.run("review.sh", "often").status.code(), Some(2));
 }

@@ -124,6 +124,9 @@ fn scripts_of_standard_input_and_of_wrap_are_handed_on() {
     assert_eq!(std::fs::read_to_string(cluster.folder.0.join("seen.stdin")).expect("its input"), script);
     let output = cluster.call(&["-N2", "--gpus-per-node=8", "--wrap", SCRIPT], "");
     assert!(told(&output).starts_with("shardscope: wrap: fits"), "{}", told(&output));
+    // A script of which a part was read is not handed on as a whole one.
+    let output = cluster.call(&["-N", "2"], &"# \n".repeat(2 << 20));
+    assert_eq!((output.status.code(), cluster.seen()), (Some(2), None), "{}", told(&output));
     // sbatch's own end is ours.
     assert_eq!(cluster.call(&["--job-name=fails", &cluster.job], "").status.code(), Some(3));
     let output = cluster.call(&["no-such-file.sbatch"], "");
