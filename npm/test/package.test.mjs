@@ -151,6 +151,19 @@ test("the command is the program of the terminal", () => {
   rmSync(folder, { recursive: true });
 });
 
+// What WASI has for connections (accept, send, receive) begins with sock_; the engine for JavaScript may ask for nothing but what
+// wasm-bindgen makes of values and errors.
+test("neither program has a means to open a connection", async () => {
+  const imports = async (file) =>
+    WebAssembly.Module.imports(await WebAssembly.compile(readFileSync(new URL(`../dist/${file}`, import.meta.url))));
+  const command = await imports("shardscope.wasm");
+  assert.ok(command.some(({ name }) => name === "fd_read"));
+  for (const { module, name } of command) {
+    assert.ok(module === "wasi_snapshot_preview1" && !name.startsWith("sock_"), `${module} ${name}`);
+  }
+  for (const { name } of await imports("shardscope_js_bg.wasm")) assert.doesNotMatch(name, /fetch|socket|xmlhttp|beacon/i);
+});
+
 test("the command follows names of files from its folder, as the program does", () => {
   const folder = mkdtempSync(join(tmpdir(), "shardscope-"));
   const write = (name, text) => {

@@ -1,5 +1,8 @@
 """What `docs/use` shows of Python and of agents is run as it is written. Run with the Python the package is installed into."""
 
+import contextlib
+import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -16,7 +19,12 @@ except ImportError as error:  # said, and not passed over in silence
     print(f"NOT CHECKED: {error}")
     widget = None
 
-USE = pathlib.Path(__file__).parents[3] / "docs/use"
+HAS_PANDAS = importlib.util.find_spec("pandas") is not None
+if not HAS_PANDAS:  # said, and not passed over in silence
+    print("NOT CHECKED: the package pandas is not installed")
+
+ROOT = pathlib.Path(__file__).parents[3]
+USE = ROOT / "docs/use"
 
 
 def blocks(name, language):
@@ -48,6 +56,21 @@ class Manual(unittest.TestCase):
         self.assertEqual(names["document"]["settings"]["micro_batch_size"]["value"], 2)
         self.assertGreater(peak, 1 << 30)
 
+    def test_the_readmes_calls(self):
+        readme = (ROOT / "packages/python/README.md").read_text()
+        first, rows = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.run_block(first)
+        self.assertRegex(said.getvalue(), r"^fits \d+\.\d+\n$")
+        if not HAS_PANDAS:
+            self.skipTest("the package pandas is not installed")
+        names, values = self.run_block("import shardscope\n" + rows)
+        (table,) = values.values()
+        self.assertEqual(table.shape, (3, 3))
+        peaks = [document["report.memory.worst.peak_reserved"] for document in names["rows"]]
+        self.assertEqual(list(table["report.memory.worst.peak_reserved"]), peaks)
+        self.assertTrue(all(kind.kind in "if" for kind in table.dtypes), table.dtypes)
+
     @unittest.skipIf(widget is None, "anywidget is not installed")
     def test_the_notebooks_calls(self):
         names, values = self.run_block(blocks("python.md", "python")[1])
@@ -59,5 +82,9 @@ class Manual(unittest.TestCase):
     def test_the_agents_tools(self):
         table = (USE / "agents.md").read_text().split("| tool | answer |")[1]
         self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)), TOOLS)
+        # What teaches when to use which names each of them, and no other.
+        rows = (ROOT / "skills/shardscope/SKILL.md").read_text().split("| the question | tool | program |")[1].split("\n\n")[0]
+        named = [name for row in rows.splitlines() if row.count("|") == 4 for name in re.findall(r"`(\w+)`", row.split("|")[2])]
+        self.assertEqual(set(named) - {"advice", "changes"}, TOOLS)
         (servers,) = blocks("agents.md", "json")
         self.assertEqual(json.loads(servers)["mcpServers"]["shardscope"], {"command": "uvx", "args": ["shardscope", "mcp"]})
