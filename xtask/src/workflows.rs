@@ -30,6 +30,18 @@ fn every_action_is_pinned_to_a_commit_and_says_which_release_that_is() {
     }
 }
 
+/// No step after the checkout, and nothing that it installs, can act with the token of the checkout.
+#[test]
+fn no_checkout_keeps_its_credentials() {
+    for (name, text) in workflows() {
+        let checkouts: Vec<&str> = text.split("uses: actions/checkout@").skip(1).collect();
+        for rest in checkouts {
+            let step = rest.split("\n      - ").next().unwrap();
+            assert!(step.contains("persist-credentials: false"), "{name}: {step}");
+        }
+    }
+}
+
 #[test]
 fn every_night_fuzzes_every_target() {
     let (_, nightly) = workflows().into_iter().find(|(name, _)| name.ends_with("nightly.yml")).unwrap();
@@ -72,7 +84,12 @@ fn the_release_builds_what_dist_and_the_action_know() {
     assert!(manifest.contains("\nrepository = ") || dist.contains("\nci = []\ninstallers = []\n"));
     let version =
         dist.split("cargo-dist-version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    assert!(release.contains(&format!("cargo install --locked cargo-dist@{version}\n")));
+    let (_, nightly) = workflows().into_iter().find(|(name, _)| name.ends_with("nightly.yml")).unwrap();
+    // What a release builds is unpacked and called by it, and each night on one system.
+    for workflow in [&release, &nightly] {
+        assert!(workflow.contains(&format!("cargo install --locked cargo-dist@{version}\n")));
+        assert!(workflow.contains("- run: packages/release/try.sh "));
+    }
     let (_, targets) = dist.split_once("targets = [").unwrap();
     let targets: Vec<_> = targets.split(']').next().unwrap().split('"').skip(1).step_by(2).collect();
     let built = Regex::new(r"- \{ target: ([\w-]+), on: ").unwrap();
