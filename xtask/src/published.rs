@@ -98,15 +98,39 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// `link-format/1.txt`: links of that version, each of which every later page must open.
+/// `link-format/1.txt`: links of that version, each of which every later page must open; and a page that leads to them.
 fn link_versions(site: &Path) -> Result<()> {
     let golden = fs::read_to_string(root().join("tests/data/links/golden.txt"))?;
     let folder = site.join("link-format");
     fs::create_dir_all(&folder)?;
-    for (version, links) in by_version(&golden) {
+    let versions = by_version(&golden);
+    for (version, links) in &versions {
         fs::write(folder.join(format!("{version}.txt")), links)?;
     }
+    let documented = site.join("api/shardscope_link/index.html").is_file();
+    fs::write(folder.join("index.html"), versions_page(&versions, documented))?;
     Ok(())
+}
+
+/// The page that leads to the links of each version, and to the description of their form where that is published too.
+fn versions_page(versions: &[(u32, String)], documented: bool) -> String {
+    let mut page =
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>Links of every version · Shardscope</title><h1>Links of every version</h1>\
+         <p>A link carries its plan behind <code>#</code>, which no server sees. What a version wrote opens in every later one: \
+         these links of each do, and the tests of every change hold it.</p><ul>"
+            .to_owned();
+    for (version, links) in versions {
+        page += &format!(
+            "<li><a href=\"{version}.txt\">Version {version}</a>, {} links</li>",
+            links.lines().count()
+        );
+    }
+    page += "</ul>";
+    if documented {
+        page += "<p><a href=\"../api/shardscope_link/index.html\">How a link is written and read</a></p>";
+    }
+    page + "<p><a href=\"../\">Shardscope</a></p></html>\n"
 }
 
 /// The links of each version: `#/1?…` and `#z1:…` are of the first.
@@ -165,7 +189,7 @@ pub(crate) fn place(address: &str, file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_version, for_search_engines, names_itself, place};
+    use super::{by_version, for_search_engines, names_itself, place, versions_page};
     use std::fs;
 
     #[test]
@@ -175,6 +199,12 @@ mod tests {
         assert_eq!(by_version(golden), expected);
         let real = include_str!("../../tests/data/links/golden.txt");
         assert_eq!(by_version(real).len(), 1);
+        let page = versions_page(&expected, true);
+        assert!(
+            page.contains("<a href=\"1.txt\">Version 1</a>, 3 links") && page.contains("2.txt"),
+            "{page}"
+        );
+        assert!(page.contains("api/shardscope_link") && !versions_page(&expected, false).contains("api/"));
     }
 
     #[test]

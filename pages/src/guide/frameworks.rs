@@ -119,7 +119,7 @@ pub(super) fn elsewhere() -> Chapter {
     let all = [
         (
             "A link",
-            "Share gives a link with the settings, readable and typed by hand (`…/#/1?model=…&tp=8`), or with the whole text, compressed. Both stay behind the `#`, which browsers send to no server.",
+            "Share gives a link with the settings, readable and typed by hand (`…/#/1?model=…&tp=8`), or with the whole text, compressed. Both stay behind the `#`, which browsers send to no server. A link of any version opens in every later one; the site keeps links of each under `link-format/`.",
         ),
         (
             "A frame",

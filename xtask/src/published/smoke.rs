@@ -26,7 +26,10 @@ pub(crate) struct Named {
 pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result<usize> {
     let mut named = named(folder, address)?;
     // No page references these.
-    named.files.extend(["robots.txt", "link-format/1.txt"].map(str::to_owned));
+    named.files.extend(["robots.txt", "link-format/", "link-format/1.txt"].map(str::to_owned));
+    // The documentation of the crates may be left out; what leads to it is asked for where it is there.
+    let api = ["api/", "api/shardscope/index.html", "api/shardscope_link/index.html"];
+    named.files.extend(api.map(str::to_owned).into_iter().filter(|_| folder.join("api").is_dir()));
     if let Some(address) = address {
         let map = fs::read_to_string(folder.join("sitemap.xml"))?;
         let places = map.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
@@ -161,6 +164,7 @@ mod tests {
             ("embed.js", ""),
             ("robots.txt", ""),
             ("link-format/1.txt", ""),
+            ("link-format/index.html", ""),
             ("sw.js", "const FILES = [\"x-1.js\"];\n"),
             ("manifest.webmanifest", "{\"icons\":[{\"src\":\"x-1.js\"}]}"),
         ] {
@@ -174,7 +178,12 @@ mod tests {
         let good = site(
             "<script src=./x-1.js></script><a href=guide.html#top>g</a><a href=\"https://example.org/no\">o</a>",
         );
-        assert_eq!(check(good.path(), "/a/b/", None).unwrap(), 8);
+        assert_eq!(check(good.path(), "/a/b/", None).unwrap(), 9);
+        fs::create_dir_all(good.path().join("api/shardscope_link")).unwrap();
+        fs::write(good.path().join("api/index.html"), "").unwrap();
+        fs::write(good.path().join("api/shardscope_link/index.html"), "").unwrap();
+        let error = check(good.path(), "/a/b/", None).unwrap_err().to_string();
+        assert!(error.ends_with("\napi/shardscope/index.html answers 404"), "{error}");
         for (index, why) in [
             ("<script src=x-2.js></script>", "x-2.js answers 404"),
             ("<a href=\"/guide.html\">", "leads out of the folder"),
