@@ -1,8 +1,7 @@
 //! Where in the texts a setting may be changed or added.
 
 use crate::bridge;
-use crate::megatron::quoted_all;
-use crate::round::written;
+use crate::megatron::{is_legacy, quoted_all};
 use shardscope_launch::formats::is_setting;
 use shardscope_launch::{Origin, Resolution, megatron};
 use shardscope_plan::{Field, ValueKind};
@@ -119,7 +118,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
 
 /// Ways to add a setting next to others that the texts state, the last ones first, and the data settings after them.
 pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
-    let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let legacy = is_legacy(now);
     let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
     let dotted = bridge::spell_words(field, value);
     let mut anchors: Vec<(bool, Span)> = Vec::new();

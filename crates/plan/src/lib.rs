@@ -51,6 +51,7 @@ mod tuning;
 mod variant;
 mod vision;
 mod whole;
+pub mod word;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
@@ -102,3 +103,4 @@ pub use tuning::{
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower};
 pub use whole::Plan;
+pub use word::Word;

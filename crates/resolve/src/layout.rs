@@ -180,7 +180,7 @@ fn without_noops(
 }
 
 fn schedule(table: &Table) -> PipelineSchedule {
-    PipelineSchedule::named(table.word(Field::PipelineSchedule))
+    table.chosen().unwrap_or(PipelineSchedule::OneForwardOneBackward)
 }
 
 fn split(table: &Table) -> StageSplit {

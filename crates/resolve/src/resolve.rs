@@ -7,7 +7,7 @@ use super::{
     variables, world,
 };
 use crate::{Asked, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
-use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software};
+use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software, Word};
 use shardscope_source::{Code, Diagnostic, Severity};
 
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name. An override with
@@ -263,18 +263,15 @@ fn shape(name: &str, software: Software) -> Option<Model> {
 /// The software: set by the user, recognised by a reader, or Megatron core with Transformer Engine, Megatron-LM's
 /// default since core 0.6.
 fn software(table: &mut Table, readings: &[Reading]) -> Software {
-    let set = table.word(Field::Software);
-    for software in &Software::ALL {
-        if software.name() == set {
-            return *software;
-        }
+    if let Some(software) = table.chosen() {
+        return software;
     }
     // The last reading wins, as for settings.
-    let told = readings.iter().rev().find_map(|reading| reading.software.as_ref());
-    let (software, origin, note) = match told {
+    let recognised = readings.iter().rev().find_map(|reading| reading.software.as_ref());
+    let (software, origin, note) = match recognised {
         Some((software, why)) => (*software, Origin::Derived, why.as_str()),
         None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6"),
     };
-    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, note);
+    table.fill(Field::Software, software.value(), origin, note);
     software
 }
