@@ -6,7 +6,7 @@ use super::{
     RolloutEngine, SettingValue, Software,
 };
 
-/// A value of a setting that holds one of some words.
+/// A value of a setting that holds one or several of some words.
 pub trait Word: Copy + PartialEq + 'static {
     /// The setting.
     const FIELD: Field;
@@ -50,18 +50,24 @@ macro_rules! words_of {
     )*};
 }
 
-/// Types for settings, each named as its [`Field`]. They are exhaustive, so that the compiler finds every decision that a
-/// new word concerns.
-macro_rules! words {
-    ($($name:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
-        #[doc = concat!("Values of [`Field::", stringify!($name), "`].")]
+/// Types for settings. They are exhaustive, so that the compiler finds every decision that a new word concerns.
+macro_rules! types {
+    ($($name:ident: $field:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
+        #[doc = concat!("Values of [`Field::", stringify!($field), "`].")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
             $(#[doc = concat!("`", $word, "`.")] $value,)*
         }
 
-        words_of! { $name: $name { $($value $word),* } }
+        words_of! { $name: $field { $($value $word),* } }
     )*};
+}
+
+/// The same where the type has the name of its setting.
+macro_rules! words {
+    ($($name:ident { $($value:ident $word:literal),* $(,)? })*) => {
+        types! { $($name: $name { $($value $word),* })* }
+    };
 }
 
 // The words are those of frameworks: Megatron's arguments, transformers' `training_args.py` and `OptimizerNames`, PEFT's
@@ -137,6 +143,32 @@ words! {
     }
     MoeFlexDispatcherBackend { DeepEp "deepep", HybridEp "hybridep", NcclEp "ncclep" }
     MoeRouterDtype { Fp32 "fp32", Fp64 "fp64", Bf16 "bf16", Fp16 "fp16" }
+}
+
+// Settings that hold several of these words, which `crates/architectures/src/rules.txt` gives each model type.
+types! {
+    ModuleVariant: ModuleVariants {
+        SingleNorm "single_norm", LayerRotation "layer_rotation", Fp32LayerRotation
+        "fp32_layer_rotation", HalfRotation "half_rotation", GeluNew "gelu_new", Relu "relu",
+        ChosenRouting "chosen_routing", ClampedExperts "clamped_experts", EagerOnly "eager_only",
+        TypedSoftmax "typed_softmax", CentredNorms "centred_norms", HeadBias "head_bias",
+        AttentionDropout "attention_dropout", ResidualDropout "residual_dropout", EmbeddingDropout
+        "embedding_dropout", Fp32Router "fp32_router", Fp32GroupedRouter "fp32_grouped_router",
+        Fp32SigmoidRouter "fp32_sigmoid_router", Fp32HeldRouter "fp32_held_router", SigmoidRouter
+        "sigmoid_router", SampledRouter "sampled_router", WeighingRouter "weighing_router",
+        ComplexRotation "complex_rotation", WidenedNorms "widened_norms", NormsBehindRotation
+        "norms_behind_rotation", PlainHeadNorms "plain_head_norms", QueryTemperature
+        "query_temperature", TypedQueryTemperature "typed_query_temperature", NormsWithoutWeights
+        "norms_without_weights", HeadNormsWithoutWeights "head_norms_without_weights",
+        NormsWithoutBiases "norms_without_biases", ClippedQueries "clipped_queries", EagerAlone
+        "eager_alone", RepeatedRotation "repeated_rotation", Fp32Scores "fp32_scores", EmbeddingNorm
+        "embedding_norm", SplitMixerInputs "split_mixer_inputs", ScaledMixerInputs
+        "scaled_mixer_inputs",
+    }
+    KernelVariant: KernelVariants {
+        ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
+        SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
+    }
 }
 
 words_of! {

@@ -209,27 +209,25 @@ fn arrangement(table: &mut Table, software: Software) {
             table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
         }
     }
-    let variants = table.words(Field::ModuleVariants);
-    let differs = |variant| variants.contains(&variant);
-    let (eager_only, eager_alone) = (differs("eager_only"), differs("eager_alone"));
-    let clamped_experts = differs("clamped_experts");
-    let variants = variants.join(" ");
+    let known = table.listed();
+    let differs = |variant| known.contains(&variant);
+    let variants = table.words(Field::ModuleVariants).join(" ");
     if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
         let message = "modules that differ from Llama's, in this software or with these kernels";
         table.lack(Field::ModuleVariants, &variants, Effect::Memory, message);
     }
-    if own && eager_only && table.is(word::AttnImplementation::Sdpa) {
+    if own && differs(word::ModuleVariant::EagerOnly) && table.is(word::AttnImplementation::Sdpa) {
         let message = "SDPA in a model whose modules have none (transformers refuses it)";
         table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
     }
     let other = !table.is_unset_or(&[word::AttnImplementation::Eager]);
-    if own && eager_alone && other {
+    if own && differs(word::ModuleVariant::EagerAlone) && other {
         let value = table.word(Field::AttnImplementation).to_owned();
         let message = "attention of this model other than eager (transformers has no SDPA for it)";
         table.lack(Field::AttnImplementation, &value, Effect::Memory, message);
     }
     let grouped = table.is_unset_or(&[word::ExpertsImplementation::GroupedMm]);
-    if own && clamped_experts && !grouped {
+    if own && differs(word::ModuleVariant::ClampedExperts) && !grouped {
         let message = "experts of this model that are not computed by one grouped GEMM";
         table.lack(Field::ExpertsImplementation, "", Effect::Memory, message);
     }

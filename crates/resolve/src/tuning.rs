@@ -64,7 +64,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     if table.on(Field::LigerKernel) && table.is_unset_or(&[word::TrainingObjective::Sft]) {
         table.derive(Field::LossKind, word::LossKind::Liger.value(), "liger_kernel");
     }
-    let eager = table.words(Field::ModuleVariants).contains(&"eager_only");
+    let eager = table.listed().contains(&word::ModuleVariant::EagerOnly);
     let attention = if eager { word::AttnImplementation::Eager } else { word::AttnImplementation::Sdpa };
     table.default(Field::AttnImplementation, attention.value(), whose);
     let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);

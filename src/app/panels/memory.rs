@@ -134,7 +134,7 @@ fn about(stage: &StageMemory) -> String {
     let flight: Vec<String> = stage.in_flight.iter().map(|count| grouped(*count)).collect();
     let flight = flight.join(" + ");
     // Several chunks, or a number other than 1, are plural.
-    let word = plural(u64::from(flight != "1") + 1, "micro-batch", "micro-batches");
+    let word = plural(if stage.in_flight == [1] { 1 } else { 2 }, "micro-batch", "micro-batches");
     format!(
         "{}. Peak: {}, {flight} {word} in flight. Steady state between steps: {}.",
         crate::app::words::sentence(&stage.holds),

@@ -79,6 +79,11 @@ impl Table {
         self.chosen().is_none_or(|value| values.contains(&value))
     }
 
+    /// The values of a setting that holds several of some words; others are passed over.
+    pub(crate) fn listed<W: Word>(&self) -> Vec<W> {
+        self.words(W::FIELD).into_iter().filter_map(W::from_word).collect()
+    }
+
     /// A number format.
     pub(crate) fn format(&self, field: Field) -> Option<NumberFormat> {
         NumberFormat::named(self.word(field))
