@@ -18,7 +18,7 @@ fn shape(kind: PipelineSchedule, stages: u32, chunks: u32, micro_batches: u32) -
 }
 
 /// The passes of a stage in the notation of the records.
-fn told(order: &Order, stage: u32) -> String {
+fn written(order: &Order, stage: u32) -> String {
     let mut text = String::new();
     for event in order.events(stage) {
         let letter = match event.action {
@@ -42,7 +42,7 @@ fn folded_orders_are_pytorchs_pass_by_pass() {
         let kind = PipelineSchedule::from_word(case["kind"].as_str().expect("a kind")).expect("a schedule");
         let order = Order::new(shape(kind, number("p"), 2, number("m")));
         for (stage, expected) in (0..).zip(case["ranks"].as_array().expect("ranks")) {
-            assert_eq!(told(&order, stage), expected.as_str().expect("passes"), "{line}");
+            assert_eq!(written(&order, stage), expected.as_str().expect("passes"), "{line}");
             compared += 1;
         }
     }

@@ -59,7 +59,7 @@ fn an_empty_box_says_what_to_do() {
 }
 
 #[test]
-fn prose_is_told_from_a_script() {
+fn prose_is_distinguished_from_a_script() {
     refused("Dear reader, how much memory would a training of ours take?", "training options", None);
 }
 
@@ -172,7 +172,7 @@ fn the_map_colours_what_is_asked_for() {
 }
 
 #[test]
-fn a_picked_gpu_is_told_with_its_partners() {
+fn a_picked_gpu_is_reported_with_its_partners() {
     use shardscope::session::map::{Geometry, about, all_groups, edges, gpu_lines, shared};
     use shardscope::topology::{Link, Rank};
     let shown = State::default().shown.expect("a plan");

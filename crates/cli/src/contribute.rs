@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
         return refuse("settings alone cannot say this plan, and a row carries nothing of the script");
     };
     print(&row.line());
-    told(&lacking)
+    report_lacking(&lacking)
 }
 
 fn checked(rows: &str) -> ExitCode {
@@ -80,10 +80,10 @@ fn checked(rows: &str) -> ExitCode {
     if rows.is_empty() {
         lacking.push("there is no row".to_owned());
     }
-    told(&lacking)
+    report_lacking(&lacking)
 }
 
-fn told(lacking: &[String]) -> ExitCode {
+fn report_lacking(lacking: &[String]) -> ExitCode {
     for what in lacking {
         tell(&format!("lacking: {what}\n"));
     }

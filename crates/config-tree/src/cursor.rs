@@ -206,13 +206,13 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        let mut kept = Vec::with_capacity(entries.len());
+        let mut merged = Vec::with_capacity(entries.len());
         for (index, entry) in entries.into_iter().enumerate() {
             if !dead[index] {
-                kept.push(entry);
+                merged.push(entry);
             }
         }
-        kept
+        merged
     }
 
     /// The value of the anchor with this name.

@@ -104,7 +104,7 @@ mod tests {
     use shardscope_source::Code;
 
     #[test]
-    fn what_is_no_toml_is_told_and_the_rest_is_read() {
+    fn what_is_no_toml_is_reported_and_the_rest_is_read() {
         let text = "[model]\nlayers = ${LAYERS}\nname = True\nempty =\nhidden = 8\nhidden = 9\nmask = 0xff\n\
             [train]\nsteps = 10\na.b = 1\n";
         let tree = read_toml(text, 0);

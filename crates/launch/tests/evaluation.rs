@@ -98,7 +98,7 @@ const AXOLOTL: &str = "base_model: Qwen/Qwen3-8B\ndatasets: [{path: mine, type: 
     gradient_accumulation_steps: 4\nbf16: true\noptimizer: adamw_torch_fused\n";
 
 #[test]
-fn axolotl_evaluates_where_it_holds_data_back_and_is_told_when() {
+fn axolotl_evaluates_where_it_holds_data_back_and_is_reported_when() {
     let run = |more: &str| said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
     let batch = |more: &str| {
         let found = run(more)

@@ -148,7 +148,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     beside_adapters(table, software, adapters);
     fused(table, software);
-    super::whole::lacking(table);
+    super::unquantized::lacking(table);
     super::low_rank::lacking(table, software);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
@@ -197,10 +197,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
 fn arrangement(table: &mut Table, software: Software) {
     let recorded = matches!(software, Software::HfTransformers | Software::Olmo | Software::OlmoCore);
     let own = recorded && !has_liger(table);
-    let whole = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if matches!(software, Software::HfTransformers | Software::Xtuner) && !unrecorded.is_empty() {
-        if whole {
+        if recomputed {
             let message =
                 format!("a recomputed layer of {unrecorded} is assumed to save what a Llama layer saves");
             table.warn(Code::NotEstimated, Field::UnrecordedModules, &message);
@@ -266,13 +266,13 @@ fn on_the_host(table: &mut Table, software: Software) {
     if !table.on(Field::OffloadSavedTensors) {
         return;
     }
-    let whole = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
     let frozen = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora, word::TrainType::Freeze]);
     let other = software != Software::HfTransformers
         || has_liger(table)
         || table.degree(Field::PipelineModelParallelSize) > 1
         || !table.is_unset_or(&[word::LossKind::Torch, word::LossKind::Tiled]);
-    if !whole || frozen || other {
+    if !recomputed || frozen || other {
         let message = "saved tensors offloaded to the host, where layers are not fully recomputed or not transformers' own";
         table.lack(Field::OffloadSavedTensors, "", Effect::Memory, message);
     }
@@ -321,10 +321,10 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
 pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
     let mut items: Vec<NotModelled> = Vec::new();
     // With a layer pattern, the switch and the program for hybrid layers add nothing.
-    let told = table.has(Field::HybridOverridePattern);
+    let has_pattern = table.has(Field::HybridOverridePattern);
     let mut said: HashSet<String> = HashSet::new();
     for item in std::mem::take(&mut table.not_modelled) {
-        if told && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
+        if has_pattern && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
             continue;
         }
         // A text may have one for each of its words.
@@ -338,7 +338,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let mut stopped = false;
     for item in &items {
         let gone = without.contains(&bare_name(&item.name));
-        let told = if gone {
+        let diagnostic = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
                 format!("{}; left out of the estimate as you chose", item.sentence()),
@@ -348,7 +348,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
             Diagnostic::error(Code::NotModelled, item.sentence())
         };
         let hint = if gone { "the verdict says so" } else { WAY_ON };
-        table.say(told, hint, item.span);
+        table.say(diagnostic, hint, item.span);
         if gone {
             marks.without.push(item.name.clone());
         }

@@ -60,7 +60,7 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
     let modules = table.words(Field::RecomputeModules);
     let all =
         modules.len() == 3 && ["self_attn", "mlp", "layernorm"].iter().all(|name| modules.contains(name));
-    let whole = table.is_unset_or(&[word::TrainType::Full]);
+    let trains_all = table.is_unset_or(&[word::TrainType::Full]);
     let plain = table.word(Field::UnrecordedModules).is_empty()
         && !table.has(Field::VisionTower)
         && !table.has(Field::LinearMixer)
@@ -73,7 +73,7 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
         Software::OlmoCore => modules == ["mlp"] && table.on(Field::CompiledLayers),
         _ => false,
     };
-    if !(whole && plain && known) || has_liger(table) {
+    if !(trains_all && plain && known) || has_liger(table) {
         let message =
             "modules recomputed one by one, other than attention, MLP and norms of trained dense layers";
         table.lack(Field::RecomputeModules, "", Effect::Memory, message);
@@ -194,8 +194,8 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         table.lack(field, "", Effect::Memory, message);
     }
     let frozen = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora, word::TrainType::Freeze]);
-    let whole = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
-    if checkpointed && (frozen || !whole) {
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
+    if checkpointed && (frozen || !recomputed) {
         let message = "compiled layers without full checkpointing or with frozen weights";
         table.lack(Field::CompiledCheckpoints, "", Effect::Memory, message);
     }

@@ -83,7 +83,7 @@ fn missing(table: &mut Table) -> bool {
     }
     // An unknown shape is asked for as a whole; missing sizes follow from it.
     let unknown = table.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::Model));
-    let (mut absent, mut told, mut unsaid) = (false, Vec::new(), String::new());
+    let (mut absent, mut to_state, mut unsaid) = (false, Vec::new(), String::new());
     for field in &needed {
         // If a trainer states the number of micro-batches, their size follows.
         if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
@@ -97,13 +97,13 @@ fn missing(table: &mut Table) -> bool {
             // The unit is shown where the value is asked for.
             let about = field.about().split(", in ").next().unwrap_or_default();
             unsaid.push_str(&format!("{about} ({})", field.name()));
-            told.push(*field);
+            to_state.push(*field);
         }
     }
     // The recipe, once it is known, decides all of this.
     let asked = table.questions.iter().any(|asked| asked.asks == Asked::Recipe);
     if (unknown || !unsaid.is_empty()) && !asked {
-        let hint = table.way_to_state(&told);
+        let hint = table.way_to_state(&to_state);
         // Nothing is underlined for a value that is not in the text.
         if !unsaid.is_empty() {
             table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);

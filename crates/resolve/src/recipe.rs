@@ -98,7 +98,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
 fn cuda_graphs(table: &mut Table) -> CudaGraphs {
     let modules = table.words(Field::CudaGraphModules);
     // Spellings from before 2026, of which the second concerns generation (`transformer_config.py:__post_init__`).
-    let whole = modules.contains(&"full_iteration");
+    let full_iteration = modules.contains(&"full_iteration");
     let (of_layers, others): (Vec<&str>, Vec<&str>) = modules
         .into_iter()
         .filter(|name| *name != "full_iteration" && *name != "full_iteration_inference")
@@ -106,7 +106,7 @@ fn cuda_graphs(table: &mut Table) -> CudaGraphs {
     let graphs = match table.chosen::<word::CudaGraphImpl>() {
         None | Some(word::CudaGraphImpl::None) => CudaGraphs::None,
         Some(word::CudaGraphImpl::FullIteration) => CudaGraphs::Iteration,
-        _ if whole => CudaGraphs::Iteration,
+        _ if full_iteration => CudaGraphs::Iteration,
         _ => CudaGraphs::Layers(GraphModules::from_names(&of_layers)),
     };
     if !others.is_empty() {

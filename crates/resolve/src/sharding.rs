@@ -63,10 +63,10 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 /// Adam with Kahan compensation is supported for bf16 weights in flat shards, as EasyR1 trains (FSDP1).
 pub(super) fn compensated(table: &mut Table) {
     let flat = table.is(word::DataParallelEngine::Fsdp1) && table.number(Field::ZeroStage) == 3;
-    let whole = table.is_unset_or(&[word::TrainType::Full]) && !table.has(Field::NumExperts);
+    let trains_all = table.is_unset_or(&[word::TrainType::Full]) && !table.has(Field::NumExperts);
     if table.is(word::Optimizer::AdamWKahan)
         && !(flat
-            && whole
+            && trains_all
             && table.is_format(Field::ParamsDtype, NumberFormat::Bf16)
             && !table.is(word::Autocast::Bf16))
     {

@@ -125,14 +125,14 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     }
     if library.is_of_megatron() {
         // Recomputed layers would have no backward pass if nothing before them requires a gradient.
-        let whole = table.is(word::RecomputeGranularity::Full);
-        tuning.input_gradients = library.semantics().input_gradients || whole;
+        let recomputed = table.is(word::RecomputeGranularity::Full);
+        tuning.input_gradients = library.semantics().input_gradients || recomputed;
         return tuning;
     }
     tuning.quantization = quantization(table, library);
     let quantized = tuning.quantization != Quantization::None;
     if matches!(tuning.quantization, Quantization::FourBit { .. }) {
-        tuning.whole = super::whole::whole(table);
+        tuning.unquantized = super::unquantized::unquantized(table);
     }
     if quantized && library == AdapterLibrary::Peft {
         let rule = "prepare_model_for_kbit_training makes the embedding's output require grad";

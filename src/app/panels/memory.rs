@@ -75,7 +75,7 @@ fn table(shown: &Shown) -> Html {
             </thead>
             <tbody>
                 { for shown.stages.iter().map(line) }
-                { for shown.report.whole.iter().map(whole) }
+                { for shown.report.whole.iter().map(unsharded) }
             </tbody>
         </table>
     }
@@ -118,7 +118,7 @@ fn line(stage: &StageMemory) -> Html {
 }
 
 /// The unsharded model on one device, for comparison.
-fn whole(totals: &Totals) -> Html {
+fn unsharded(totals: &Totals) -> Html {
     html! {
         <>
             <tr class="uncut">

@@ -184,8 +184,8 @@ fn write(
         comparison.answers().map(|(candidate, answer)| CandidateLine::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
     // The search ends at the first that fits: of many that do not, those next to it are informative enough.
-    let told = document.compared.len().saturating_sub(terms.limit);
-    let lines = document.compared.iter().skip(told).map(CandidateLine::text);
+    let skipped = document.compared.len().saturating_sub(terms.limit);
+    let lines = document.compared.iter().skip(skipped).map(CandidateLine::text);
     match terms.format {
         Format::Json => print_json(&document),
         Format::Text => {

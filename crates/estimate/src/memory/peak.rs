@@ -86,8 +86,8 @@ mod tests {
         };
         let chunks = [chunk(Some(moment)), chunk(None)];
         let flight = |forward| Flight { counts: vec![1, 1], waiting: Vec::new(), backward: 1, forward };
-        let (of, told) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
-        assert_eq!((of, told.modules, told.net), (0, Bytes::new(30), 900));
+        let (of, moment_in) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
+        assert_eq!((of, moment_in.modules, moment_in.net), (0, Bytes::new(30), 900));
         assert_eq!(in_forward(&chunks, &flight(Some(1))), None);
         assert_eq!(in_forward(&chunks, &flight(None)), None);
     }

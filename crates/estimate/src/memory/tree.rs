@@ -65,9 +65,9 @@ fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
 
 /// Gradients: all of them, or those that backward has created by the time of the peak.
 fn gradients(rank: &Rank<'_>) -> Tree {
-    let whole = part(rank, "gradients", Part::Gradients);
+    let all = part(rank, "gradients", Part::Gradients);
     if rank.absent == Bytes::ZERO {
-        return whole;
+        return all;
     }
     let made = Breakdown::leaf("gradients that backward has made", rank.totals.gradients);
     Breakdown::sum("gradients", vec![made])

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::Effect;
-use shardscope_plan::{Field, LinearModule, LoraModules, WholeLinears, word};
+use shardscope_plan::{Field, LinearModule, LoraModules, UnquantizedLinears, word};
 
 /// Modules outside a decoder's layers, none of which is quantized here: the output layer, and parts of towers.
 const OUTSIDE: &str = "lm_head embed_tokens multi_modal_projector merger modality_projection vision_tower vision_model visual router";
@@ -91,7 +91,7 @@ pub(super) fn lacking(table: &mut Table) {
 }
 
 /// The linear layers that are not quantized.
-pub(super) fn whole(table: &Table) -> WholeLinears {
+pub(super) fn unquantized(table: &Table) -> UnquantizedLinears {
     let layers = table.number(Field::NumLayers);
-    WholeLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
+    UnquantizedLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
 }
