@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     let Some(Contribution { row, lacking }) =
         Contribution::from_run(&answer.resolution, &measured, &provenance)
     else {
-        return refuse("settings alone cannot say this plan, and a row carries nothing of the script");
+        return refuse("settings alone cannot express this plan, and a row carries nothing of the script");
     };
     print(&row.line());
     report_lacking(&lacking)
@@ -74,7 +74,7 @@ fn checked(rows: &str) -> ExitCode {
         match Row::read(line) {
             Ok(row) => lacking.extend(row.lacking().into_iter().map(|what| format!("row {number}: {what}"))),
             // A line that is not a row must not hide what the others lack.
-            Err(error) => lacking.push(format!("row {number} is none: {error}")),
+            Err(error) => lacking.push(format!("row {number} is not valid: {error}")),
         }
     }
     if rows.is_empty() {

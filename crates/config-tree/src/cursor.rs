@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn charge(&mut self, nodes: usize) -> bool {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_NODES {
-            self.stop("more values than any settings file has; the rest is not read");
+            self.stop("too many values; the rest is not read");
         }
         self.nodes <= MAX_NODES
     }
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
             Some(node) if self.charge(node.size()) => node,
             Some(_) => Node::null(self.span(from, self.at)),
             None => {
-                self.complain("no anchor of this name stands above", from, self.at);
+                self.complain("no anchor of this name is defined above", from, self.at);
                 Node::null(self.span(from, self.at))
             }
         }

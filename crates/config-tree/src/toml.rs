@@ -17,7 +17,7 @@ const MAX_TEXT: usize = 128 * 1024;
 pub fn read_toml(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, Code::TomlForm);
     if text.len() > MAX_TEXT {
-        cursor.complain("longer than any settings file; it is not read", 0, 0);
+        cursor.complain("too long for a settings file; it is not read", 0, 0);
         let nothing = Node::null(cursor.span(0, 0));
         return cursor.finish(vec![nothing]);
     }

@@ -88,7 +88,7 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     } else if unlike {
         "gradients projected to a lower rank in layers that differ from Llama's".to_owned()
     } else if let Err(name) = modules(table) {
-        format!("gradients projected to a lower rank of layers told as {name}")
+        format!("gradients projected to a lower rank of layers named {name}")
     } else {
         return;
     };

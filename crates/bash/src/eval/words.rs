@@ -76,7 +76,7 @@ impl Evaluator<'_> {
         let room = limits::WORDS.saturating_sub(out.len());
         if fields.done.len() > room {
             self.notes.report(
-                Diagnostic::error(Code::TooManyWords, "a command has more words than any real one")
+                Diagnostic::error(Code::TooManyWords, "a command has too many words")
                     .at(word.span),
             );
         }

@@ -49,7 +49,7 @@ pub(super) fn kinds(
         let answer = input.answer_of(pasted);
         let Some(plan) = answer.resolution.plan else {
             return refuse(&format!(
-                "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
+                "the run gives no plan on {name}: `shardscope report --accelerator {name}` says why"
             ));
         };
         // Included in the answer's changes, which start from the run as it was given.
@@ -69,7 +69,7 @@ pub(super) fn kinds(
             }
         },
         &format!(
-            "Nothing fits on any of these kinds of accelerators, where {} are in a node",
+            "Nothing fits on any of these kinds of accelerators with {} per node",
             plan.cluster().gpus_per_node
         ),
     )

@@ -78,7 +78,7 @@ fn what_is_no_measurement_is_reported() {
     std::fs::write(&hostile, b"\x80\x02cposix\nsystem\nq\x00X\x04\x00\x00\x00echoq\x01\x85q\x02Rq\x03.")
         .expect("a file");
     let said = answer(&[&script, &hostile.display().to_string()]);
-    assert!(said.contains("GLOBAL would run code of its author"), "{said}");
+    assert!(said.contains("GLOBAL would run arbitrary code"), "{said}");
 }
 
 #[test]
