@@ -45,7 +45,7 @@ fn the_example_is_answered() {
     let shown = state.shown.expect("a plan");
     let layout = shown.plan.layout();
     assert_eq!((layout.world_size, layout.tensor, layout.pipeline, layout.data), (16, 2, 2, 4));
-    let setting = shown.answer.resolution.settings.iter().find(|setting| setting.name == "num_layers");
+    let setting = shown.answer.resolution.settings.iter().find(|setting| setting.name() == "num_layers");
     let setting = setting.expect("num_layers");
     assert_eq!(setting.origin, Origin::Script);
     assert_eq!(shown.answer.source.slice(setting.span.expect("its place")), "24");

@@ -123,7 +123,7 @@ pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str
     let dotted = bridge::spell_words(field, value);
     let mut anchors: Vec<(bool, Span)> = Vec::new();
     for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
-        let of_data = OF_DATA.iter().any(|data| data.name() == setting.name);
+        let of_data = OF_DATA.contains(&setting.field);
         let known = |span: &Span| anchors.iter().any(|(_, known)| known == span);
         if let Some(span) = setting.span.filter(|span| !span.is_empty() && !known(span)) {
             anchors.push((of_data, span));

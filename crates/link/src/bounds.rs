@@ -54,7 +54,9 @@ pub enum Damage {
 impl Display for LinkError {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(length) => write!(out, "the link is {length} bytes long; at most {MAX_LINK} are read"),
+            Self::TooLong(length) => {
+                write!(out, "the link is {length} bytes long; at most {MAX_LINK} are read")
+            }
             Self::TooMany { what, count, most } => {
                 write!(out, "the link holds {count} {what}; at most {most} are read")
             }

@@ -58,7 +58,6 @@ impl<'a> Stated<'a> {
         let software = software(&mut table, readings);
         // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill the
         // word first.
-        // first.
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
@@ -145,8 +144,7 @@ impl Planned {
         if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
             // The text that states the model is missing, and may state these too.
             let unknown = |setting: &Setting| {
-                setting.origin == Origin::Default
-                    && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
+                setting.origin == Origin::Default && defaults::OF_MODEL.contains(&setting.field)
             };
             for setting in settings.iter_mut().filter(|setting| unknown(setting)) {
                 setting.value = SettingValue::Null;
@@ -156,9 +154,9 @@ impl Planned {
         // The default checkpoint implementation is irrelevant if no layer is recomputed. The plan keeps it, for layouts
         // that recompute.
         if !table.on(Field::GradientCheckpointing) && !table.has(Field::RecomputeGranularity) {
-            let name = Field::ReentrantCheckpoints.name();
-            let by_default =
-                |setting: &&mut Setting| setting.name == name && setting.origin == Origin::Default;
+            let by_default = |setting: &&mut Setting| {
+                setting.field == Field::ReentrantCheckpoints && setting.origin == Origin::Default
+            };
             if let Some(setting) = settings.iter_mut().find(by_default) {
                 (setting.value, setting.note) = (SettingValue::Null, None);
             }

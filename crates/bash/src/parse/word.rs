@@ -255,8 +255,7 @@ impl Parser<'_> {
         self.at = to;
         let span = self.span(from, to);
         let message = "this quote is never closed, and nothing follows it";
-        let said =
-            Diagnostic::warning(Code::UnclosedQuote, message).hint("it is ignored");
+        let said = Diagnostic::warning(Code::UnclosedQuote, message).hint("it is ignored");
         self.notes.report(said.at(span));
         true
     }

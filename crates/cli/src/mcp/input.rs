@@ -96,10 +96,14 @@ impl Run {
         });
         pasted.texts.extend(one.chain(more));
         if pasted.texts.len() > MAX_TEXTS {
-            return Err(format!("at most {MAX_TEXTS} files are read; pass the script and the files it names"));
+            return Err(format!(
+                "at most {MAX_TEXTS} files are read; pass the script and the files it names"
+            ));
         }
         if pasted.texts.iter().map(|text| text.text.len()).sum::<usize>() > MAX_TEXT {
-            return Err(format!("at most {MAX_TEXT} bytes of text are read; pass the script and the files it names"));
+            return Err(format!(
+                "at most {MAX_TEXT} bytes of text are read; pass the script and the files it names"
+            ));
         }
         let changes = Changes {
             accelerator: self.accelerator.clone(),
