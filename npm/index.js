@@ -2,7 +2,7 @@
 import init, { initSync } from "./shardscope_js.js";
 import * as engine from "./shardscope_js.js";
 
-/** Loads the engine. In a browser or bundler no argument is needed; in Node hand in the bytes of the .wasm file. */
+/** Loads the engine. In a browser or bundler no argument is needed; in Node pass the bytes of the .wasm file. */
 export async function load(wasm) {
   if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) initSync({ module: wasm });
   else await init(wasm === undefined ? undefined : { module_or_path: wasm });

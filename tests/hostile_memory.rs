@@ -44,11 +44,11 @@ fn answer(name: &str, text: &str) {
 fn answer_files(files: &[(String, String)]) {
     let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
     let environment = Environment::default();
-    told(&source, &read(&Request { source: &source, environment: &environment, overrides: &[] }));
+    print_resolution(&source, &read(&Request { source: &source, environment: &environment, overrides: &[] }));
 }
 
 /// Estimates the result of reading, and writes its document.
-fn told(source: &Source, resolution: &Resolution) {
+fn print_resolution(source: &Source, resolution: &Resolution) {
     let report = resolution.plan.as_ref().map(report);
     let document = document(source, resolution, report.as_ref(), true);
     assert!(document.len() < 5_000_000, "{} bytes", document.len());
@@ -86,7 +86,7 @@ fn cases() -> Vec<Case> {
                 ("pipeline_model_parallel_size", pipeline),
                 ("global_batch_size", batch),
             ];
-            told(&Source::default(), &resolve(&[], &settings(&sizes)));
+            print_resolution(&Source::default(), &resolve(&[], &settings(&sizes)));
         };
         cases.push((format!("{world} GPUs, {pipeline} stages, batch {batch}"), Box::new(answer)));
     }

@@ -71,11 +71,11 @@ impl Driver {
             .spawn()
             .expect("the driver can be run");
         let said = Arc::default();
-        let (tell, told) = channel();
+        let (tell, lines) = channel();
         listen(process.stdout.take().expect("stdout is piped"), &said, tell.clone());
         listen(process.stderr.take().expect("stderr is piped"), &said, tell);
         let mut started = Self { process, port: 0, said };
-        started.port = port(&told, before)?;
+        started.port = port(&lines, before)?;
         Some(started)
     }
 
@@ -113,8 +113,8 @@ fn listen(pipe: impl Read + Send + 'static, said: &Arc<Mutex<Vec<String>>>, tell
 }
 
 /// The port after the text `before`; `None` if the driver ends without stating it.
-fn port(told: &Receiver<String>, before: &str) -> Option<u16> {
-    told.iter().find_map(|line| {
+fn port(lines: &Receiver<String>, before: &str) -> Option<u16> {
+    lines.iter().find_map(|line| {
         let (_, after) = line.split_once(before)?;
         after.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
     })

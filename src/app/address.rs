@@ -22,7 +22,7 @@ pub(crate) fn first() -> AppState {
     }
     let unknown = view.unknown(&session);
     // The example's answer is already complete in the page. Any other answer shows the verdict first.
-    let whole = !session.figures_first || session.shown.is_none();
+    let all_drawn = !session.figures_first || session.shown.is_none();
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
         objective: Objective::PreTrain,
@@ -37,7 +37,7 @@ pub(crate) fn first() -> AppState {
         follows: false,
         panel: view.panel,
         sharing: false,
-        theme: Theme::kept(),
+        theme: Theme::stored(),
         reading: false,
         stage: None,
         why: None,
@@ -49,7 +49,7 @@ pub(crate) fn first() -> AppState {
         printing: false,
         reader_lost: false,
         unknown,
-        whole,
+        all_drawn,
     };
     let mut first = AppState::new(session, ui);
     // A link to a plan that does not fit starts its search as if the plan had been entered here.
@@ -65,10 +65,10 @@ fn first_session() -> State {
         return followed(UserInput::from_text(""), browser::fragment());
     }
     // Going back or reloading: the entry has everything, the link only the settings.
-    if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
-        return apply(State::figures_first(kept.input.clone()), Event::Restore(Box::new(kept)));
+    if let Some(stored) = browser::history_state().and_then(|text| restore(&text)) {
+        return apply(State::figures_first(stored.input.clone()), Event::Restore(Box::new(stored)));
     }
-    let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.input);
+    let own = browser::stored(browser::INPUT).and_then(|text| restore(&text)).map(|stored| stored.input);
     let fragment = browser::fragment();
     let has_own = own.is_some();
     // `#` alone is not a link.
@@ -181,7 +181,7 @@ pub(crate) fn write(state: &AppState, new: bool) {
         return;
     }
     let session = &state.session;
-    let kept = keep(session);
+    let stored = keep(session);
     let fragment = fragment(session);
     let mut address = window().and_then(|window| window.location().pathname().ok()).unwrap_or_default();
     address += &query(state);
@@ -189,13 +189,13 @@ pub(crate) fn write(state: &AppState, new: bool) {
         address += "#";
         address += &fragment;
     }
-    browser::write_history(&address, &kept, new);
+    browser::write_history(&address, &stored, new);
     // Input from a link is not the user's own until they change it.
     if session.steps.can_undo()
         && !session.input.is_settings_alone()
         && session.input != UserInput::from_text("")
     {
-        browser::keep(browser::INPUT, &kept);
+        browser::keep(browser::INPUT, &stored);
     }
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn write(state: &AppState, new: bool) {
 pub(crate) fn travelled() -> Event {
     match browser::history_state().and_then(|text| restore(&text)) {
         // Typed or followed by hand: such an entry has an address but no state.
-        Some(kept) => Event::Restore(Box::new(kept)),
+        Some(stored) => Event::Restore(Box::new(stored)),
         None => Event::Follow(browser::fragment()),
     }
 }

@@ -86,8 +86,8 @@ fn page() -> Html {
             <a class="skip" href="#answer">{ "Skip to the result" }</a>
             <Header />
             <BrokenLink />
-            <main class={classes!("page", answer_first.then_some("answer-first"))} aria-busy={(!app.ui.whole).then_some("true")}>
-                if app.ui.whole {
+            <main class={classes!("page", answer_first.then_some("answer-first"))} aria-busy={(!app.ui.all_drawn).then_some("true")}>
+                if app.ui.all_drawn {
                     <Input />
                 } else {
                     // A placeholder, so that the verdict keeps its place.
@@ -108,8 +108,8 @@ fn page() -> Html {
 #[hook]
 fn use_rest(app: &AppContext, dispatch: &Dispatch) {
     let dispatch = dispatch.clone();
-    use_effect_with(app.ui.whole, move |whole| {
-        if !whole {
+    use_effect_with(app.ui.all_drawn, move |all_drawn| {
+        if !all_drawn {
             browser::after_paint(move || dispatch.emit(Action::Whole));
         }
     });

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use gloo::events::EventListener;
 use js_sys::{Function, Promise, Reflect};
-use shardscope::session::beside::{EvidenceRow, Found, PlanFile, Provenance, Reply, Task, Told};
+use shardscope::session::beside::{EvidenceRow, Found, PlanFile, Progress, Provenance, Reply, Task};
 use shardscope::session::{Asked, UserInput, Varied};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -36,17 +36,17 @@ pub(crate) struct Work {
 }
 
 /// Receives the results of a task's parts: of a part by its index, or `None` if the work cannot be done at all.
-type Hears = Rc<dyn Fn(usize, Option<Told>)>;
+type Hears = Rc<dyn Fn(usize, Option<Progress>)>;
 
-/// Searches around the plan of `input`, with its dimensions varied according to `vary`; `told` receives what is
+/// Searches around the plan of `input`, with its dimensions varied according to `vary`; `report` receives what is
 /// found, or `None` if the search cannot be loaded.
-pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
+pub(crate) fn search(input: &UserInput, vary: &Varied, report: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
     // As many workers as cores: each takes one part of the space.
     let parts = usize::from(browser::cores(MOST));
     let tasks = (0..parts).map(|part| Task::layouts(input, vary, part, parts)).collect();
     let heard = RefCell::new(vec![None; parts]);
-    let hears = move |part: usize, said: Option<Told>| match said {
-        Some(Told::Found(said)) => {
+    let hears = move |part: usize, said: Option<Progress>| match said {
+        Some(Progress::Found(said)) => {
             let mut heard = heard.borrow_mut();
             // In the page itself one search is over the whole space.
             if part == WHOLE {
@@ -55,19 +55,19 @@ pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<F
             } else if let Some(place) = heard.get_mut(part) {
                 *place = Some(*said);
             }
-            told(Some(Rc::new(Found::joined(&heard))));
+            report(Some(Rc::new(Found::joined(&heard))));
         }
-        _ => told(None),
+        _ => report(None),
     };
     Work::begin(tasks, Task::layouts(input, vary, 0, 1), Rc::new(hears))
 }
 
-/// Works on a question; `told` receives the answer so far.
-pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>) + 'static) -> Work {
+/// Works on a question; `report` receives the answer so far.
+pub(crate) fn question(input: &UserInput, asked: &Asked, report: impl Fn(Rc<Reply>) + 'static) -> Work {
     let task = Task::question(input, asked);
     let hears = move |_, said| {
-        told(Rc::new(match said {
-            Some(Told::Reply(reply)) => reply,
+        report(Rc::new(match said {
+            Some(Progress::Reply(reply)) => reply,
             _ => Reply { goes_on: false, sentence: LOST.to_owned(), lines: Vec::new() },
         }));
     };
@@ -75,28 +75,28 @@ pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Writes a file of the plan of `input`; `told` receives `None` if the module that writes it cannot be loaded.
-pub(crate) fn file(input: &UserInput, file: PlanFile, told: impl Fn(Option<String>) + 'static) -> Work {
+/// Writes a file of the plan of `input`; `report` receives `None` if the module that writes it cannot be loaded.
+pub(crate) fn file(input: &UserInput, file: PlanFile, report: impl Fn(Option<String>) + 'static) -> Work {
     let task = Task::file(input, file);
     let hears = move |_, said| {
-        told(match said {
-            Some(Told::File(text)) => Some(text),
+        report(match said {
+            Some(Progress::File(text)) => Some(text),
             _ => None,
         });
     };
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Makes a row of evidence from the run of `input`; `told` receives `None` if the module for it cannot be loaded.
+/// Makes a row of evidence from the run of `input`; `report` receives `None` if the module for it cannot be loaded.
 pub(crate) fn row(
     input: &UserInput,
     provenance: &Provenance,
-    told: impl Fn(Option<EvidenceRow>) + 'static,
+    report: impl Fn(Option<EvidenceRow>) + 'static,
 ) -> Work {
     let task = Task::row(input, provenance);
     let hears = move |_, said| {
-        told(match said {
-            Some(Told::Row(row)) => Some(row),
+        report(match said {
+            Some(Progress::Row(row)) => Some(row),
             _ => None,
         });
     };
@@ -134,7 +134,7 @@ impl Work {
             let message = EventListener::new(&worker, "message", move |event| {
                 let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
                 // Text of another version after an update, or a panic's last word.
-                match said.and_then(|said| Told::read(&said)) {
+                match said.and_then(|said| Progress::read(&said)) {
                     Some(said) => hears(part, Some(said)),
                     None => lost(),
                 }
@@ -182,7 +182,7 @@ fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
         move |said: String| {
             // Messages from dropped work may still be in flight.
             if wanted.get() {
-                hears(WHOLE, Told::read(&said));
+                hears(WHOLE, Progress::read(&said));
             }
             wanted.get()
         }

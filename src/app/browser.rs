@@ -49,13 +49,13 @@ fn storage() -> Option<Storage> {
 
 /// Number of cores for workers, at most `most`; 1 if the browser does not say.
 pub(crate) fn cores(most: u8) -> u8 {
-    let told = window().map_or(0.0, |window| window.navigator().hardware_concurrency());
+    let cores = window().map_or(0.0, |window| window.navigator().hardware_concurrency());
     // With privacy settings, fractions and zero are possible answers.
-    (1..=most).rev().find(|count| f64::from(*count) <= told).unwrap_or(1)
+    (1..=most).rev().find(|count| f64::from(*count) <= cores).unwrap_or(1)
 }
 
 /// The value stored under `key`.
-pub(crate) fn kept(key: &str) -> Option<String> {
+pub(crate) fn stored(key: &str) -> Option<String> {
     storage()?.get_item(key).ok().flatten()
 }
 

@@ -55,8 +55,8 @@ pub(crate) static FILES: [Offered; 10] = [
 ];
 
 impl Offered {
-    /// Offers the file of `shown`, the plan of `input`; `told` is told whether it could be written.
-    pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, told: Callback<bool>) {
+    /// Offers the file of `shown`, the plan of `input`; `written` is told whether it could be written.
+    pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, written: Callback<bool>) {
         let name = format!("{}-{}", file_stem(shown), self.ending);
         // Keeps itself alive: otherwise the work would end with this function, and nothing else holds it.
         let held = Rc::new(RefCell::new(None));
@@ -67,7 +67,7 @@ impl Offered {
                 Some(text) => browser::download(&name, self.kind, text),
                 None => {}
             }
-            told.emit(text.is_some());
+            written.emit(text.is_some());
             // The work owns the closure that is running here, so drop it afterwards.
             let end = end.clone();
             soon(move || drop(end.take()));

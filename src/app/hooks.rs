@@ -43,12 +43,13 @@ const STEP: i32 = 8;
 pub(crate) fn use_width(node: &NodeRef) -> u32 {
     // `use_state_eq`: observers fire for changes of height too.
     let width = use_state_eq(|| 0);
-    let told = width.clone();
+    let measured = width.clone();
     use_effect_with(node.clone(), move |node| {
         // The closure is kept alive with it; if dropped, the observer would call a dead closure.
-        let watch = node.cast::<Element>().and_then(|element| watch(element, move |width| told.set(width)));
+        let watch =
+            node.cast::<Element>().and_then(|element| watch(element, move |width| measured.set(width)));
         move || {
-            if let Some((observer, _told)) = watch {
+            if let Some((observer, _callback)) = watch {
                 observer.disconnect();
             }
         }
@@ -59,10 +60,10 @@ pub(crate) fn use_width(node: &NodeRef) -> u32 {
 fn watch(element: Element, tell: impl Fn(u32) + 'static) -> Option<(ResizeObserver, Closure<dyn FnMut()>)> {
     let watched = element.clone();
     let tell = move || tell(u32::try_from(element.client_width() / STEP * STEP).unwrap_or(0));
-    let told = Closure::<dyn FnMut()>::new(tell);
-    let observer = ResizeObserver::new(told.as_ref().unchecked_ref()).ok()?;
+    let callback = Closure::<dyn FnMut()>::new(tell);
+    let observer = ResizeObserver::new(callback.as_ref().unchecked_ref()).ok()?;
     observer.observe(&watched);
-    Some((observer, told))
+    Some((observer, callback))
 }
 
 /// Searches other layouts of the plan that `search` began with, while it goes on.
@@ -115,8 +116,8 @@ pub(crate) fn use_reader(app: &AppContext, dispatch: Dispatch) {
 /// The reply of the text reader to `task`, once there is one.
 #[hook]
 pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
-    let told = use_state_eq(|| None::<(ReadTask, ReadReply)>);
-    let setter = told.setter();
+    let received = use_state_eq(|| None::<(ReadTask, ReadReply)>);
+    let setter = received.setter();
     use_effect_with(task.clone(), move |task| {
         // A component may be gone before its reply.
         let wanted = Rc::new(Cell::new(true));
@@ -133,7 +134,7 @@ pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
         move || wanted.set(false)
     });
     // A reply to an earlier task does not belong to this one.
-    (*told).clone().filter(|(of, _)| Some(of) == task.as_ref()).map(|(_, reply)| reply)
+    (*received).clone().filter(|(of, _)| Some(of) == task.as_ref()).map(|(_, reply)| reply)
 }
 
 /// Works on the question that was asked, while it goes on.

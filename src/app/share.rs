@@ -29,19 +29,19 @@ pub(crate) fn share() -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let is_lost = use_state_eq(|| false);
-    let told = {
+    let written = {
         let is_lost = is_lost.setter();
         Callback::from(move |given: bool| is_lost.set(!given))
     };
     let closed = move |()| dispatch.emit(Action::Share(false));
     let inside = match &app.session.shown {
-        Some(shown) => ways(&app.session, shown, &told, *is_lost),
+        Some(shown) => ways(&app.session, shown, &written, *is_lost),
         None => html! { <p>{ "There is no plan to share yet." }</p> },
     };
     html! { <Dialog id="share" title="Share this plan" {closed}>{ inside }</Dialog> }
 }
 
-fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: bool) -> Html {
+fn ways(state: &State, shown: &PtrEq<Shown>, written: &Callback<bool>, is_lost: bool) -> Html {
     let base = address::base();
     let fragment = settings_link(state);
     let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
@@ -49,9 +49,9 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
     // The shorter link, which carries less of the user's own text, if it can express the plan.
     let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
     let give = |file: &'static Offered| {
-        let (shown, input, told) = (shown.clone(), state.input.clone(), told.clone());
+        let (shown, input, written) = (shown.clone(), state.input.clone(), written.clone());
         html! {
-            <button type="button" class="button" onclick={move |_| file.give(&shown, &input, told.clone())}>
+            <button type="button" class="button" onclick={move |_| file.give(&shown, &input, written.clone())}>
                 { icon(Sign::Download) }
                 { file.label }
             </button>

@@ -358,7 +358,7 @@ impl AppState {
             Action::Print(on) => ui.printing = on,
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
             Action::Whole => {
-                ui.whole = true;
+                ui.all_drawn = true;
                 // The plan is the same, so nothing that depends on it is dropped.
                 next.session = Rc::new(apply((*next.session).clone(), Event::Advise));
             }

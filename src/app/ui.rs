@@ -43,7 +43,7 @@ pub(crate) struct UiState {
     /// Whether the text reader was unavailable for the last request.
     pub reader_lost: bool,
     /// Whether more than the verdict is drawn and advice is computed: after the first paint.
-    pub whole: bool,
+    pub all_drawn: bool,
     /// The part of the address that is unknown, in words.
     pub unknown: Option<String>,
 }
@@ -108,10 +108,10 @@ impl Theme {
     }
 
     /// The user's choice from their last visit.
-    pub(crate) fn kept() -> Self {
-        let kept = browser::kept(browser::THEME);
+    pub(crate) fn stored() -> Self {
+        let stored = browser::stored(browser::THEME);
         // An unknown word, perhaps from another version, follows the system.
-        Self::ALL.into_iter().find(|theme| Some(theme.name()) == kept.as_deref()).unwrap_or(Self::Auto)
+        Self::ALL.into_iter().find(|theme| Some(theme.name()) == stored.as_deref()).unwrap_or(Self::Auto)
     }
 
     pub(crate) fn keep(self) {

@@ -53,8 +53,8 @@ fn go_on(working: Rc<RefCell<Working>>, now: f64, slice: f64, tell: Function) {
     while more && js_sys::Date::now() < until {
         more = working.borrow_mut().step(AT_ONCE);
     }
-    let told = working.borrow().told();
-    let answer = tell.call1(&JsValue::NULL, &told.into());
+    let progress_text = working.borrow().progress_text();
+    let answer = tell.call1(&JsValue::NULL, &progress_text.into());
     // An error in `tell` (a page that has gone) counts as the answer false.
     if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
         soon(move || go_on(working, (now * 2.0).min(slice), slice, tell));

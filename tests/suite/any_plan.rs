@@ -157,11 +157,11 @@ fn adds_up(part: u64, wanted: u64) -> u64 {
         assert!(drawn < 100 + 20 * wanted, "{plans} plans of {drawn} drawn");
         let chosen = strategy.new_tree(&mut runner).expect("choices").current();
         let Some(one) = plan(&chosen, "") else { continue };
-        let told = || settings(&chosen, "");
+        let context = || settings(&chosen, "");
         let peak = match std::panic::catch_unwind(|| check(&one)) {
             Ok(peak) => peak,
             Err(why) => {
-                eprintln!("{:?}", told());
+                eprintln!("{:?}", context());
                 std::panic::resume_unwind(why);
             }
         };
@@ -171,7 +171,7 @@ fn adds_up(part: u64, wanted: u64) -> u64 {
         for more in [format!("seq_length={}", 2 * tokens), format!("num_layers={}", 2 * layers)] {
             if let Some(other) = plan(&chosen, &more) {
                 let larger = memory(&other).worst.peak_allocated.get();
-                assert!(larger >= peak, "{more}: {larger} below {peak}, {:?}", told());
+                assert!(larger >= peak, "{more}: {larger} below {peak}, {:?}", context());
             }
         }
     }

@@ -63,8 +63,8 @@ fn causes_add_up_to_the_difference_when_there_are_few() {
     let (more, better) = of("optimizer");
     assert!(more > 0.0 && better == Some(false));
     let optimizer = comparison.memory_causes.iter().filter(|cause| cause.path.starts_with("optimizer"));
-    let told: f64 = optimizer.map(|cause| cause.after.number() - cause.before.number()).sum();
-    assert_eq!(told, more);
+    let explained: f64 = optimizer.map(|cause| cause.after.number() - cause.before.number()).sum();
+    assert_eq!(explained, more);
 }
 
 #[test]

@@ -54,11 +54,11 @@ fn rows_of(set: &Calibration, share: Share, felt: &BTreeMap<(&str, &str), u64>) 
 fn constants_without_rows_are_called_assumed() {
     let felt = felt();
     for set in CALIBRATIONS {
-        let told = of_generation(&set);
+        let constants = of_generation(&set);
         for share in shares().filter(|share| share.value(&set) > 0.0) {
             let name = format!("{} of {}", share.name(), set.generation.name());
             let rows = rows_of(&set, share, &felt);
-            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            let constant = constants.iter().find(|one| one.name == share.name()).expect("a constant");
             if rows == 0 && !share.is_measured_alone(set.generation) {
                 assert!(constant.assumed, "{name}: no row tells it, and nothing says so");
             }
@@ -69,12 +69,12 @@ fn constants_without_rows_are_called_assumed() {
         }
         // Nothing is assumed about features that a part lacks: fp8 products on an MI250X.
         for share in shares().filter(|share| share.value(&set) == 0.0) {
-            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            let constant = constants.iter().find(|one| one.name == share.name()).expect("a constant");
             assert!(!constant.assumed, "{} of {}", share.name(), set.generation.name());
         }
         // Every listed constant can be varied by name.
         let moved: Vec<&str> = shares().map(Share::name).collect();
-        assert!(told.iter().all(|one| moved.contains(&one.name)), "{}", set.generation.name());
+        assert!(constants.iter().all(|one| moved.contains(&one.name)), "{}", set.generation.name());
     }
 }
 
@@ -184,7 +184,7 @@ fn contention_counts_where_something_overlaps() {
 fn sources_name_the_parts_that_were_measured_alone() {
     let alone = [Share::Exchange, Share::TailRows, Share::AttentionFourth, Share::Unaligned];
     for set in CALIBRATIONS {
-        let told = of_generation(&set);
+        let constants = of_generation(&set);
         let part = match silicon(set.generation) {
             Generation::A100 => "A100",
             Generation::H100 => "H100",
@@ -192,7 +192,7 @@ fn sources_name_the_parts_that_were_measured_alone() {
             _ => "on no part",
         };
         for share in alone {
-            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            let constant = constants.iter().find(|one| one.name == share.name()).expect("a constant");
             let named = constant.source.contains(part);
             assert_eq!(
                 share.is_measured_alone(set.generation),

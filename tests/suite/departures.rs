@@ -59,7 +59,7 @@ fn gib(gib: u64) -> Figure {
 }
 
 #[test]
-fn every_departure_is_told() {
+fn every_departure_is_reported() {
     let numbers: Vec<u8> = departures().iter().map(|departure| departure.number).collect();
     assert_eq!(numbers, (1..=25).collect::<Vec<u8>>());
 }
@@ -83,7 +83,7 @@ fn where_the_tool_is_right_the_figures_are_one() {
     let dense = case.ours.memory.layers.children.iter().find(|node| node.times == 32).expect("layers");
     // 10·s·b·h + 4·s·b·f elements; ours also has the norms' statistics and the attention's log-sum-exp.
     assert_eq!(case.tool.layer_activations, Bytes::mib(1320));
-    assert!(dense.whole.activation_bytes.less(case.tool.layer_activations) < Bytes::mib(2));
+    assert!(dense.full.activation_bytes.less(case.tool.layer_activations) < Bytes::mib(2));
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn memory_8_to_15() {
     // 12, 13, 14: parents are the sums of their children in all of our trees, unsharded and sharded.
     let node = case.ours.memory.layers.children.iter().find(|node| node.times == 32).expect("layers");
     let children: u64 =
-        node.children.iter().map(|child| child.whole.activation_bytes.get() * child.times).sum();
+        node.children.iter().map(|child| child.full.activation_bytes.get() * child.times).sum();
     let sharded: u64 =
         node.children.iter().map(|child| child.sharded.activation_bytes.get() * child.times).sum();
-    assert_eq!((node.whole.activation_bytes.get(), node.sharded.activation_bytes.get()), (children, sharded));
+    assert_eq!((node.full.activation_bytes.get(), node.sharded.activation_bytes.get()), (children, sharded));
     assert!(node.sharded.activation_bytes < case.tool.layer_activations, "the tool shows 1320 MB for both");
     // 15: what the device reports in addition to torch's count.
     let worst = case.ours.memory.worst;
@@ -175,7 +175,7 @@ fn memory_8_to_15() {
 
 fn layer_bytes(report: &Report) -> u64 {
     let node = report.memory.layers.children.iter().find(|node| node.times == 32).expect("layers");
-    node.whole.activation_bytes.get()
+    node.full.activation_bytes.get()
 }
 
 #[test]

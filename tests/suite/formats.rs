@@ -47,8 +47,8 @@ fn model_configurations_hold_their_published_parameters() {
             assert_eq!(value(&resolution, key), expected.as_str().unwrap(), "{name}: {key}");
         }
         for code in case["codes"].as_array().unwrap() {
-            let told = resolution.diagnostics.iter().any(|said| Some(said.code.name()) == code.as_str());
-            assert!(told, "{name}: {code} among {:?}", resolution.diagnostics);
+            let reported = resolution.diagnostics.iter().any(|said| Some(said.code.name()) == code.as_str());
+            assert!(reported, "{name}: {code} among {:?}", resolution.diagnostics);
         }
         if let Some(published) = case["parameters"].as_u64() {
             let plan =
@@ -112,7 +112,7 @@ fn faults(folder: &std::path::Path) -> Vec<String> {
 }
 
 fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String> {
-    let told = || {
+    let reported = || {
         resolution
             .diagnostics
             .iter()
@@ -124,10 +124,10 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
         resolved(source, &[]).questions.into_iter().map(|question| question.name().to_string()).collect()
     };
     match line.split_once(' ') {
-        None if line == "plan" => resolution.plan.is_none().then(|| format!("{:?}", told())),
+        None if line == "plan" => resolution.plan.is_none().then(|| format!("{:?}", reported())),
         _ if line == "no plan" => resolution.plan.is_some().then(|| "there is one".to_owned()),
         Some(("!", code)) => (!resolution.diagnostics.iter().any(|said| said.code.name() == code))
-            .then(|| format!("{:?}", told())),
+            .then(|| format!("{:?}", reported())),
         Some(("?", name)) => (!asked().iter().any(|asked| asked == name)).then(|| format!("{:?}", asked())),
         Some(("span", rest)) => {
             let (name, expected) = rest.split_once(" = ").unwrap();

@@ -75,11 +75,11 @@ fn what_is_not_known_of_it_stops_by_name() {
     let on = "full_finetuning = True";
     assert_eq!(stopped(whole(on, "full_finetuning = False, load_in_4bit = False", "L4")), "get_peft_model");
     assert_eq!(stopped(whole(on, "full_finetuning = True, dtype = torch.float16", "L4")), "dtype");
-    let told = WHOLE.replace(
+    let script = WHOLE.replace(
         "from trl",
         "model = FastLanguageModel.get_peft_model(model, r = 16, use_gradient_checkpointing = True)\nfrom trl",
     );
-    assert_eq!(stopped(resolved(&told, &[])), "use_gradient_checkpointing");
+    assert_eq!(stopped(resolved(&script, &[])), "use_gradient_checkpointing");
     assert_eq!(stopped(whole(on, "full_finetuning = True, qat_scheme = \"int4\"", "L4")), "qat_scheme");
     // A tower, and Gemma 3 on a GPU without bf16.
     let images = WHOLE.replace("Qwen3-0.6B", "Qwen2.5-VL-3B-Instruct");

@@ -119,7 +119,7 @@ const SOON: Duration = Duration::from_millis(200);
 #[test]
 #[should_panic(expected = "busy does not end on x")]
 #[cfg(target_os = "linux")]
-fn an_input_that_takes_too_long_is_told() {
+fn an_input_that_takes_too_long_is_reported() {
     let busy = |_: &[u8]| {
         let task = std::fs::read_link("/proc/thread-self").unwrap_or_default();
         while worked(&task).is_some_and(|time| time < 5 * SOON) {}

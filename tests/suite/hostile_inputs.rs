@@ -88,7 +88,7 @@ fn many_texts_are_merged_as_two_are() {
         let files: Vec<(String, String)> = (0..count).map(config).collect();
         let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         let resolution = resolved(&source, &[]);
-        let hidden = resolution.settings.iter().find(|setting| setting.name == "hidden_size").cloned();
+        let hidden = resolution.settings.iter().find(|setting| setting.name() == "hidden_size").cloned();
         let differ = resolution.diagnostics.iter().filter(|said| said.code.name() == "texts-differ").count();
         (hidden.map(|setting| setting.value.written()), differ)
     };
@@ -114,7 +114,7 @@ fn settings_that_there_are_not_are_counted() {
         .collect();
     assert_eq!(unknown.len(), 21);
     assert!(unknown.iter().any(|said| said.contains("and 59990 more")), "{unknown:?}");
-    let layers = resolution.settings.iter().find(|setting| setting.name == "num_layers");
+    let layers = resolution.settings.iter().find(|setting| setting.name() == "num_layers");
     assert_eq!(layers.map(|setting| setting.value.written()), Some("4".to_owned()), "the last one counts");
 }
 

@@ -187,9 +187,9 @@ fn what_was_not_recorded_has_no_plan() {
         set.retain(|(own, _)| own != name);
         set.push((name.to_owned(), value.to_owned()));
         let resolution = resolve(&[], &set);
-        let told =
+        let stated =
             resolution.not_modelled.iter().any(|item| item.is_called(Field::TensorModelParallelSize.name()))
                 || resolution.plan.is_none();
-        assert!(told || name == "rotary_interleaved", "{name}");
+        assert!(stated || name == "rotary_interleaved", "{name}");
     }
 }

@@ -113,8 +113,9 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
         let kept = int(&case, "kept") as f64 / elements;
         let forward = most(&["loss", "log-probabilities"]) + kept;
         let backward = most(&["backward of the loss", "sum of a pack's gradients"]);
-        let told = |name: &str| case[name].as_f64().expect("a number");
-        let (told_forward, told_backward) = (told("most in forward"), told("most in backward above kept"));
+        let recorded = |name: &str| case[name].as_f64().expect("a number");
+        let (told_forward, told_backward) =
+            (recorded("most in forward"), recorded("most in backward above kept"));
         // For a pack, the count is the maximum over any number of sequences.
         if int(&case, "sequences of a pack") > 1 {
             assert!(
@@ -275,8 +276,8 @@ fn areals_log_probabilities_are_held_as_they_were_recorded() {
         let moment =
             |name: &str| transients.iter().find(|one| one.name == name).map_or(0, |one| one.bytes().get());
         assert_eq!(moment("loss"), 0);
-        let told = int(&case, "most in backward");
-        let gone = moment("backward of the loss").abs_diff(told);
+        let recorded = int(&case, "most in backward");
+        let gone = moment("backward of the loss").abs_diff(recorded);
         assert!(gone <= 16 * chunk + 4, "{line}: {gone}");
         compared += 1;
     }

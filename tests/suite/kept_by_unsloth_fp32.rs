@@ -88,8 +88,8 @@ fn a_notebook_on_a_device_without_bf16_has_its_stream_in_fp32() {
     // With images samples are padded, and have separate masks.
     assert_eq!(leaf(&found.ranks[0].breakdown, "masks of all tokens"), Some(2 * 2 * 2048 * 2048 * 4));
     // If bf16 or fp16 is requested it does the same; with adapters on the tower it is not known.
-    let told = TEXT.replace("max_steps = 30", "max_steps = 30, bf16 = True");
-    assert!(resolved(&told, &[("accelerator", "T4")]).not_modelled.is_empty());
+    let script = TEXT.replace("max_steps = 30", "max_steps = 30, bf16 = True");
+    assert!(resolved(&script, &[("accelerator", "T4")]).not_modelled.is_empty());
     let images = TEXT.replace("= False, # Turn off for just text!", "= True,");
     let more = [("accelerator", "T4"), ("image_patches", "4096")];
     let read = resolved(&images, &more);

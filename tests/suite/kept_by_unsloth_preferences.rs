@@ -231,7 +231,7 @@ fn a_notebook_of_pairs_is_worked_out_by_hand() {
 }
 
 #[test]
-fn releases_of_trl_and_lengths_are_told_apart() {
+fn releases_of_trl_and_lengths_are_distinguished() {
     let kind = |text: &str| planned(text).recipe().transformers.preference_logits;
     let released = |release: &str| {
         let head = format!("# pip install trl=={release}\n");

@@ -38,7 +38,7 @@ fn low_rank(case: &Value) -> LowRank {
     LowRank {
         rank: int(case, "rank"),
         modules: modules(case),
-        side: ProjectedSide::named(case["proj_type"].as_str().unwrap_or("std")).expect("a side"),
+        side: ProjectedSide::from_word(case["proj_type"].as_str().unwrap_or("std")).expect("a side"),
         projection: if random { Projection::Random } else { Projection::Singular },
         update: if scales { LowRankUpdate::ScalesGradient } else { LowRankUpdate::ProjectedBack },
         vectors_first: case["llamafactory"] == true,

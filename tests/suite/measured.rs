@@ -148,10 +148,10 @@ fn the_bars_are_cleared() {
 #[test]
 fn verdicts_are_right() {
     let mut wrong = Vec::new();
-    let mut told = BTreeMap::new();
+    let mut by_family = BTreeMap::new();
     for run in runs() {
         let Some(memory) = &run.memory else { continue };
-        *told.entry((run.ran_out, memory.verdict.name())).or_insert(0) += 1;
+        *by_family.entry((run.ran_out, memory.verdict.name())).or_insert(0) += 1;
         let missed = MISSED_VERDICTS.iter().any(|(name, _)| *name == run.id);
         let never = if run.ran_out { Verdict::Fits } else { Verdict::OutOfMemory };
         if (memory.verdict == never) != missed {
@@ -163,10 +163,10 @@ fn verdicts_are_right() {
             ));
         }
     }
-    println!("{told:?}");
+    println!("{by_family:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Of those that ran out, only one is predicted to fit.
-    assert_eq!(told[&(true, "fits")], 1);
+    assert_eq!(by_family[&(true, "fits")], 1);
 }
 
 /// Memory constants fitted to measurements only affect reserved and device figures, each from a single source; no other

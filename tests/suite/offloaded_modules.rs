@@ -195,7 +195,7 @@ fn the_device_is_left_by_what_modules_save() {
 
 /// What Megatron rejects is rejected, and what is not known stops the verdict.
 #[test]
-fn modules_that_cannot_be_offloaded_so_are_told() {
+fn modules_that_cannot_be_offloaded_so_are_reported() {
     for (modules, more) in [
         ("", ("bf16", "true")),
         ("core_attn mlp", ("bf16", "true")),
@@ -204,8 +204,8 @@ fn modules_that_cannot_be_offloaded_so_are_told() {
     ] {
         let resolution = resolved(&offloading(modules, &[more]));
         assert!(resolution.plan.is_none(), "{modules} {more:?}");
-        let told = resolution.diagnostics.iter().any(|said| said.code.name() == "offload-modules");
-        assert!(told, "{modules} {more:?}: {:?}", resolution.diagnostics);
+        let reported = resolution.diagnostics.iter().any(|said| said.code.name() == "offload-modules");
+        assert!(reported, "{modules} {more:?}: {:?}", resolution.diagnostics);
     }
     for (modules, more) in [
         ("fused_group_mlp", ("bf16", "true")),

@@ -4,7 +4,7 @@
 //! `record/pipeline_orders.py`.
 
 use serde_json::Value;
-use shardscope::plan::PipelineSchedule;
+use shardscope::plan::{PipelineSchedule, Word};
 use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline};
 use shardscope::units::Seconds;
 
@@ -18,7 +18,7 @@ fn shape(kind: PipelineSchedule, stages: u32, chunks: u32, micro_batches: u32) -
 }
 
 /// The passes of a stage in the notation of the records.
-fn told(order: &Order, stage: u32) -> String {
+fn written(order: &Order, stage: u32) -> String {
     let mut text = String::new();
     for event in order.events(stage) {
         let letter = match event.action {
@@ -39,10 +39,10 @@ fn folded_orders_are_pytorchs_pass_by_pass() {
     for line in include_str!("../data/torch/pipeline_orders.jsonl").lines() {
         let case: Value = serde_json::from_str(line).expect("a case a line");
         let number = |key: &str| case[key].as_u64().expect("a number") as u32;
-        let kind = PipelineSchedule::named(case["kind"].as_str().expect("a kind"));
+        let kind = PipelineSchedule::from_word(case["kind"].as_str().expect("a kind")).expect("a schedule");
         let order = Order::new(shape(kind, number("p"), 2, number("m")));
         for (stage, expected) in (0..).zip(case["ranks"].as_array().expect("ranks")) {
-            assert_eq!(told(&order, stage), expected.as_str().expect("passes"), "{line}");
+            assert_eq!(written(&order, stage), expected.as_str().expect("passes"), "{line}");
             compared += 1;
         }
     }

@@ -6,7 +6,7 @@ use shardscope::operators::{Operator, Symbols};
 use super::formula::evaluate;
 
 /// Maximum number of reported differences; the total is reported with them.
-const TOLD: usize = 30;
+const MOST_LISTED: usize = 30;
 
 /// The comparisons so far.
 #[derive(Default)]
@@ -31,8 +31,8 @@ impl Recorded {
     /// If one differs.
     #[track_caller]
     pub(crate) fn equal(self) -> usize {
-        let told = self.wrong[..self.wrong.len().min(TOLD)].join("\n");
-        assert!(self.wrong.is_empty(), "{} of {}:\n{told}", self.wrong.len(), self.compared);
+        let lines = self.wrong[..self.wrong.len().min(MOST_LISTED)].join("\n");
+        assert!(self.wrong.is_empty(), "{} of {}:\n{lines}", self.wrong.len(), self.compared);
         self.compared
     }
 }

@@ -45,7 +45,7 @@ fn the_example_is_answered() {
     let shown = state.shown.expect("a plan");
     let layout = shown.plan.layout();
     assert_eq!((layout.world_size, layout.tensor, layout.pipeline, layout.data), (16, 2, 2, 4));
-    let setting = shown.answer.resolution.settings.iter().find(|setting| setting.name == "num_layers");
+    let setting = shown.answer.resolution.settings.iter().find(|setting| setting.name() == "num_layers");
     let setting = setting.expect("num_layers");
     assert_eq!(setting.origin, Origin::Script);
     assert_eq!(shown.answer.source.slice(setting.span.expect("its place")), "24");
@@ -59,7 +59,7 @@ fn an_empty_box_says_what_to_do() {
 }
 
 #[test]
-fn prose_is_told_from_a_script() {
+fn prose_is_distinguished_from_a_script() {
     refused("Dear reader, how much memory would a training of ours take?", "training options", None);
 }
 
@@ -172,7 +172,7 @@ fn the_map_colours_what_is_asked_for() {
 }
 
 #[test]
-fn a_picked_gpu_is_told_with_its_partners() {
+fn a_picked_gpu_is_reported_with_its_partners() {
     use shardscope::session::map::{Geometry, about, all_groups, edges, gpu_lines, shared};
     use shardscope::topology::{Link, Rank};
     let shown = State::default().shown.expect("a plan");

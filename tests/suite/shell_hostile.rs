@@ -61,7 +61,7 @@ fn work_without_end_is_refused_by_name() {
 }
 
 #[test]
-fn texts_that_are_no_scripts_are_told_so() {
+fn texts_that_are_no_scripts_are_reported_so() {
     for text in [
         "",
         "\n",
@@ -71,8 +71,8 @@ fn texts_that_are_no_scripts_are_told_so() {
         "# only a comment",
     ] {
         let launch = launch::read(&Source::new(text), &Environment::default());
-        let told = launch.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::NoTrainingCommand);
-        assert!(told, "{text:?}: {:?}", launch.diagnostics);
+        let reported = launch.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::NoTrainingCommand);
+        assert!(reported, "{text:?}: {:?}", launch.diagnostics);
     }
 }
 

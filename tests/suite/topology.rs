@@ -152,7 +152,7 @@ fn the_slowest_link_is_that_of_walking_every_group() {
         for (per_node, domain) in [(8, 8), (8, 4), (4, 8), (4, 16), (6, 3), (2, 1), (1, 1), (5, 10)] {
             let machines = cluster(per_node, domain, layout.world_size);
             for kind in groups.kinds() {
-                let told = || format!("{} of {} on {per_node} with {domain}", kind.short(), case["id"]);
+                let context = || format!("{} of {} on {per_node} with {domain}", kind.short(), case["id"]);
                 let mut slowest = None;
                 for group in groups.all(kind) {
                     let spread = group.spread(&machines);
@@ -163,7 +163,7 @@ fn the_slowest_link_is_that_of_walking_every_group() {
                         (spread.nodes, spread.domains, spread.size),
                         (places(per_node), places(domain), group.ranks().count() as u64),
                         "{}",
-                        told()
+                        context()
                     );
                     let link = match (spread.size, spread.domains, spread.nodes) {
                         (1, ..) => Link::Alone,
@@ -171,12 +171,12 @@ fn the_slowest_link_is_that_of_walking_every_group() {
                         (_, _, 1) => Link::Node,
                         _ => Link::Network,
                     };
-                    assert_eq!((spread.link, group.link(&machines)), (link, link), "{}", told());
+                    assert_eq!((spread.link, group.link(&machines)), (link, link), "{}", context());
                     slowest = slowest.max(Some(link));
                 }
                 let found = groups.slowest(kind, &machines).map(|group| group.link(&machines));
-                assert_eq!(found, slowest, "{}", told());
-                assert_eq!(Some(groups.link(kind, &machines)), slowest, "{}", told());
+                assert_eq!(found, slowest, "{}", context());
+                assert_eq!(Some(groups.link(kind, &machines)), slowest, "{}", context());
                 compared += 1;
             }
         }

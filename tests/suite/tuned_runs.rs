@@ -74,9 +74,9 @@ fn published_memory_of_tuned_models_is_met_as_far_as_it_is() {
         errors.sort_by(f64::total_cmp);
         (errors.len(), errors[errors.len() / 2])
     };
-    let told = format!("{:?} packed, {:?} as they come", median(true), median(false));
+    let summary = format!("{:?} packed, {:?} as they come", median(true), median(false));
     let [(packed, close), (loose, far)] = [median(true), median(false)];
-    assert_eq!((packed, loose), (5, 21), "{told}");
-    assert!(close < 0.05, "{told}");
-    assert!(far < 0.27, "{told}");
+    assert_eq!((packed, loose), (5, 21), "{summary}");
+    assert!(close < 0.05, "{summary}");
+    assert!(far < 0.27, "{summary}");
 }

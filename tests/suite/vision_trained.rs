@@ -365,8 +365,9 @@ fn what_a_tower_keeps_is_asked_for_or_stops() {
     assert!(open.plan.is_none() && open.not_modelled.is_empty());
     // Qwen's processors take the maximum number of pixels from the environment: 1,003,520 over 14 x 14, in full tokens.
     let text = format!("MAX_PIXELS=1003520 {SWIFT} --deepspeed zero2\n");
-    let told = read("run.sh", &text, &[]);
-    let question = told.questions.iter().find(|asked| asked.name() == "image_patches").expect("a question");
+    let resolution = read("run.sh", &text, &[]);
+    let question =
+        resolution.questions.iter().find(|asked| asked.name() == "image_patches").expect("a question");
     assert_eq!(question.proposal.as_deref(), Some("5120"));
     let without = read("run.sh", &text.replace("Qwen2.5-VL-7B", "Qwen2.5-7B"), &[]);
     assert!(without.plan.is_some(), "{:?}", without.diagnostics);

@@ -223,20 +223,20 @@ fn frozen_layers_only_run_forward() {
 
 /// All accounts of a dense model are listed, including empty ones; that of the vision tower only if there is one.
 #[test]
-fn accounts_are_told_without_a_tower_that_is_not_there() {
+fn accounts_are_reported_without_a_tower_that_is_not_there() {
     let counted = parameters(&draft().plan());
-    let told: Vec<(Account, Count)> = counted.accounts.iter().collect();
+    let accounts: Vec<(Account, Count)> = counted.accounts.iter().collect();
     let all: Vec<Account> =
         Account::ALL.iter().copied().filter(|account| *account != Account::VisionTower).collect();
-    assert_eq!(told.iter().map(|(account, _)| *account).collect::<Vec<_>>(), all);
-    assert!(told.iter().any(|(_, count)| *count == Count::ZERO));
+    assert_eq!(accounts.iter().map(|(account, _)| *account).collect::<Vec<_>>(), all);
+    assert!(accounts.iter().any(|(_, count)| *count == Count::ZERO));
     assert_eq!(sent_to_host(&draft().plan()), Bytes::ZERO);
 }
 
 /// A gradient that is reduced on every replica is described as such, and so is one that is scattered.
 #[test]
-fn what_becomes_of_gradients_is_told_by_their_collective() {
-    let told = |sharding| {
+fn what_becomes_of_gradients_is_recognised_by_their_collective() {
+    let accounts = |sharding| {
         let mut draft = draft();
         (draft.layout.world_size, draft.layout.data, draft.layout.expert_data) = (8, 8, 8);
         draft.recipe.global_batch_size = 8;
@@ -247,10 +247,10 @@ fn what_becomes_of_gradients_is_told_by_their_collective() {
         let gradients = gradients.expect("gradients");
         (gradients.collective, gradients.formula.meaning)
     };
-    let (collective, meaning) = told(DpSharding::Replicated);
+    let (collective, meaning) = accounts(DpSharding::Replicated);
     assert_eq!(collective, Collective::AllReduce);
     assert!(meaning.starts_with("All-reduce: every replica"), "{meaning}");
-    let (collective, meaning) = told(DpSharding::OptimizerStates);
+    let (collective, meaning) = accounts(DpSharding::OptimizerStates);
     assert_eq!(collective, Collective::ReduceScatter);
     assert!(meaning.starts_with("Reduce-scatter: each replica"), "{meaning}");
 }

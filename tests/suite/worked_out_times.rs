@@ -125,9 +125,13 @@ fn a_step_a_little_below_its_bound_is_a_fault_where_all_of_it_was_run() {
     };
     for (samples, continued) in [(64, false), (1 << 20, true)] {
         let plan = of(samples);
-        let told = time(&plan);
-        assert_eq!(told.schedule.simulated < told.schedule.shape.micro_batches, continued, "{samples}");
-        let fault = step_fault(&plan, told.lower_bound * 0.99);
+        let worked_out = time(&plan);
+        assert_eq!(
+            worked_out.schedule.simulated < worked_out.schedule.shape.micro_batches,
+            continued,
+            "{samples}"
+        );
+        let fault = step_fault(&plan, worked_out.lower_bound * 0.99);
         assert_eq!(fault.is_none(), continued, "{samples}: {fault:?}");
     }
 }
@@ -179,7 +183,7 @@ fn few_micro_batches_go_through_the_v_as_in_torch() {
             extra_warmup: false,
             all_warmup_when_few: false,
         };
-        let told: Vec<String> = Order::of_stage(shape.settled(), rank)
+        let worked_out: Vec<String> = Order::of_stage(shape.settled(), rank)
             .into_iter()
             .map(|event| {
                 let stage = if event.chunk == 0 { rank } else { 3 - rank };
@@ -192,7 +196,7 @@ fn few_micro_batches_go_through_the_v_as_in_torch() {
                 format!("{stage}{letter}{}", event.micro_batch)
             })
             .collect();
-        assert_eq!(told.join(" "), recorded, "{micro_batches} micro-batches, rank {rank}");
+        assert_eq!(worked_out.join(" "), recorded, "{micro_batches} micro-batches, rank {rank}");
     }
 }
 

@@ -171,12 +171,12 @@ mod tests {
     fn what_the_container_is_made_of_is_in_its_context() {
         let file = read(DOCKERFILE);
         let ignore = read(&format!("{DOCKERFILE}.dockerignore"));
-        let kept: Vec<&str> = ignore.lines().filter_map(|line| line.strip_prefix('!')).collect();
+        let included: Vec<&str> = ignore.lines().filter_map(|line| line.strip_prefix('!')).collect();
         assert_eq!(ignore.lines().next(), Some("*"), "nothing else is sent to the builder");
         let copies = instructions(&file, "COPY");
         let sources: Vec<&str> = copies.iter().flat_map(|words| &words[..words.len() - 1]).copied().collect();
         assert_eq!(sources, [SERVER, "dist"]);
-        let mut sorted = (sources.clone(), kept);
+        let mut sorted = (sources.clone(), included);
         sorted.0.sort_unstable();
         sorted.1.sort_unstable();
         assert_eq!(sorted.0, sorted.1);

@@ -104,7 +104,7 @@ mod tests {
     use super::{is_of, libraries, published};
 
     #[test]
-    fn sources_of_an_earlier_run_are_told_by_name_and_version() {
+    fn sources_of_an_earlier_run_are_recognised_by_name_and_version() {
         let packages = ["shardscope".to_owned(), "shardscope-plan".to_owned()];
         assert!(is_of("shardscope-0.1.0", &packages) && is_of("shardscope-plan-1.12.0-rc.1", &packages));
         assert!(!is_of("shardscope-search-0.1.0", &packages) && !is_of("serde-1.0.0", &packages));

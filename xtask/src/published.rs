@@ -193,7 +193,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn links_are_told_apart_by_version() {
+    fn links_are_distinguished_by_version() {
         let golden = "// words\n#/1?a=1\n#z1:AAAA\n#/2?b=2\nnothing\n#/1?c!/1?d\n";
         let expected = [(1, "#/1?a=1\n#z1:AAAA\n#/1?c!/1?d\n".to_owned()), (2, "#/2?b=2\n".to_owned())];
         assert_eq!(by_version(golden), expected);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_built_without_the_address_is_told_before_anything_is_drawn() {
+    fn a_page_that_was_built_without_the_address_is_reported_before_anything_is_drawn() {
         let built = r#"<link rel="canonical" href="https://example.org/x/">"#;
         names_itself(built, "https://example.org/x/").unwrap();
         for other in ["", r#"<link rel="canonical" href="https://example.org/y/">"#] {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn search_engines_are_told_every_page_where_the_address_is_known() {
+    fn search_engines_are_reported_every_page_where_the_address_is_known() {
         let site = tempfile::tempdir().unwrap();
         for name in ["index.html", "guide.html", "x.js"] {
             fs::write(site.path().join(name), "").unwrap();

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn it_misbehaves_as_long_as_it_is_told_to() {
+    fn it_misbehaves_as_long_as_it_is_asked_to() {
         let (_folder, running) = site();
         let status = || answer(&running, "GET /be/low/", "").split(' ').nth(1).unwrap().to_owned();
         running.misbehave(Some(Fault::Status(503)));

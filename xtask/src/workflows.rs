@@ -120,7 +120,7 @@ fn the_commands_say_what_they_install_before_they_do() {
     };
     program("cargo", "echo cargo \"$@\"");
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    let told = |target: &str| {
+    let expanded = |target: &str| {
         let mut call = std::process::Command::new("tools/xtask");
         call.arg("size")
             .current_dir(root())
@@ -131,7 +131,7 @@ fn the_commands_say_what_they_install_before_they_do() {
     let toolchain = fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
     let pinned = toolchain.split("channel = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     program("rustup", "echo stable-x86_64-unknown-linux-gnu");
-    let lines = told("none");
+    let lines = expanded("none");
     let order = [
         format!("installing Rust {pinned} (rustup)"),
         "compiling this project's own commands".into(),
@@ -145,6 +145,6 @@ fn the_commands_say_what_they_install_before_they_do() {
     program("rustup", &format!("echo {pinned}-x86_64-unknown-linux-gnu"));
     fs::create_dir_all(folder.path().join("built/debug")).unwrap();
     fs::copy(folder.path().join("rustup"), folder.path().join("built/debug/xtask")).unwrap();
-    assert_eq!(told("built").lines().last(), Some("cargo xtask size"));
-    assert!(!told("built").contains("==>"), "{}", told("built"));
+    assert_eq!(expanded("built").lines().last(), Some("cargo xtask size"));
+    assert!(!expanded("built").contains("==>"), "{}", expanded("built"));
 }

@@ -59,7 +59,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
         // A change is reported once, however many rules find it.
         match findings.iter_mut().find(|finding| same_change(finding, &other)) {
             // The rule supplies the reason that the best change lacks.
-            Some(told) => told.why = format!("{}; {}", told.why, other.why),
+            Some(reported) => reported.why = format!("{}; {}", reported.why, other.why),
             None => findings.push(other),
         }
     }

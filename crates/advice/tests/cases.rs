@@ -93,7 +93,7 @@ fn what_does_not_fit_gets_the_best_single_change_first() {
 }
 
 #[test]
-fn ways_out_that_come_to_the_same_are_told_once() {
+fn ways_out_that_come_to_the_same_are_reported_once() {
     let flags = format!(
         "{LLAMA_70B} {LLAMA} --micro-batch-size 1 --global-batch-size 256 --use-distributed-optimizer \
          --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --sequence-parallel"
@@ -146,7 +146,7 @@ fn full_recomputation_gives_way_to_selective() {
 }
 
 #[test]
-fn what_is_hopeless_is_told_how_many_gpus_it_takes() {
+fn what_is_hopeless_is_answered_with_how_many_gpus_it_takes() {
     let advice = advice(&plan(8, "A100-SXM-80GB", GPT3));
     let first = advice.first().expect("a suggestion");
     assert_eq!(first.code, "more-gpus");
@@ -159,7 +159,7 @@ fn what_is_hopeless_is_told_how_many_gpus_it_takes() {
 }
 
 #[test]
-fn scores_in_memory_are_told_of() {
+fn scores_in_memory_are_reported() {
     let unfused = format!(
         "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
          --tensor-model-parallel-size 2 --sequence-parallel --attention-backend unfused"
@@ -173,12 +173,12 @@ fn scores_in_memory_are_told_of() {
 
 /// The estimate given for a change of format or dispatcher is that of the changed plan.
 #[test]
-fn faster_products_and_exchanges_are_told_of_with_their_effect() {
+fn faster_products_and_exchanges_are_reported_with_their_effect() {
     let dense = format!(
         "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
          --tensor-model-parallel-size 2 --sequence-parallel --overlap-grad-reduce --overlap-param-gather"
     );
-    let told = |plan: &Plan, code: &str| advice(plan).into_iter().find(|one| one.code == code);
+    let finding = |plan: &Plan, code: &str| advice(plan).into_iter().find(|one| one.code == code);
     let step = |plan: &Plan| exact_step_seconds(plan).get();
     let again = |gpus, accelerator, flags: &str, found: &Finding| {
         let said = found.change.iter().map(|(field, value)| format!(" {}", flag(*field, value)));
@@ -186,27 +186,27 @@ fn faster_products_and_exchanges_are_told_of_with_their_effect() {
     };
     let same = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
     let on_h100 = plan(8, "H100-SXM", &dense);
-    let fp8 = told(&on_h100, "fp8").expect("fp8 is faster");
+    let fp8 = finding(&on_h100, "fp8").expect("fp8 is faster");
     println!("{}", fp8.message);
     let promised = fp8.expected.step.expect("a time").get();
     assert!(promised < 0.97 * step(&on_h100), "{promised}");
     same(again(8, "H100-SXM", &dense, &fp8), promised);
     // Neither where the device has none, nor where it is in use.
-    assert!(told(&plan(8, "A100-SXM-80GB", &dense), "fp8").is_none());
-    assert!(told(&plan(8, "H100-SXM", &format!("{dense} --fp8-format hybrid")), "fp8").is_none());
+    assert!(finding(&plan(8, "A100-SXM-80GB", &dense), "fp8").is_none());
+    assert!(finding(&plan(8, "H100-SXM", &format!("{dense} --fp8-format hybrid")), "fp8").is_none());
 
     let experts = DEEPSEEK.replace("--expert-model-parallel-size 64", "--expert-model-parallel-size 32");
     let plain = plan(2_048, "H800-SXM", &experts);
-    let fused = told(&plain, "expert-dispatcher").expect("fused exchanges are faster");
+    let fused = finding(&plain, "expert-dispatcher").expect("fused exchanges are faster");
     println!("{}", fused.message);
     let promised = fused.expected.step.expect("a time").get();
     assert!(promised < 0.97 * step(&plain), "{promised}");
     same(again(2_048, "H800-SXM", &experts, &fused), promised);
     let fused = experts.replace("alltoall", "flex");
-    assert!(told(&plan(2_048, "H800-SXM", &fused), "expert-dispatcher").is_none());
+    assert!(finding(&plan(2_048, "H800-SXM", &fused), "expert-dispatcher").is_none());
     // All-gather gives way too.
     let gathered = experts.replace("--moe-token-dispatcher-type alltoall", "");
-    let found = told(&plan(2_048, "H800-SXM", &gathered), "expert-dispatcher").expect("a finding");
+    let found = finding(&plan(2_048, "H800-SXM", &gathered), "expert-dispatcher").expect("a finding");
     assert!(found.expected.step < Some(plan_step(&gathered)), "{}", found.message);
 }
 
@@ -251,7 +251,7 @@ fn a_bubble_is_that_of_the_schedule() {
 }
 
 #[test]
-fn a_change_that_saves_nothing_is_not_told() {
+fn a_change_that_saves_nothing_is_not_reported() {
     let flags = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 \
                  --vocab-size 32000 --micro-batch-size 1 --global-batch-size 64 --optimizer sgd --sgd-momentum 0";
     let advice = advice(&plan(8, "H100-SXM", flags));

@@ -97,7 +97,7 @@ fn refused(refusal: Refusal) -> String {
         Refusal::UnknownType(name) => format!("the model type {name} is not known"),
         Refusal::Stopped(Stop::Missing(key)) => format!("the configuration lacks {key}"),
         Refusal::Stopped(Stop::Unfit(key)) => format!("{key} holds a value that its model type cannot use"),
-        Refusal::Stopped(Stop::TooLarge) => "its sizes are beyond anything that is built".to_owned(),
+        Refusal::Stopped(Stop::TooLarge) => "its sizes are out of range".to_owned(),
     }
 }
 

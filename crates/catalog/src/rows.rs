@@ -23,8 +23,16 @@ enum Family {
     Qwen2,
     /// As `Llama`, with norms on queries and keys.
     Qwen3,
-    /// As `Llama`, with multi-latent attention.
+    /// As `Qwen2` here: its norms after attention and MLP are not listed.
+    Glm4,
+    /// As `Qwen2`, with a sigmoid router and half of a head rotated.
+    Glm45,
+    /// As `Llama`, with multi-latent attention and a sigmoid router.
     DeepSeek,
+    /// As `DeepSeek`, with a softmax router over groups of experts.
+    DeepSeekV2,
+    /// As `DeepSeekV2`, without groups.
+    DeepSeekV2Lite,
 }
 
 pub(crate) struct Row {
@@ -44,8 +52,8 @@ const fn moe(name: &'static str, kind: Family, shape: Shape, routed: Routed) -> 
     Row { name, kind, shape, tied: false, routed: Some(routed), latent: None }
 }
 
-const fn mla(name: &'static str, shape: Shape, routed: Routed, latent: Latent) -> Row {
-    Row { name, kind: Family::DeepSeek, shape, tied: false, routed: Some(routed), latent: Some(latent) }
+const fn mla(name: &'static str, kind: Family, shape: Shape, routed: Routed, latent: Latent) -> Row {
+    Row { name, kind, shape, tied: false, routed: Some(routed), latent: Some(latent) }
 }
 
 /// Layers, hidden size, heads, MLP width.
@@ -63,10 +71,10 @@ pub(crate) fn vocabulary(row: &Row) -> u64 {
 /// Query groups, and whether queries, keys and values have biases.
 pub(crate) fn attention(row: &Row) -> (u64, bool) {
     let [_, _, _, _, groups, ..] = row.shape;
-    (u64::from(groups), matches!(row.kind, Gpt | NeoX | Qwen2))
+    (u64::from(groups), matches!(row.kind, Gpt | NeoX | Qwen2 | Glm4 | Glm45))
 }
 
-use Family::{Gpt, Llama, NeoX, Qwen2, Qwen3};
+use Family::{DeepSeek, DeepSeekV2, DeepSeekV2Lite, Glm4, Glm45, Gpt, Llama, NeoX, Qwen2, Qwen3};
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
@@ -112,17 +120,17 @@ pub(crate) const ROWS: &[Row] = &[
     row("Qwen3-32B", Qwen3, [64, 5120, 25_600, 64, 8, 128, 151_936, 40_960], false),
     moe("Qwen3-30B-A3B", Qwen3, [48, 2048, 6144, 32, 4, 128, 151_936, 40_960], [128, 8, 768, 0, 0]),
     moe("Qwen3-235B-A22B", Qwen3, [94, 4096, 12_288, 64, 4, 128, 151_936, 40_960], [128, 8, 1536, 0, 0]),
-    mla("DeepSeek-V2-Lite", [27, 2048, 10_944, 16, 16, 128, 102_400, 163_840], [64, 6, 1408, 2816, 1], [0, 512]),
-    mla("DeepSeek-V2", [60, 5120, 12_288, 128, 128, 128, 102_400, 163_840], [160, 6, 1536, 3072, 1], [1536, 512]),
-    mla("DeepSeek-V3", [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
-    mla("DeepSeek-R1", [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
-    mla("Moonlight-16B-A3B", [27, 2048, 11_264, 16, 16, 128, 163_840, 8192], [64, 6, 1408, 2816, 1], [0, 512]),
-    mla("Kimi-K2", [61, 7168, 18_432, 64, 64, 128, 163_840, 131_072], [384, 8, 2048, 2048, 1], [1536, 512]),
+    mla("DeepSeek-V2-Lite", DeepSeekV2Lite, [27, 2048, 10_944, 16, 16, 128, 102_400, 163_840], [64, 6, 1408, 2816, 1], [0, 512]),
+    mla("DeepSeek-V2", DeepSeekV2, [60, 5120, 12_288, 128, 128, 128, 102_400, 163_840], [160, 6, 1536, 3072, 1], [1536, 512]),
+    mla("DeepSeek-V3", DeepSeek, [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
+    mla("DeepSeek-R1", DeepSeek, [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
+    mla("Moonlight-16B-A3B", DeepSeek, [27, 2048, 11_264, 16, 16, 128, 163_840, 8192], [64, 6, 1408, 2816, 1], [0, 512]),
+    mla("Kimi-K2", DeepSeek, [61, 7168, 18_432, 64, 64, 128, 163_840, 131_072], [384, 8, 2048, 2048, 1], [1536, 512]),
     // Without the norms after attention and MLP, 2h per layer.
-    row("GLM-4-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
-    row("GLM-Z1-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
-    moe("GLM-4.5-106B-A12B", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
-    moe("GLM-4.5-Air", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
+    row("GLM-4-9B", Glm4, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
+    row("GLM-Z1-9B", Glm4, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
+    moe("GLM-4.5-106B-A12B", Glm45, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
+    moe("GLM-4.5-Air", Glm45, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
 ];
 
 /// The settings that a row represents, by Megatron's names.
@@ -184,28 +192,25 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
         Family::NeoX => {
             &[(Field::FusedQkv, "true"), (Field::ParallelResidual, "true"), (Field::RotaryPercent, "0.25")]
         }
-        Family::DeepSeek => match row.name {
-            "DeepSeek-V2-Lite" => {
-                &[(Field::ConvertedExperts, "true"), (Field::ModuleVariants, "fp32_router complex_rotation")]
-            }
-            "DeepSeek-V2" => &[
-                (Field::ConvertedExperts, "true"),
-                (Field::ModuleVariants, "fp32_grouped_router complex_rotation"),
-            ],
-            _ => &[
-                (Field::ConvertedExperts, "true"),
-                (Field::NormalizedRouting, "true"),
-                (Field::ModuleVariants, "fp32_sigmoid_router"),
-            ],
-        },
-        _ if row.name.starts_with("GLM-4.5") => &[
+        Family::DeepSeekV2Lite => {
+            &[(Field::ConvertedExperts, "true"), (Field::ModuleVariants, "fp32_router complex_rotation")]
+        }
+        Family::DeepSeekV2 => &[
+            (Field::ConvertedExperts, "true"),
+            (Field::ModuleVariants, "fp32_grouped_router complex_rotation"),
+        ],
+        Family::DeepSeek => &[
+            (Field::ConvertedExperts, "true"),
+            (Field::NormalizedRouting, "true"),
+            (Field::ModuleVariants, "fp32_sigmoid_router"),
+        ],
+        Family::Glm45 => &[
             (Field::ConvertedExperts, "true"),
             (Field::NormalizedRouting, "true"),
             (Field::RotaryPercent, "0.5"),
             (Field::ModuleVariants, "fp32_sigmoid_router"),
         ],
-        // These are listed without their norms after attention and MLP.
-        _ if row.name.starts_with("GLM") => &[(Field::UnrecordedModules, "glm4")],
+        Family::Glm4 => &[(Field::UnrecordedModules, "glm4")],
         Family::Llama if row.routed.is_some() => {
             &[(Field::ConvertedExperts, "true"), (Field::Fp32Routing, "true")]
         }
@@ -231,11 +236,8 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     say(Field::Normalization, if modern { "RMSNorm" } else { "LayerNorm" });
     say(Field::PositionEmbeddingType, if row.kind == Family::Gpt { "learned_absolute" } else { "rope" });
     say(Field::AddBiasLinear, if modern { "false" } else { "true" });
-    say(
-        Field::QkLayernorm,
-        if matches!(row.kind, Family::Qwen3 | Family::DeepSeek) { "true" } else { "false" },
-    );
-    if row.kind == Family::Qwen2 {
+    say(Field::QkLayernorm, if row.kind == Family::Qwen3 || row.latent.is_some() { "true" } else { "false" });
+    if matches!(row.kind, Family::Qwen2 | Family::Glm4 | Family::Glm45) {
         say(Field::AddQkvBias, "true");
     }
     // Pretraining of these models has no dropout; Megatron's default is 0.1.

@@ -233,3 +233,27 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         out.say(Field::UnrecordedModules, &architecture.model_type);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use shardscope_plan::word::{KernelVariant, ModuleVariant};
+    use shardscope_plan::{Field, Word};
+
+    #[test]
+    fn variants_of_recorded_models_are_known() {
+        for name in crate::hub_names().chain(crate::model_names()) {
+            let Some((_, settings)) = crate::model(name) else { continue };
+            let stated = |of: Field| {
+                settings.iter().filter(move |(field, _)| *field == of).flat_map(|(_, value)| value.split(' '))
+            };
+            // What differs in modules that were never recorded stops the verdict, whatever it is called.
+            let recorded = stated(Field::UnrecordedModules).next().is_none();
+            for word in stated(Field::ModuleVariants).filter(|_| recorded) {
+                assert!(ModuleVariant::from_word(word).is_some(), "{name}: {word}");
+            }
+            for word in stated(Field::KernelVariants) {
+                assert!(KernelVariant::from_word(word).is_some(), "{name}: {word}");
+            }
+        }
+    }
+}

@@ -171,7 +171,7 @@ impl Answer {
         let said = match (error, resolution.questions.first()) {
             (Some(error), _) => error.message.clone(),
             (None, Some(question)) => question.prompt.clone(),
-            (None, None) => "it says too little of a training".to_owned(),
+            (None, None) => "it does not say enough about a training run".to_owned(),
         };
         harmless(&said)
     }

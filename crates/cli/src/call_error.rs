@@ -109,7 +109,7 @@ impl Display for CallError {
                 write!(out, "{option} needs --against FILE, the run that it may not be slower than")
             }
             Self::NoBaseline { file, obstacle } => {
-                write!(out, "{file}, to be compared with, makes no plan: {obstacle}")
+                write!(out, "{file}, which --against names, gives no plan: {obstacle}")
             }
         }
     }

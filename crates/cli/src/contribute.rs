@@ -60,10 +60,10 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     let Some(Contribution { row, lacking }) =
         Contribution::from_run(&answer.resolution, &measured, &provenance)
     else {
-        return refuse("settings alone cannot say this plan, and a row carries nothing of the script");
+        return refuse("settings alone cannot express this plan, and a row carries nothing of the script");
     };
     print(&row.line());
-    told(&lacking)
+    report_lacking(&lacking)
 }
 
 fn checked(rows: &str) -> ExitCode {
@@ -74,16 +74,16 @@ fn checked(rows: &str) -> ExitCode {
         match Row::read(line) {
             Ok(row) => lacking.extend(row.lacking().into_iter().map(|what| format!("row {number}: {what}"))),
             // A line that is not a row must not hide what the others lack.
-            Err(error) => lacking.push(format!("row {number} is none: {error}")),
+            Err(error) => lacking.push(format!("row {number} is not valid: {error}")),
         }
     }
     if rows.is_empty() {
         lacking.push("there is no row".to_owned());
     }
-    told(&lacking)
+    report_lacking(&lacking)
 }
 
-fn told(lacking: &[String]) -> ExitCode {
+fn report_lacking(lacking: &[String]) -> ExitCode {
     for what in lacking {
         tell(&format!("lacking: {what}\n"));
     }

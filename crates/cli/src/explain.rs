@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
         Format::Markdown => found.iter().for_each(|one| out += &one.markdown()),
     }
     if more > 0 {
-        out += &format!("and {more} more; --of with more words names fewer\n");
+        out += &format!("and {more} more; add words to --of to narrow them down\n");
     }
     print(&out);
     ExitCode::SUCCESS
@@ -151,7 +151,7 @@ pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, 
         let step = others.len().div_ceil(8).max(1);
         let some: Vec<&str> = others.into_iter().step_by(step).collect();
         return Err(format!(
-            "no number's place has all these words; there are for example {}",
+            "no figure matches all these words; there are, for example, {}",
             some.join(", ")
         ));
     }

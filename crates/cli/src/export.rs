@@ -68,6 +68,6 @@ pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
         print(&exported.text);
         return ExitCode::SUCCESS;
     }
-    tell("read back it would be another plan; --partial prints it all the same\n");
+    tell("read back, it would give another plan; --partial prints it anyway\n");
     ExitCode::from(FAILS)
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
             let shared = if arguments.settings_alone {
                 let Some(least) = minimal_settings(&answer.resolution) else {
                     tell(&answer.obstacles_to_caller());
-                    return refuse("the run makes no plan that settings alone could say");
+                    return refuse("settings alone cannot express the plan of this run");
                 };
                 Shared::Settings(least)
             } else if pasted.texts.is_empty() {

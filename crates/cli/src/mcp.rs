@@ -147,7 +147,7 @@ impl Tools {
             // Errors where there is no plan: `minimal_settings` is the difference between a plan and the defaults.
             let (answer, ..) = input.run.estimated()?;
             let least = minimal_settings(&answer.resolution);
-            Shared::Settings(least.ok_or("settings alone cannot say this plan; leave settings_only out")?)
+            Shared::Settings(least.ok_or("settings alone cannot express this plan; leave settings_only out")?)
         } else {
             let pasted = input.run.pasted()?;
             // Without a script nothing reads the environment or the words of its call: the settings are the whole

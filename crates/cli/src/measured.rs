@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
     };
     if found.is_empty() {
         return refuse(
-            "no file has a measurement that is known here: a log, a memory snapshot, a profile, nvidia-smi's lines",
+            "no file has a measurement that is read here: a log, a memory snapshot, a profile, nvidia-smi's lines",
         );
     }
     if pasted.texts.is_empty() && pasted.settings.is_empty() {

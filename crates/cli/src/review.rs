@@ -109,7 +109,9 @@ pub(crate) fn own_comment() -> ExitCode {
     match comment::own(&list) {
         Ok(Some(id)) => print(&format!("{id}\n")),
         Ok(None) => {}
-        Err(error) => return refuse(&format!("the list of comments is not what a forge gives: {error}")),
+        Err(error) => {
+            return refuse(&format!("the list of comments is not in the format of a forge's API: {error}"));
+        }
     }
     ExitCode::SUCCESS
 }

@@ -192,7 +192,7 @@ impl SearchArguments {
                 let priced =
                     self.question == Asked::WhichGpu && self.kinds.iter().all(|(_, price)| price.is_some());
                 let price = self.price.or(budget.price_per_gpu_hour).or(priced.then_some(0.0));
-                let price = price.ok_or("what does an accelerator cost for an hour? add --price")?;
+                let price = price.ok_or("what does an accelerator-hour cost? add --price")?;
                 Question::Cheapest { tokens, days: self.days, price, most_nodes }
             }
         })

@@ -2,7 +2,7 @@
 //! and quoted scalars over several lines, block scalars, anchors, merges, tags (ignored), documents. It reports what
 //! does not fit and continues.
 //!
-//! saphyr-parser stops at the first error, so it cannot read the texts of `faults_are_told_and_the_rest_is_read` and
+//! saphyr-parser stops at the first error, so it cannot read the texts of `faults_are_reported_and_the_rest_is_read` and
 //! `templates_are_read_around` in `tests/readers/main.rs`: truncated files, misplaced lines, undefined aliases, and
 //! templates' `{{ name }}` and `${...}` in braces. Every settings file of `tests/data/formats/cases` is YAML, and
 //! both readers give the same result for it. Not read: keys that are not text (`? key`).

@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn charge(&mut self, nodes: usize) -> bool {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_NODES {
-            self.stop("more values than any settings file has; the rest is not read");
+            self.stop("too many values; the rest is not read");
         }
         self.nodes <= MAX_NODES
     }
@@ -206,13 +206,13 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        let mut kept = Vec::with_capacity(entries.len());
+        let mut merged = Vec::with_capacity(entries.len());
         for (index, entry) in entries.into_iter().enumerate() {
             if !dead[index] {
-                kept.push(entry);
+                merged.push(entry);
             }
         }
-        kept
+        merged
     }
 
     /// The value of the anchor with this name.
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
             Some(node) if self.charge(node.size()) => node,
             Some(_) => Node::null(self.span(from, self.at)),
             None => {
-                self.complain("no anchor of this name stands above", from, self.at);
+                self.complain("no anchor of this name is defined above", from, self.at);
                 Node::null(self.span(from, self.at))
             }
         }

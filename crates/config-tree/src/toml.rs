@@ -17,7 +17,7 @@ const MAX_TEXT: usize = 128 * 1024;
 pub fn read_toml(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, Code::TomlForm);
     if text.len() > MAX_TEXT {
-        cursor.complain("longer than any settings file; it is not read", 0, 0);
+        cursor.complain("too long for a settings file; it is not read", 0, 0);
         let nothing = Node::null(cursor.span(0, 0));
         return cursor.finish(vec![nothing]);
     }
@@ -104,7 +104,7 @@ mod tests {
     use shardscope_source::Code;
 
     #[test]
-    fn what_is_no_toml_is_told_and_the_rest_is_read() {
+    fn what_is_no_toml_is_reported_and_the_rest_is_read() {
         let text = "[model]\nlayers = ${LAYERS}\nname = True\nempty =\nhidden = 8\nhidden = 9\nmask = 0xff\n\
             [train]\nsteps = 10\na.b = 1\n";
         let tree = read_toml(text, 0);

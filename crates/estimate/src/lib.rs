@@ -17,10 +17,10 @@ pub use constant::Constant;
 pub use fault::{Fault, Law, fault, step_fault, time_fault};
 pub use flops::{Convention, FlopCounts, flops};
 pub use memory::{
-    ChunkMemory, EngineMemory, KnownUnits, LayerNode, Load, Memory, Needs, Phase, PhaseKind, RankMemory,
-    RlMemory, SavedActivations, Totals, Verdict, Worst, cached_token, device_peak, device_peak_of,
-    doubts as memory_doubts, kept_by_chunk, layers, memory, memory_totals, memory_totals_knowing,
-    saved_activations, sent_by_modules, sent_to_host,
+    ChunkMemory, EngineMemory, KnownUnits, LayerNode, Load, Memory, Needs, PEAK_ALLOCATED, Phase, PhaseKind,
+    RankMemory, RlMemory, SavedActivations, Totals, Verdict, Worst, cached_token, device_peak,
+    device_peak_of, doubts as memory_doubts, kept_by_chunk, layers, memory, memory_totals,
+    memory_totals_knowing, saved_activations, sent_by_modules, sent_to_host,
 };
 pub use parameters::{AccountCounts, Parameters, RankParameters, parameters};
 pub use utilisation::{Remark, Sizes, Utilisation, utilisation};

@@ -181,7 +181,7 @@ fn judge(device: &Device, x: &Symbols<'_>, matmul: &Matmul, stage: u64) -> Utili
     let [sharded, ..] = linear_products(device, x, matmul);
     let [m, n, k] = matmul.full;
     let full = Product { batch: matmul.full_batch, m, n, k, ..sharded };
-    let (cut, whole) = (sharded.time(device), full.time(device));
+    let (cut, unsharded) = (sharded.time(device), full.time(device));
     let peak = if sharded.low { device.low_peak } else { device.peak };
     let fused = !matmul.kind.has_weight() && x.recipe().attention_kernel != AttentionKernel::Unfused;
     let (efficiency, full_efficiency) = if fused {
@@ -194,7 +194,10 @@ fn judge(device: &Device, x: &Symbols<'_>, matmul: &Matmul, stage: u64) -> Utili
         (uncut.batch, uncut.local) = (matmul.full_batch, matmul.full);
         (share(matmul), share(&uncut))
     } else {
-        (cut.flops.get() / cut.time.get() / peak.get(), whole.flops.get() / whole.time.get() / peak.get())
+        (
+            cut.flops.get() / cut.time.get() / peak.get(),
+            unsharded.flops.get() / unsharded.time.get() / peak.get(),
+        )
     };
     let ridge = peak.get() / device.memory_peak.get();
     let mut known = Utilisation {

@@ -4,7 +4,8 @@
 use crate::named::model_name;
 use crate::round::{Exported, unsaid, written};
 use shardscope_launch::Resolution;
-use shardscope_plan::Field;
+use shardscope_plan::word::{DataParallelEngine, Optimizer, PreferenceLogits, TrainType};
+use shardscope_plan::{Field, NumberFormat};
 
 /// The name that the command of [`accelerate_yaml`] gives to its file.
 pub const ACCELERATE_FILE: &str = "accelerate.yaml";
@@ -47,15 +48,16 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
         }
     };
     say("model_name_or_path", model_name(resolution).unwrap_or_default());
-    let dtype = match value(Field::ParamsDtype).as_str() {
-        "bf16" => "bfloat16",
-        "fp16" => "float16",
-        "fp32" => "float32",
-        _ => "",
+    let dtype = match resolution.format(Field::ParamsDtype) {
+        Some(NumberFormat::Bf16) => "bfloat16",
+        Some(NumberFormat::Fp16) => "float16",
+        Some(NumberFormat::Fp32) => "float32",
+        Some(NumberFormat::Fp8) | None => "",
     };
     say("dtype", dtype);
-    let train = value(Field::TrainType);
-    let (adapters, quantized) = (matches!(train.as_str(), "lora" | "qlora"), train == "qlora");
+    let quantized = resolution.is(TrainType::QLora);
+    let adapters = quantized || resolution.is(TrainType::Lora);
+    let foreach = resolution.on(Field::OptimizerForeach);
     for (option, field) in OPTIONS {
         let wanted = match field {
             Field::BaseQuantization => quantized,
@@ -63,21 +65,25 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             _ => true,
         };
         // TRL is recognised by its option for the length, and computes metrics that other trainers do not.
-        let of_trl = value(Field::PreferenceLogits) == "own" || option != "max_length";
-        let foreach = value(Field::OptimizerForeach) == "true";
+        let of_trl = resolution.is(PreferenceLogits::Own) || option != "max_length";
         if wanted {
-            say(if of_trl { option } else { "max_seq_length" }, &optimizer(&value(field), foreach));
+            let value = match field {
+                Field::Optimizer if resolution.is(Optimizer::Adam) && foreach => "adamw_torch".to_owned(),
+                Field::Optimizer if resolution.is(Optimizer::Adam) => "adamw_torch_fused".to_owned(),
+                _ => value(field),
+            };
+            say(if of_trl { option } else { "max_seq_length" }, &value);
         }
     }
     for (option, field) in SWITCHES {
         match option {
             "load_in_4bit" if quantized => say(option, "true"),
             "load_in_4bit" => {}
-            _ if value(field) == "true" => say(option, "true"),
+            _ if resolution.on(field) => say(option, "true"),
             _ => {}
         }
     }
-    if value(Field::ReentrantCheckpoints) == "true" {
+    if resolution.on(Field::ReentrantCheckpoints) {
         say("gradient_checkpointing_kwargs", "'{\"use_reentrant\": true}'");
     }
     if adapters {
@@ -86,15 +92,6 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
         say("modules_to_save", &value(Field::ModulesToSave));
     }
     command
-}
-
-/// The optimizers that Megatron-LM's names refer to, by the Trainer's names.
-fn optimizer(value: &str, foreach: bool) -> String {
-    match value {
-        "adam" if foreach => "adamw_torch".to_owned(),
-        "adam" => "adamw_torch_fused".to_owned(),
-        other => other.to_owned(),
-    }
 }
 
 /// accelerate's file for the plan, with its command in the first line. Both are read back together, and what they
@@ -109,12 +106,12 @@ pub fn accelerate_yaml(resolution: &Resolution) -> Exported {
 
 fn yaml(resolution: &Resolution) -> String {
     let value = |field| written(resolution, field);
-    let on = |field| value(field) == "true";
-    let engine = value(Field::DataParallelEngine);
-    let kind = match engine.as_str() {
-        "deepspeed" => "DEEPSPEED",
-        "fsdp1" | "fsdp2" => "FSDP",
-        _ => "MULTI_GPU",
+    let on = |field| resolution.on(field);
+    let engine = resolution.chosen().unwrap_or(DataParallelEngine::Ddp);
+    let kind = match engine {
+        DataParallelEngine::DeepSpeed => "DEEPSPEED",
+        DataParallelEngine::Fsdp1 | DataParallelEngine::Fsdp2 => "FSDP",
+        DataParallelEngine::Ddp => "MULTI_GPU",
     };
     let precision = if on(Field::Bf16) {
         "bf16"
@@ -131,11 +128,12 @@ fn yaml(resolution: &Resolution) -> String {
             out.push_str(&format!("{key}: {}\n", value(field)));
         }
     }
-    let stage = value(Field::ZeroStage);
-    let count = |field| value(field).parse::<u64>().unwrap_or(1).max(1);
+    let stage = resolution.count(Field::ZeroStage);
+    let count = |field| resolution.count(field).unwrap_or(1).max(1);
     let copies = count(Field::NumDistributedOptimizerInstances);
-    match kind {
-        "DEEPSPEED" => {
+    match engine {
+        DataParallelEngine::DeepSpeed => {
+            let stage = value(Field::ZeroStage);
             out.push_str(&format!("deepspeed_config:\n  zero_stage: {stage}\n"));
             let devices = [
                 ("offload_optimizer_device", Field::OffloadOptimizer),
@@ -145,25 +143,25 @@ fn yaml(resolution: &Resolution) -> String {
                 out.push_str(&format!("  {key}: cpu\n"));
             }
         }
-        "FSDP" => {
+        DataParallelEngine::Fsdp1 | DataParallelEngine::Fsdp2 => {
             out.push_str("fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n");
-            if engine == "fsdp2" {
-                let reshard = stage == "3";
+            if engine == DataParallelEngine::Fsdp2 {
+                let reshard = stage == Some(3);
                 out.push_str(&format!("  fsdp_version: 2\n  fsdp_reshard_after_forward: {reshard}\n"));
             } else {
                 // FSDP1's groups are nodes.
                 let hybrid = copies > 1 && copies == count(Field::NumNodes);
-                let strategy = match stage.as_str() {
-                    "3" if hybrid => "HYBRID_SHARD",
-                    "2" if hybrid => "HYBRID_SHARD_ZERO2",
-                    "3" => "FULL_SHARD",
-                    "2" => "SHARD_GRAD_OP",
+                let strategy = match stage {
+                    Some(3) if hybrid => "HYBRID_SHARD",
+                    Some(2) if hybrid => "HYBRID_SHARD_ZERO2",
+                    Some(3) => "FULL_SHARD",
+                    Some(2) => "SHARD_GRAD_OP",
                     _ => "NO_SHARD",
                 };
                 out.push_str(&format!("  fsdp_version: 1\n  fsdp_sharding_strategy: {strategy}\n"));
             }
             out.push_str(&format!("  fsdp_offload_params: {}\n", on(Field::OffloadParam)));
-            if engine == "fsdp2" && copies > 1 {
+            if engine == DataParallelEngine::Fsdp2 && copies > 1 {
                 let shards = count(Field::DataParallelSize) / copies;
                 let lead = "parallelism_config:\n  parallelism_config_dp";
                 out.push_str(&format!(
@@ -171,7 +169,7 @@ fn yaml(resolution: &Resolution) -> String {
                 ));
             }
         }
-        _ => {}
+        DataParallelEngine::Ddp => {}
     }
     out
 }

@@ -4,7 +4,8 @@
 use crate::megatron::{launch, lay, quoted_all};
 use crate::round::{Exported, write};
 use shardscope_launch::{Resolution, megatron};
-use shardscope_plan::Field;
+use shardscope_plan::word::{AttentionKernel, Word};
+use shardscope_plan::{Field, ValueKind};
 
 /// Settings whose keys are not `model.` plus their own name.
 const KEYS: &[(Field, &str)] = &[
@@ -103,12 +104,17 @@ fn spell(field: Field, value: &str) -> Option<Vec<String>> {
 /// Several values as a list.
 fn listed(field: Field, value: &str) -> String {
     match field.kind() {
-        shardscope_plan::ValueKind::Counts | shardscope_plan::ValueKind::Words => {
+        ValueKind::Counts | ValueKind::Words => {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
         _ if field == Field::WindowSize => format!("[{value}]"),
         // The installed flash-attn release decides.
-        _ if field == Field::AttentionKernel && matches!(value, "flash3" | "flash4") => "flash".to_owned(),
+        _ if field == Field::AttentionKernel => match AttentionKernel::from_word(value) {
+            Some(AttentionKernel::Flash3 | AttentionKernel::Flash4) => {
+                AttentionKernel::Flash.word().to_owned()
+            }
+            _ => value.to_owned(),
+        },
         _ => value.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::megatron::{DEEPSPEED_FILE, megatron_command};
 use crate::round::{Exported, unsaid, written};
 use shardscope_launch::Resolution;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, NumberFormat};
 
 /// DeepSpeed's configuration for the plan, to go with its command. Both are read back together, and what they cannot
 /// express is named. That includes stage 0 with bf16, whose optimizer always shards its states, and every plan for
@@ -18,7 +18,7 @@ pub fn deepspeed_json(resolution: &Resolution) -> Exported {
 
 fn json(resolution: &Resolution) -> String {
     let value = |field| written(resolution, field);
-    let on = |field| value(field) == "true";
+    let on = |field| resolution.on(field);
     let mut lines = Vec::new();
     for (key, field) in [
         ("train_batch_size", Field::GlobalBatchSize),
@@ -29,8 +29,8 @@ fn json(resolution: &Resolution) -> String {
             lines.push(format!("  \"{key}\": {}", value(field)));
         }
     }
-    let stage = value(Field::ZeroStage);
-    let mut zero = vec![format!("    \"stage\": {}", if stage.is_empty() { "0" } else { &stage })];
+    let stage = resolution.count(Field::ZeroStage).unwrap_or(0);
+    let mut zero = vec![format!("    \"stage\": {stage}")];
     zero.push(format!("    \"overlap_comm\": {}", on(Field::OverlapGradReduce)));
     for (key, field) in
         [("offload_optimizer", Field::OffloadOptimizer), ("offload_param", Field::OffloadParam)]
@@ -45,7 +45,7 @@ fn json(resolution: &Resolution) -> String {
             lines.push(format!("  \"{key}\": {{\"enabled\": true}}"));
         }
     }
-    if value(Field::GradsDtype) == "fp32" && on(Field::Bf16) {
+    if resolution.format(Field::GradsDtype) == Some(NumberFormat::Fp32) && on(Field::Bf16) {
         lines.push("  \"data_types\": {\"grad_accum_dtype\": \"fp32\"}".to_owned());
     }
     if on(Field::DistributeSavedActivations) {

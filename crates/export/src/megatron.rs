@@ -2,7 +2,7 @@
 
 use crate::round::{Exported, write, written};
 use shardscope_launch::{Resolution, megatron};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Software};
 
 /// DeepSpeed's configuration, by the name that the command gives it.
 pub const DEEPSPEED_FILE: &str = "ds_config.json";
@@ -22,14 +22,15 @@ const SECTIONS: [Field; 8] = [
 /// The plan as a Megatron-LM command: the launch line and every flag that differs from a default.
 #[must_use]
 pub fn megatron_command(resolution: &Resolution) -> Exported {
-    let software = written(resolution, Field::Software);
-    let legacy = matches!(software.as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let legacy = is_legacy(resolution);
     let written_out = !written(resolution, Field::PipelineModelParallelLayout).is_empty();
     let spell = |field: Field, value: &str| match field {
         // Explicitly listed stages determine how many chunks there are, and `arguments.py` refuses both.
         Field::VirtualPipelineModelParallelSize if written_out => None,
-        Field::ZeroStage if software == "megatron_deepspeed" => Some(format!("--zero-stage {value}")),
-        Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
+        Field::ZeroStage if resolution.is(Software::MegatronDeepspeed) => {
+            Some(format!("--zero-stage {value}"))
+        }
+        Field::OffloadOptimizer if resolution.on(field) => Some("--cpu-optimizer".to_owned()),
         Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,
         // In the head.
         Field::Software if software == "megatron_deepspeed" => None,
@@ -42,6 +43,11 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
         head += &format!(" --deepspeed --deepspeed_config {DEEPSPEED_FILE}");
     }
     write(resolution, &spell, &|said| lay(&head, said))
+}
+
+/// Whether options are those of Megatron's legacy models, which their DeepSpeed fork shares.
+pub(crate) fn is_legacy(resolution: &Resolution) -> bool {
+    resolution.is(Software::MegatronLegacy) || resolution.is(Software::MegatronDeepspeed)
 }
 
 /// `torchrun` with the machines, and the program.

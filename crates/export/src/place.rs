@@ -1,8 +1,7 @@
 //! Where in the texts a setting may be changed or added.
 
 use crate::bridge;
-use crate::megatron::quoted_all;
-use crate::round::written;
+use crate::megatron::{is_legacy, quoted_all};
 use shardscope_launch::formats::is_setting;
 use shardscope_launch::{Origin, Resolution, megatron};
 use shardscope_plan::{Field, ValueKind};
@@ -119,12 +118,12 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
 
 /// Ways to add a setting next to others that the texts state, the last ones first, and the data settings after them.
 pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
-    let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let legacy = is_legacy(now);
     let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
     let dotted = bridge::spell_words(field, value);
     let mut anchors: Vec<(bool, Span)> = Vec::new();
     for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
-        let of_data = OF_DATA.iter().any(|data| data.name() == setting.name);
+        let of_data = OF_DATA.contains(&setting.field);
         let known = |span: &Span| anchors.iter().any(|(_, known)| known == span);
         if let Some(span) = setting.span.filter(|span| !span.is_empty() && !known(span)) {
             anchors.push((of_data, span));

@@ -6,7 +6,8 @@ use crate::named::is_shape;
 use crate::round::{Exported, unsaid, written};
 use shardscope_catalog as catalog;
 use shardscope_launch::Resolution;
-use shardscope_plan::Field;
+use shardscope_plan::word::{LossKind, RecomputeGranularity, RecomputeMethod};
+use shardscope_plan::{Field, PipelineSchedule};
 
 /// Models and flavors that torchtitan's code has (`torchtitan/models/*/__init__.py`), each with its name in the catalog.
 const FLAVORS: &[(&str, &str, &str)] = &[
@@ -26,14 +27,14 @@ const FLAVORS: &[(&str, &str, &str)] = &[
     ("gpt_oss", "120B", "gpt-oss-120B"),
 ];
 
-/// Schedules by the plan's name and chunks of a rank (`torch.distributed.pipelining`).
-const SCHEDULES: [(&str, u64, &str); 6] = [
-    ("1f1b", 1, "1F1B"),
-    ("gpipe", 1, "GPipe"),
-    ("1f1b", 2, "Interleaved1F1B"),
-    ("zb-v", 2, "ZBVZeroBubble"),
-    ("dualpipe-v", 2, "DualPipeV"),
-    ("zb-h1", 2, "InterleavedZeroBubble"),
+/// Schedules with the chunks of a rank (`torch.distributed.pipelining`).
+const SCHEDULES: [(PipelineSchedule, u64, &str); 6] = [
+    (PipelineSchedule::OneForwardOneBackward, 1, "1F1B"),
+    (PipelineSchedule::GPipe, 1, "GPipe"),
+    (PipelineSchedule::OneForwardOneBackward, 2, "Interleaved1F1B"),
+    (PipelineSchedule::ZeroBubbleV, 2, "ZBVZeroBubble"),
+    (PipelineSchedule::DualPipeV, 2, "DualPipeV"),
+    (PipelineSchedule::ZeroBubbleH1, 2, "InterleavedZeroBubble"),
 ];
 
 /// The name that the command of [`torchtitan_toml`] gives its file.
@@ -83,8 +84,8 @@ impl Table {
 
 fn toml(resolution: &Resolution) -> String {
     let value = |field| written(resolution, field);
-    let count = |field| value(field).parse::<u64>().unwrap_or(1).max(1);
-    let on = |field| value(field) == "true";
+    let count = |field| resolution.count(field).unwrap_or(1).max(1);
+    let on = |field| resolution.on(field);
     let mut model = Table::called("model");
     let flavor = FLAVORS
         .iter()
@@ -111,13 +112,13 @@ fn toml(resolution: &Resolution) -> String {
         training.number("enable_cpu_offload", "true");
     }
     let mut parallelism = Table::called("parallelism");
-    let stage = value(Field::ZeroStage);
-    let sharded = !matches!(stage.as_str(), "" | "0");
+    let stage = resolution.count(Field::ZeroStage).unwrap_or(0);
+    let sharded = stage > 0;
     let replicas = count(Field::DataParallelSize);
     let copies = if sharded { count(Field::NumDistributedOptimizerInstances) } else { replicas };
     parallelism.number("data_parallel_replicate_degree", &copies.to_string());
     parallelism.number("data_parallel_shard_degree", &(replicas / copies).max(1).to_string());
-    parallelism.word("fsdp_reshard_after_forward", if stage == "3" { "always" } else { "never" });
+    parallelism.word("fsdp_reshard_after_forward", if stage == 3 { "always" } else { "never" });
     for (key, field) in [
         ("tensor_parallel_degree", Field::TensorModelParallelSize),
         ("pipeline_parallel_degree", Field::PipelineModelParallelSize),
@@ -136,7 +137,7 @@ fn toml(resolution: &Resolution) -> String {
         pipeline(resolution, &mut parallelism, stages, micro);
     }
     let mut compile = Table::called("compile");
-    let components = [("model", on(Field::CompiledLayers)), ("loss", value(Field::LossKind) == "compiled")];
+    let components = [("model", on(Field::CompiledLayers)), ("loss", resolution.is(LossKind::Compiled))];
     let components: Vec<String> =
         components.iter().filter(|(_, on)| *on).map(|(name, _)| format!("\"{name}\"")).collect();
     if !components.is_empty() {
@@ -148,15 +149,16 @@ fn toml(resolution: &Resolution) -> String {
 }
 
 fn pipeline(resolution: &Resolution, parallelism: &mut Table, stages: u64, micro: u64) {
-    let value = |field| written(resolution, field);
-    let chunks = value(Field::VirtualPipelineModelParallelSize).parse::<u64>().unwrap_or(1).max(1);
-    let schedule = value(Field::PipelineSchedule);
-    let of = |(name, least, _): &&(&str, u64, &str)| *name == schedule && *least == chunks.min(2);
+    let chunks = resolution.count(Field::VirtualPipelineModelParallelSize).unwrap_or(1).max(1);
+    let schedule = resolution.chosen();
+    let of = |(known, least, _): &&(PipelineSchedule, u64, &str)| {
+        Some(*known) == schedule && *least == chunks.min(2)
+    };
     if let Some((.., name)) = SCHEDULES.iter().find(of) {
         parallelism.word("pipeline_parallel_schedule", name);
     }
     parallelism.number("pipeline_parallel_microbatch_size", &micro.to_string());
-    let layers = value(Field::NumLayers).parse::<u64>().unwrap_or(0);
+    let layers = resolution.count(Field::NumLayers).unwrap_or(0);
     let parts = stages.saturating_mul(chunks);
     if chunks > 1 && parts > 0 && layers.is_multiple_of(parts) {
         parallelism.number("pipeline_parallel_layers_per_stage", &(layers / parts).to_string());
@@ -165,21 +167,20 @@ fn pipeline(resolution: &Resolution, parallelism: &mut Table, stages: u64, micro
 
 /// Layers recomputed whole, some of them, or parts of each.
 fn recomputed(resolution: &Resolution, stages: u64) -> Table {
-    let value = |field| written(resolution, field);
     let mut table = Table::called("activation_checkpoint");
-    let layers = value(Field::NumLayers).parse::<u64>().unwrap_or(0) / stages;
-    let recomputed = value(Field::RecomputeNumLayers).parse::<u64>().unwrap_or(0);
-    match (value(Field::RecomputeGranularity).as_str(), value(Field::RecomputeMethod).as_str()) {
-        ("full", "block") if recomputed > 0 => {
+    let layers = resolution.count(Field::NumLayers).unwrap_or(0) / stages;
+    let recomputed = resolution.count(Field::RecomputeNumLayers).unwrap_or(0);
+    match (resolution.chosen(), resolution.chosen()) {
+        (Some(RecomputeGranularity::Full), Some(RecomputeMethod::Block)) if recomputed > 0 => {
             table.word("mode", "selective");
             table.word("selective_ac_option", &(layers / recomputed).max(1).to_string());
         }
-        ("full", _) => table.word("mode", "full"),
-        ("selective", _) => {
+        (Some(RecomputeGranularity::Full), _) => table.word("mode", "full"),
+        (Some(RecomputeGranularity::Selective), _) => {
             table.word("mode", "selective");
             table.word("selective_ac_option", "op");
         }
-        _ => table.word("mode", "none"),
+        (None, _) => table.word("mode", "none"),
     }
     table
 }

@@ -30,8 +30,8 @@ fn groups(plan: &Plan) -> (u64, u64, DpSharding) {
 fn stopped(files: &[(&str, &str)], name: &str) {
     let resolution = said(files);
     assert!(resolution.plan.is_none(), "a verdict all the same");
-    let told = resolution.not_modelled.iter().any(|item| item.is_called(name));
-    assert!(told, "{name} among {:?}; {:?}", resolution.not_modelled, resolution.diagnostics);
+    let reported = resolution.not_modelled.iter().any(|item| item.is_called(name));
+    assert!(reported, "{name} among {:?}; {:?}", resolution.not_modelled, resolution.diagnostics);
 }
 
 fn titan(parallelism: &str) -> String {

@@ -52,7 +52,7 @@ impl Reader for MegatronFlags {
     /// Keys that only these files have; otherwise a sufficient number of Megatron's, fewer
     /// if the file builds on another.
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        let told = signs::any(tree, &["MODEL_ARGS", "modules"])
+        let recognised = signs::any(tree, &["MODEL_ARGS", "modules"])
             .or_else(|| signs::all(tree, &["experiment", "defaults"]))
             .or_else(|| signs::maps(tree, &["system", "model"]))
             .or_else(|| signs::maps(tree, &["system", "data"]));
@@ -61,7 +61,7 @@ impl Reader for MegatronFlags {
             let builds = signs::any(tree, &["extends", "includes"]).is_some();
             (count >= ENOUGH || (count > 0 && builds)).then_some(Claim::Shared(count))
         };
-        told.or_else(counted)
+        recognised.or_else(counted)
     }
 
     fn read(&self, root: &Node) -> Reading {

@@ -139,7 +139,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn formats_are_told_apart_by_name() {
+    fn formats_are_distinguished_by_name() {
         let mut names = HashSet::new();
         for format in formats() {
             assert!(names.insert(format.name()), "{} twice", format.name());

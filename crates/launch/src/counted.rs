@@ -26,8 +26,9 @@ pub(super) fn propose(reading: &mut Reading, source: &Source, part: usize, given
     // The same number that the question for the GPUs proposes.
     let nodes = reading.count(Field::NumNodes).unwrap_or(1).max(1);
     let said = machines::said(source).into_iter().next();
-    let devices =
-        said.map_or(USUAL, |told| if told.per_node { told.count } else { (told.count / nodes).max(1) });
+    let devices = said.map_or(USUAL, |said_count| {
+        if said_count.per_node { said_count.count } else { (said_count.count / nodes).max(1) }
+    });
     let mut counted = given.clone();
     counted.variables.push((COUNT.to_owned(), devices.to_string()));
     let known = environment::reading(&launch::read_part(source, part, &counted));

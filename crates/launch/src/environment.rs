@@ -145,11 +145,11 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
         reading.not_modelled.push(item.at_some(Some(line.span)));
         return;
     }
-    let told = script.directives.iter().filter(asks).find_map(|line| {
+    let requested = script.directives.iter().filter(asks).find_map(|line| {
         let found = catalog::accelerator_in(line.value.text())?;
         Some((found.name, line))
     });
-    if let Some((name, line)) = told {
+    if let Some((name, line)) = requested {
         let found = Found::new(Field::Accelerator, name, Origin::Script);
         reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
     }
@@ -276,8 +276,9 @@ mod tests {
         let source = Source::new(&text);
         let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
         let plan = read(&request).plan;
-        let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
-        assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+        let resolved =
+            plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
+        assert_eq!(resolved, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
     }
 
     /// THUDM/slime `scripts/low_precision/run-kimi-k2-Thinking-int4.sh` in short: Ray gives the training its variables.
@@ -323,8 +324,8 @@ mod tests {
     }
 
     #[test]
-    fn ascend_is_told_by_what_only_its_software_reads() {
-        let told = |text: &str| {
+    fn ascend_is_recognised_by_what_only_its_software_reads() {
+        let resolved = |text: &str| {
             let source = Source::new(text);
             let resolution =
                 read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
@@ -334,16 +335,16 @@ mod tests {
         let swift = "NPROC_PER_NODE=4 megatron sft --model Qwen/Qwen3-4B --tensor_model_parallel_size 2 --micro_batch_size 1 \
             --global_batch_size 4 --max_length 8192\n";
         let npu = ("Ascend-910B".to_owned(), 0);
-        assert_eq!(told(swift), ("H100-SXM".to_owned(), 0));
-        assert_eq!(told(&format!("PYTORCH_NPU_ALLOC_CONF='expandable_segments:True' {swift}")), npu);
-        assert_eq!(told(&format!("export ASCEND_RT_VISIBLE_DEVICES=0,1,2,3\n{swift}")), npu);
-        assert_eq!(told(&format!("source /usr/local/Ascend/ascend-toolkit/set_env.sh\n{swift}")), npu);
+        assert_eq!(resolved(swift), ("H100-SXM".to_owned(), 0));
+        assert_eq!(resolved(&format!("PYTORCH_NPU_ALLOC_CONF='expandable_segments:True' {swift}")), npu);
+        assert_eq!(resolved(&format!("export ASCEND_RT_VISIBLE_DEVICES=0,1,2,3\n{swift}")), npu);
+        assert_eq!(resolved(&format!("source /usr/local/Ascend/ascend-toolkit/set_env.sh\n{swift}")), npu);
         // Habana's library reads these as well.
-        assert_eq!(told(&format!("export HCCL_CONNECT_TIMEOUT=1200\n{swift}")).0, "H100-SXM");
+        assert_eq!(resolved(&format!("export HCCL_CONNECT_TIMEOUT=1200\n{swift}")).0, "H100-SXM");
         let tuned = "swift sft --model Qwen/Qwen3-4B --tuner_type lora --max_length 2048 --per_device_train_batch_size 1\n";
-        assert_eq!(told(tuned).1, 0);
+        assert_eq!(resolved(tuned).1, 0);
         assert_eq!(
-            told(&format!("export ASCEND_RT_VISIBLE_DEVICES=0\n{tuned}")),
+            resolved(&format!("export ASCEND_RT_VISIBLE_DEVICES=0\n{tuned}")),
             ("Ascend-910B".to_owned(), 1)
         );
     }

@@ -24,13 +24,13 @@ enum Weight {
 }
 
 /// A number of accelerators: the total, or those per node and the number of nodes.
-struct Told {
+struct Accelerators {
     count: u64,
     per_node: bool,
     nodes: Option<u64>,
 }
 
-impl Told {
+impl Accelerators {
     const fn all(count: u64) -> Self {
         Self { count, per_node: false, nodes: None }
     }
@@ -43,7 +43,7 @@ impl Told {
 /// What the texts say, per node and in total, with the strongest evidence first.
 pub(super) fn said(source: &Source) -> Vec<Machines> {
     let mut best: [Option<(Weight, Machines)>; 2] = [None, None];
-    let mut take = |weight: Weight, Told { count, per_node, nodes }: Told, line: &str| {
+    let mut take = |weight: Weight, Accelerators { count, per_node, nodes }: Accelerators, line: &str| {
         let best = &mut best[usize::from(per_node)];
         let better = best.as_ref().is_none_or(|(known, _)| weight < *known);
         if better && (1..=MOST).contains(&count) {
@@ -64,27 +64,27 @@ pub(super) fn said(source: &Source) -> Vec<Machines> {
         };
         for line in lines.filter(counts) {
             let lower = line.to_ascii_lowercase();
-            if let Some(told) = by_command(&lower) {
-                take(Weight::Command, told, line);
-            } else if let Some((weight, told)) = by_words(&lower) {
-                take(weight, told, line);
+            if let Some(count) = by_command(&lower) {
+                take(Weight::Command, count, line);
+            } else if let Some((weight, count)) = by_words(&lower) {
+                take(weight, count, line);
             }
         }
         let name = part.name.to_ascii_lowercase();
         let name = name.rsplit('/').next().unwrap_or(&name);
         if let Some(count) = counted(name, "gpu") {
-            take(Weight::Remark, Told::all(count), name);
+            take(Weight::Remark, Accelerators::all(count), name);
         } else if ["single_gpu", "single-gpu", "singlegpu"].iter().any(|word| name.contains(word)) {
-            take(Weight::Remark, Told::all(1), name);
+            take(Weight::Remark, Accelerators::all(1), name);
         }
     }
     let mut all: Vec<(Weight, Machines)> = best.into_iter().flatten().collect();
     all.sort_by_key(|(weight, _)| *weight);
-    all.into_iter().map(|(_, told)| told).collect()
+    all.into_iter().map(|(_, machines)| machines).collect()
 }
 
 /// A launcher's options, or a variable that holds a number of accelerators.
-fn by_command(line: &str) -> Option<Told> {
+fn by_command(line: &str) -> Option<Accelerators> {
     /// Options of launchers for the processes per node, and for all processes.
     const PER_NODE: [&str; 2] = ["--nproc-per-node", "--nproc_per_node"];
     const ALL: [&str; 4] = ["--num_processes", "--num-processes", "--num_gpus", "--num-gpus"];
@@ -93,10 +93,10 @@ fn by_command(line: &str) -> Option<Told> {
         ["num_devices", "num_gpus", "n_gpus", "ngpus", "gpu_count", "gpu_num", "n_gpu"];
     let given = |names: &[&str]| names.iter().find_map(|name| number(behind(line, name)?));
     if let Some(per_node) = given(&PER_NODE) {
-        return Some(Told::of_node(per_node, given(&NODES)));
+        return Some(Accelerators::of_node(per_node, given(&NODES)));
     }
     if let Some(all) = given(&ALL) {
-        return Some(Told::all(all));
+        return Some(Accelerators::all(all));
     }
     if let Some(list) =
         behind(line, "--include").and_then(|rest| rest.trim_start().strip_prefix("localhost:"))
@@ -105,19 +105,21 @@ fn by_command(line: &str) -> Option<Told> {
     }
     let assigned = line.trim_start().strip_prefix("export ").unwrap_or(line.trim_start());
     let assigned = assigned.split_once('=').filter(|(name, _)| VARIABLES.contains(name));
-    assigned.and_then(|(_, value)| number(value).map(Told::all)).or_else(|| visible(line))
+    assigned.and_then(|(_, value)| number(value).map(Accelerators::all)).or_else(|| visible(line))
 }
 
 /// The devices that a process can see (`CUDA_VISIBLE_DEVICES=0,1`, `os.environ["CUDA_VISIBLE_DEVICES"] = "0"`).
-fn visible(line: &str) -> Option<Told> {
+fn visible(line: &str) -> Option<Accelerators> {
     let (_, rest) = line.split_once("cuda_visible_devices")?;
     let list = rest.trim_start_matches(['"', '\'', ']', ')', ' ']).strip_prefix(['=', ','])?;
     let list = list.trim_start_matches(['"', '\'', ' ']);
-    devices(list).filter(|told| told.count > 0).map(|told| Told::of_node(told.count, None))
+    devices(list)
+        .filter(|visible| visible.count > 0)
+        .map(|visible| Accelerators::of_node(visible.count, None))
 }
 
 /// What a comment says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.
-fn by_words(line: &str) -> Option<(Weight, Told)> {
+fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
     // Comparisons and bounds do not give the number of this run.
     const COMPARED: [&str; 7] = ["than", "least", "up to", "multi", "at most", "minimum", "maximum"];
     let remark = line.find(['#', '"', '/']).map(|at| line.split_at(at));
@@ -136,7 +138,7 @@ fn by_words(line: &str) -> Option<(Weight, Told)> {
     let nodes = counted(words, "node").filter(|nodes| *nodes > 1);
     let all = |count: u64| {
         let of_node = nodes.is_some() || words.contains("per node");
-        if of_node { Told::of_node(count, nodes) } else { Told::all(count) }
+        if of_node { Accelerators::of_node(count, nodes) } else { Accelerators::all(count) }
     };
     if let Some(count) = named {
         return Some((weight.min(Weight::Beside), all(count)));
@@ -144,7 +146,7 @@ fn by_words(line: &str) -> Option<(Weight, Told)> {
     if let Some(count) = counted(words, "gpu") {
         return Some((weight, all(count)));
     }
-    words.contains("single gpu").then_some((Weight::Remark, Told::all(1)))
+    words.contains("single gpu").then_some((Weight::Remark, Accelerators::all(1)))
 }
 
 /// The number before a word: `8 GPUs`, `8-gpu`, `8gpus`.
@@ -180,10 +182,10 @@ fn number(rest: &str) -> Option<u64> {
 }
 
 /// The number of devices in a list.
-fn devices(list: &str) -> Option<Told> {
+fn devices(list: &str) -> Option<Accelerators> {
     let end = list.find(|sign: char| !sign.is_ascii_digit() && sign != ',').unwrap_or(list.len());
     let count = list.get(..end)?.split(',').filter(|device| !device.is_empty()).count();
-    Some(Told::all(u64::try_from(count).ok()?))
+    Some(Accelerators::all(u64::try_from(count).ok()?))
 }
 
 #[cfg(test)]
@@ -195,8 +197,8 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, text: &str, expected: Option<(u64, bool, Option<u64>)>) {
-        let told = said(&Source::from_files([(name, text)])).into_iter().next();
-        assert_eq!(told.map(|told| (told.count, told.per_node, told.nodes)), expected, "{text}");
+        let machines = said(&Source::from_files([(name, text)])).into_iter().next();
+        assert_eq!(machines.map(|one| (one.count, one.per_node, one.nodes)), expected, "{text}");
     }
 
     #[test]
@@ -220,9 +222,9 @@ mod tests {
         check("llama3_8b_16gpus.yaml", "a: b", all(16));
         // A line of a notebook's cell is quoted without its JSON quoting.
         let cell = "   \"# Fine-tuning a code LLM on a single GPU\\n\",\n";
-        let told = said(&Source::from_files([("a.ipynb", cell)]));
+        let machines = said(&Source::from_files([("a.ipynb", cell)]));
         assert_eq!(
-            told.first().map(|told| told.said.as_str()),
+            machines.first().map(|one| one.said.as_str()),
             Some("Fine-tuning a code LLM on a single GPU")
         );
         for nothing in [

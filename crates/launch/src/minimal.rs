@@ -12,10 +12,9 @@ type Named = Vec<(String, String)>;
 pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     let plan = resolution.plan.as_ref()?;
     let stated = |setting: &Setting| {
-        let field = Field::named(setting.name);
         let said = matches!(setting.origin, Origin::Script | Origin::Environment | Origin::User);
         // A rule may have replaced a stated value, and the evidence for the software is not included here.
-        let needed = matches!(field, Some(Field::Software | Field::Accelerator | Field::VocabSize));
+        let needed = matches!(setting.field, Field::Software | Field::Accelerator | Field::VocabSize);
         said || setting.flag.is_some() || needed
     };
     let derived = |setting: &Setting| stated(setting) || setting.origin != Origin::Default;
@@ -25,9 +24,8 @@ pub fn minimal_settings(resolution: &Resolution) -> Option<Named> {
     let packs = plan.recipe().sample_length.is_some();
     let packed = |setting: &Setting| {
         let of_pack = [Field::SeqLength, Field::MicroBatchSize, Field::NumMicroBatches];
-        let field = Field::named(setting.name);
         let of_text = setting.origin == Origin::Derived || packs && setting.origin != Origin::User;
-        of_text && field.is_some_and(|field| of_pack.contains(&field))
+        of_text && of_pack.contains(&setting.field)
     };
     let sets = [
         written(resolution, stated),
@@ -58,15 +56,14 @@ const PATHS: [Field; 2] = [Field::TokenizerModel, Field::VocabFile];
 
 fn written(resolution: &Resolution, keep: impl Fn(&Setting) -> bool) -> Named {
     // The result of padding is left out: the plan keeps how the vocabulary is padded.
-    let padded = |setting: &Setting| {
-        setting.name == Field::PaddedVocabSize.name() && setting.origin == Origin::Derived
-    };
+    let padded =
+        |setting: &Setting| setting.field == Field::PaddedVocabSize && setting.origin == Origin::Derived;
     let kept = resolution
         .settings
         .iter()
         .filter(|setting| setting.value != SettingValue::Null && keep(setting) && !padded(setting));
-    let public = kept.filter(|setting| PATHS.iter().all(|path| path.name() != setting.name));
-    public.map(|setting| (setting.name.to_owned(), setting.value.written())).collect()
+    let public = kept.filter(|setting| !PATHS.contains(&setting.field));
+    public.map(|setting| (setting.name().to_owned(), setting.value.written())).collect()
 }
 
 /// Leaves out what is not needed, last settings first: the world size is tried before the nodes, derived settings

@@ -204,7 +204,7 @@ mod tests {
     use super::python;
 
     #[test]
-    fn programs_that_no_reader_knows_are_told_by_what_they_are() {
+    fn programs_that_no_reader_knows_are_recognised_by_what_they_are() {
         for (program, said) in [
             (
                 "from sentence_transformers import SentenceTransformer\nmodel = SentenceTransformer('a')\n",
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_told_from_programs() {
+    fn modules_are_distinguished_from_programs() {
         for (program, said) in [
             (
                 "\"\"\"Sizes.\"\"\"\nimport torch\nfrom transformers import Trainer\nlogger = logging.getLogger(__name__)\n\n\

@@ -76,7 +76,7 @@ mod tests {
     fn accelerate_without_a_distributed_type_runs_one_process() {
         let open = resolved("distributed_type: 'NO'\nmixed_precision: bf16\n", &[]);
         assert_eq!(asked(&open), ["params_dtype", "model", "seq_length"]);
-        let world = open.settings.iter().find(|setting| setting.name == Field::WorldSize.name());
+        let world = open.setting(Field::WorldSize);
         assert_eq!(world.map(|setting| setting.value.clone()), Some(SettingValue::Int(1)));
     }
 }

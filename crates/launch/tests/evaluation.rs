@@ -53,8 +53,7 @@ fn axolotls_batch_size_is_what_a_rank_accumulates() {
         said("axolotl.yml", &format!("{text}{more}"))
     };
     let steps = |resolution: &Resolution| {
-        let setting =
-            resolution.settings.iter().find(|setting| setting.name == Field::NumMicroBatches.name());
+        let setting = resolution.settings.iter().find(|setting| setting.field == Field::NumMicroBatches);
         setting.map(|setting| setting.value.clone())
     };
     assert_eq!(steps(&axolotl("batch_size: 64\n")), Some(SettingValue::Int(32)));
@@ -98,13 +97,13 @@ const AXOLOTL: &str = "base_model: Qwen/Qwen3-8B\ndatasets: [{path: mine, type: 
     gradient_accumulation_steps: 4\nbf16: true\noptimizer: adamw_torch_fused\n";
 
 #[test]
-fn axolotl_evaluates_where_it_holds_data_back_and_is_told_when() {
+fn axolotl_evaluates_where_it_holds_data_back_and_is_reported_when() {
     let run = |more: &str| said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
     let batch = |more: &str| {
         let found = run(more)
             .settings
             .iter()
-            .find(|setting| setting.name == Field::EvaluationBatchSize.name())
+            .find(|setting| setting.field == Field::EvaluationBatchSize)
             .map(|setting| setting.value.clone());
         assert!(!stops(&run(more), Field::EvaluationBatchSize.name()), "{more}");
         found.filter(|value| *value != SettingValue::Null)
@@ -145,7 +144,7 @@ fn axolotls_plugins_are_read() {
     };
     let loss = |more: &str| {
         let resolution = said("axolotl.yaml", &format!("{AXOLOTL}{more}"));
-        let found = resolution.settings.iter().find(|setting| setting.name == Field::LossKind.name());
+        let found = resolution.settings.iter().find(|setting| setting.field == Field::LossKind);
         (found.and_then(|setting| word(&setting.value)), stops(&resolution, "plugins"))
     };
     let cut = "plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";

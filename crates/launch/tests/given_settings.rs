@@ -199,15 +199,15 @@ const STARTS: &str = "accelerate launch --num_processes 1 -m axolotl.cli.train /
 fn settings_that_a_program_writes_are_read_with_its_command() {
     let fields =
         [Field::NumLayers, Field::SeqLength, Field::MicroBatchSize, Field::TrainType, Field::WorldSize];
-    let told = |name: &str, text: &str| {
+    let stated = |name: &str, text: &str| {
         let read = resolved(&[(name, text)]);
         assert!(read.not_modelled.is_empty(), "{name}: {:?}", read.not_modelled);
         fields.map(|field| value(&read, field))
     };
-    assert_eq!(told("llama3.ipynb", &cell(FACTORY)), ["32", "1024", "2", "qlora", "1"]);
+    assert_eq!(stated("llama3.ipynb", &cell(FACTORY)), ["32", "1024", "2", "qlora", "1"]);
     let adapters = ["32", "2048", "1", "lora", "1"];
-    assert_eq!(told("axolotl.ipynb", &cell(&format!("{AXOLOTL}!{STARTS}\n"))), adapters);
-    assert_eq!(told("run.py", &format!("{AXOLOTL}os.system(\"{STARTS}\")\n")), adapters);
+    assert_eq!(stated("axolotl.ipynb", &cell(&format!("{AXOLOTL}!{STARTS}\n"))), adapters);
+    assert_eq!(stated("run.py", &format!("{AXOLOTL}os.system(\"{STARTS}\")\n")), adapters);
     // Values that are changed before writing are unknown.
     let changed = AXOLOTL.replace("file_path =", "yaml_dict['adapter'] = chosen\nfile_path =");
     let read = resolved(&[("axolotl.ipynb", &cell(&format!("{changed}!{STARTS}\n")))]);
@@ -225,6 +225,6 @@ fn a_file_behind_ms_swifts_command_is_its_settings() {
     let both = resolved(&[("run.sh", script), ("sft.yaml", settings)]);
     assert!(both.plan.is_some() || !both.questions.is_empty(), "{:?}", both.diagnostics);
     assert_eq!(asked(&both), ["num_micro_batches"]);
-    let told = [Field::NumLayers, Field::SeqLength, Field::MicroBatchSize, Field::WorldSize];
-    assert_eq!(told.map(|field| value(&both, field)), ["28", "2048", "1", "4"]);
+    let stated = [Field::NumLayers, Field::SeqLength, Field::MicroBatchSize, Field::WorldSize];
+    assert_eq!(stated.map(|field| value(&both, field)), ["28", "2048", "1", "4"]);
 }

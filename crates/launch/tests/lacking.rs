@@ -128,7 +128,7 @@ fn unknown_settings_whose_names_tell_stop_in_every_format() {
 
 /// An encoder-decoder stops by name, with its parameters if there are counting rules for its type.
 #[test]
-fn an_encoder_decoder_is_told_with_its_parameters() {
+fn an_encoder_decoder_is_reported_with_its_parameters() {
     let said = |config: &str| {
         let source = Source::from_files([("config.json", config)]);
         let found = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });

@@ -16,11 +16,11 @@ fn script(text: &str) -> Resolution {
 #[track_caller]
 fn machines(text: &str, expected: (&str, &str)) {
     let resolution = script(text);
-    let told = |field| {
+    let value_of = |field| {
         let setting = resolution.setting(field);
         setting.map_or_else(String::new, |setting| setting.value.written())
     };
-    let found = (told(Field::NumNodes), told(Field::GpusPerNode));
+    let found = (value_of(Field::NumNodes), value_of(Field::GpusPerNode));
     assert_eq!((found.0.as_str(), found.1.as_str()), expected, "{text}");
 }
 
@@ -45,7 +45,7 @@ fn accelerate_as_a_module_is_a_launcher() {
 }
 
 #[test]
-fn ranks_that_the_program_is_told_are_the_world() {
+fn ranks_that_the_program_is_given_are_the_world() {
     machines(&format!("mpirun -np 16 python pretrain_gpt.py --world-size 16 {OPTIONS}"), ("2", "8"));
     let layout = "--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2";
     let line = format!("python pretrain_gpt.py --world-size $OMPI_COMM_WORLD_SIZE {layout} {OPTIONS}");
@@ -76,7 +76,7 @@ fn a_layout_larger_than_the_machines_asks_for_as_many_as_it_fills() {
 }
 
 #[test]
-fn what_accelerate_launch_is_told_counts_where_the_program_is_told_nothing() {
+fn what_accelerate_launch_is_given_counts_where_the_program_is_given_nothing() {
     let tuned = "train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --gradient_accumulation_steps 8 \
         --max_seq_length 2048 --num_train_epochs 1";
     let said = |options: &str| {
@@ -209,26 +209,27 @@ fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
 /// A text that starts no training by itself says what to paste instead.
 #[test]
 fn what_starts_another_file_asks_for_it_by_name() {
-    let told = |name: &str, text: &str| {
+    let value_of = |name: &str, text: &str| {
         let source = Source::from_files([(name, text)]);
         let resolution =
             read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
         let first = resolution.diagnostics.first().expect("a remark").clone();
         (first.code, first.hint.unwrap_or_default())
     };
-    let (code, hint) = told("launch.sh", "srun --nodes=2 --gpus-per-task=8 ./train/sft_slurm.sh --uid 1\n");
+    let (code, hint) =
+        value_of("launch.sh", "srun --nodes=2 --gpus-per-task=8 ./train/sft_slurm.sh --uid 1\n");
     assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft_slurm.sh as well"));
-    let (code, hint) = told("sft.sh", "NPROC_PER_NODE=2 megatron sft sft.yaml\n");
+    let (code, hint) = value_of("sft.sh", "NPROC_PER_NODE=2 megatron sft sft.yaml\n");
     assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft.yaml as well"));
-    let (code, _) = told("expand.sh", "python scripts/llama_pro.py --num_expand 8\n");
+    let (code, _) = value_of("expand.sh", "python scripts/llama_pro.py --num_expand 8\n");
     assert_eq!(code, Code::NoTraining);
-    assert_eq!(told("letter.sh", "echo hello\n").0, Code::NoTrainingCommand);
+    assert_eq!(value_of("letter.sh", "echo hello\n").0, Code::NoTrainingCommand);
     for (name, text) in [
         ("job.yaml", "integrations: []\ncommand: composer train.py x.yaml\nimage: a\ncompute: {gpus: 8}\n"),
         ("fsdp.json", "{\"transformer_layer_cls_to_wrap\": [\"Qwen2DecoderLayer\"]}"),
         ("environment.yml", "name: a\nchannels: [b]\ndependencies: [c]\n"),
     ] {
-        assert_eq!(told(name, text).0, Code::NoTraining, "{name}");
+        assert_eq!(value_of(name, text).0, Code::NoTraining, "{name}");
     }
 }
 
@@ -278,8 +279,8 @@ fn a_command_in_the_quotes_of_another_launcher_is_read() {
     let asked = script(&format!(
         "bcprun -p 8 --env 'CUDA_DEVICE_MAX_CONNECTIONS=1' -c 'python /mount/main.py \\\n{OPTIONS} --rotary-base 7\n'\n"
     ));
-    let told = |field| asked.setting(field).map_or_else(String::new, |setting| setting.value.written());
-    assert_eq!((told(Field::NumLayers), told(Field::RotaryBase)), ("2".to_owned(), "7".to_owned()));
+    let value_of = |field| asked.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    assert_eq!((value_of(Field::NumLayers), value_of(Field::RotaryBase)), ("2".to_owned(), "7".to_owned()));
     // The value of such an option is not always a command.
     let other = script(&format!("launcher -c 'a b' python pretrain_gpt.py {OPTIONS}"));
     assert_eq!(other.setting(Field::NumLayers).map(|setting| setting.value.written()).as_deref(), Some("2"));
@@ -317,7 +318,7 @@ fn a_file_under_another_option_holds_no_settings() {
 /// foundation-model-stack/fms-hf-tuning `examples/kfto-kueue-sft-trainer.yaml`, shortened: a container without a
 /// command, whose image reads a mounted file. Nothing showed what it trains, and it was answered as Megatron's.
 #[test]
-fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
+fn a_container_without_a_command_is_recognised_by_the_file_it_mounts() {
     let job = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n      \
         template:\n        spec:\n          containers:\n            - image: $SFT_IMAGE\n              resources:\n                \
         limits:\n                  nvidia.com/gpu: 2\n";
@@ -335,8 +336,8 @@ fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
         )
     };
     let mounted = read("job.yaml", &map(""));
-    let told = |field| mounted.setting(field).map_or_else(String::new, |setting| setting.value.written());
-    let shown = [Field::NumLayers, Field::MicroBatchSize, Field::WorldSize, Field::Software].map(told);
+    let value_of = |field| mounted.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    let shown = [Field::NumLayers, Field::MicroBatchSize, Field::WorldSize, Field::Software].map(value_of);
     assert_eq!(shown, ["28", "4", "2", "hf_transformers"]);
     assert!(mounted.plan.is_some(), "{:?}", mounted.diagnostics);
     let tuning = read("job.yaml", &map("\"training_data_path\": \"a.json\","));

@@ -85,13 +85,13 @@ fn a_limit_of_prompts_tells_the_length_of_responses() {
         let asked: Vec<String> = read.questions.iter().map(|asked| asked.name().to_owned()).collect();
         (length, response, asked.join(" "))
     };
-    let told = |length: &str, response: &str, asked: &str| {
+    let reported = |length: &str, response: &str, asked: &str| {
         (length.to_owned(), response.to_owned(), asked.to_owned())
     };
-    assert_eq!(command("--max_prompt_length 8192"), told("8448", "256", ""));
-    assert_eq!(command("--max_prompt_length 8192 --max_completion_length 100"), told("8292", "100", ""));
-    assert_eq!(command("--max_completion_length 100"), told("", "100", "seq_length"));
-    assert_eq!(command(""), told("", "512", "seq_length"));
+    assert_eq!(command("--max_prompt_length 8192"), reported("8448", "256", ""));
+    assert_eq!(command("--max_prompt_length 8192 --max_completion_length 100"), reported("8292", "100", ""));
+    assert_eq!(command("--max_completion_length 100"), reported("", "100", "seq_length"));
+    assert_eq!(command(""), reported("", "512", "seq_length"));
     // Arguments from the time of TRL 0.14 (R1-V's pixels), whose prompts had 512 tokens.
-    assert_eq!(command("--max_pixels 401408"), told("768", "256", ""));
+    assert_eq!(command("--max_pixels 401408"), reported("768", "256", ""));
 }

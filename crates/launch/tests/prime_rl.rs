@@ -34,7 +34,7 @@ fn stopped_by(text: &str) -> Vec<String> {
 
 /// `ModelConfig`, `SFTDataConfig` and `SingleNodeDeploymentConfig` of `prime_rl/configs`.
 #[test]
-fn fine_tuning_does_what_its_configurations_say_unless_told() {
+fn fine_tuning_does_what_its_configurations_say_unless_stated() {
     let plan = plan(&sft(QWEN, "[deployment]\nnum_train_gpus = 4\n"));
     let recipe = plan.recipe();
     assert_eq!((plan.layout().world_size, recipe.micro_batch_size, recipe.num_micro_batches), (4, 1, 8));

@@ -86,7 +86,7 @@ fn counted(rows: impl Iterator<Item = (&'static str, [&'static str; 5])>, guide:
         assert_eq!(commit.len(), 40, "{path}");
         counts.entry(row).or_default()[at] += 1;
     }
-    let mut told = 0;
+    let mut stated = 0;
     for line in guide.lines() {
         let mut cells = line.split('\t');
         let format = cells.next().unwrap_or_default();
@@ -94,9 +94,9 @@ fn counted(rows: impl Iterator<Item = (&'static str, [&'static str; 5])>, guide:
         let counted = counts.get(format).unwrap_or_else(|| panic!("{format} is not among the files"));
         assert_eq!(numbers[0], counted.iter().sum::<usize>(), "{format}");
         assert_eq!(&numbers[1..], counted, "{format}");
-        told += 1;
+        stated += 1;
     }
-    assert_eq!(told, counts.len());
+    assert_eq!(stated, counts.len());
 }
 
 /// With `SHARDSCOPE_PUBLIC_FILES` set to the folder to which `cargo xtask public-files` fetches, every row is read
@@ -105,11 +105,11 @@ fn counted(rows: impl Iterator<Item = (&'static str, [&'static str; 5])>, guide:
 fn files_at_hand_come_to_what_the_table_says() {
     let Ok(root) = std::env::var("SHARDSCOPE_PUBLIC_FILES") else { return };
     let (mut read, mut wrong) = (0, Vec::new());
-    for [_, repository, path, _, told] in rows(FILES).chain(rows(DRAWN)) {
+    for [_, repository, path, _, stated] in rows(FILES).chain(rows(DRAWN)) {
         let Some(now) = outcome::of_public(Path::new(&root), repository, path) else { continue };
         read += 1;
-        if now != told {
-            wrong.push(format!("{repository}/{path}: {told} in the table, {now} now"));
+        if now != stated {
+            wrong.push(format!("{repository}/{path}: {stated} in the table, {now} now"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -248,9 +248,9 @@ fn a_recipe_on_verls_own_configuration_is_verls() {
         let world = resolution.setting(Field::WorldSize).map(|setting| setting.value.written());
         (software.unwrap_or_default(), asked.join(" "), world.unwrap_or_default())
     };
-    let told = |software: &str| (software.to_owned(), "micro_batch_size model".to_owned(), "8".to_owned());
-    assert_eq!(read("ppo_trainer"), told("hf_transformers"));
-    assert_eq!(read("ppo_megatron_trainer"), told("megatron_core_te"));
+    let open_in = |software: &str| (software.to_owned(), "micro_batch_size model".to_owned(), "8".to_owned());
+    assert_eq!(read("ppo_trainer"), open_in("hf_transformers"));
+    assert_eq!(read("ppo_megatron_trainer"), open_in("megatron_core_te"));
     assert!(
         with("my_trainer").setting(Field::Software).is_none_or(|setting| setting.origin == Origin::Default)
     );

@@ -43,7 +43,7 @@ fn training_alone_starts_no_engine_whatever_stands_around_it() {
 }
 
 #[test]
-fn attention_over_data_parallel_ranks_is_told_by_their_number() {
+fn attention_over_data_parallel_ranks_is_recognised_by_their_number() {
     let lone = slime("--sglang-enable-dp-attention --sglang-enable-dp-lm-head --sglang-dp-size 1");
     assert!(stopped_by(&lone).is_empty());
     assert_eq!(own_gpus(&slime("--sglang-enable-dp-attention")), Some(8));

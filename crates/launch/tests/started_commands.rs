@@ -117,10 +117,10 @@ fn commands_count_in_the_order_in_which_they_stand() {
     assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
     // A command that is built at run time is not read, and this is reported.
     let more = format!("{program}\ncmd = ['python']\ncmd += rest\nsubprocess.run(cmd)\n");
-    let told =
+    let reported =
         "1 more of the commands that this program starts are put together as it runs, and are not read";
     let read = resolved(&[("all.py", &more)]);
-    assert!(read.diagnostics.iter().any(|said| said.message == told), "{:?}", read.diagnostics);
+    assert!(read.diagnostics.iter().any(|said| said.message == reported), "{:?}", read.diagnostics);
 }
 
 #[test]
@@ -281,14 +281,14 @@ fn a_note_that_names_a_model_is_asked_about_it() {
 
 /// A program with its own trainer that also starts a training by a command has two, of which one is read.
 #[test]
-fn a_trainer_beside_a_command_that_trains_is_told() {
+fn a_trainer_beside_a_command_that_trains_is_reported() {
     let trainer = "from transformers import AutoModelForCausalLM\nfrom trl import SFTConfig, SFTTrainer\n\
         model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n\
         args = SFTConfig(per_device_train_batch_size=2, max_length=1024, bf16=True)\n\
         trainer = SFTTrainer(model, args=args)\ntrainer.train()\nimport subprocess\n";
     let started = "subprocess.run('accelerate launch --num_processes 2 dpo.py --model_name_or_path Qwen/Qwen2.5-0.5B \
         --per_device_train_batch_size 4 --max_length 512 --bf16 true', shell=True)\n";
-    let told = |read: &Resolution| {
+    let reported = |read: &Resolution| {
         let said = |one: &&shardscope_source::Diagnostic| one.code == Code::SeveralCommands;
         read.diagnostics
             .iter()
@@ -299,12 +299,12 @@ fn a_trainer_beside_a_command_that_trains_is_told() {
     let both = resolved(&[("train.py", &format!("{trainer}{started}"))]);
     holds(&both, &[(Field::MicroBatchSize, "2"), (Field::SeqLength, "1024")]);
     let message = "the program also starts a training by a command; the estimate is for the trainer in the program itself";
-    assert_eq!(told(&both), [(Severity::Warning, message.to_owned())]);
+    assert_eq!(reported(&both), [(Severity::Warning, message.to_owned())]);
     for other in [
         "",
         "subprocess.run('pip install trl', shell=True)\n",
         "subprocess.run('python evaluate.py --batch_size 4', shell=True)\n",
     ] {
-        assert!(told(&resolved(&[("train.py", &format!("{trainer}{other}"))])).is_empty(), "{other}");
+        assert!(reported(&resolved(&[("train.py", &format!("{trainer}{other}"))])).is_empty(), "{other}");
     }
 }

@@ -124,15 +124,15 @@ fn what_verls_supervised_trainer_tells_its_tracker_is_read_as_its_command() {
                  data.use_dynamic_bsz=False engine.model_dtype=fp32";
     let text = format!("torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer {words}\n");
     let other = resolved("run.sh", &text).plan.expect("a plan");
-    let told = include_str!("data/verl/sft.json");
-    let read = resolved("config.json", told);
+    let config = include_str!("data/verl/sft.json");
+    let read = resolved("config.json", config);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.not_modelled, read.questions));
     assert_eq!(plan.model(), other.model());
     assert_eq!(plan.layout(), other.layout());
     assert_eq!(plan.recipe().recompute, other.recipe().recompute);
     assert_eq!(plan.recipe().dp_sharding, other.recipe().dp_sharding);
     assert_eq!(plan.recipe().marks.sentences(), Vec::<String>::new());
-    let other = told.replace("\"strategy\": \"fsdp\"", "\"strategy\": \"veomni\"");
+    let other = config.replace("\"strategy\": \"fsdp\"", "\"strategy\": \"veomni\"");
     let read = resolved("config.json", &other);
     assert!(stopped_by(&read).contains(&"engine.strategy"), "{:?}", stopped_by(&read));
 }

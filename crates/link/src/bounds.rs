@@ -54,12 +54,14 @@ pub enum Damage {
 impl Display for LinkError {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(length) => write!(out, "the link is {length} bytes long; {MAX_LINK} are read"),
+            Self::TooLong(length) => {
+                write!(out, "the link is {length} bytes long; at most {MAX_LINK} are read")
+            }
             Self::TooMany { what, count, most } => {
-                write!(out, "the link holds {count} {what}; {most} are read")
+                write!(out, "the link holds {count} {what}; at most {most} are read")
             }
             Self::NotText(encoded) => write!(out, "'{encoded:.40}' in the link is not UTF-8 text"),
-            Self::Damaged(damage) => write!(out, "the link is damaged ({damage}): copy it again, whole"),
+            Self::Damaged(damage) => write!(out, "the link is damaged ({damage}): copy all of it again"),
             Self::Newer => {
                 out.write_str("the link was written by a newer version of this page: reload it and try again")
             }
@@ -70,8 +72,8 @@ impl Display for LinkError {
 impl Display for Damage {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Character => "a character that no link has",
-            Self::Compression => "it does not unfold, or to more than 1 MiB",
+            Self::Character => "an invalid character",
+            Self::Compression => "it does not decompress, or to more than 1 MiB",
             Self::Json => "no JSON inside",
             Self::NoText => "no text inside",
         })

@@ -71,11 +71,11 @@ impl<'de, T: Deserialize<'de>, Out> Visitor<'de> for Kept<T, Out> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Vec::new();
+        let mut events = Vec::new();
         while let Some(member) = members.next_element::<T>()? {
-            kept.extend((self.0)(member));
+            events.extend((self.0)(member));
         }
-        Ok(kept)
+        Ok(events)
     }
 }
 

@@ -44,7 +44,7 @@ impl fmt::Display for Unread {
             Self::TooLarge => write!(out, "it is larger than {} MiB", MOST_BYTES >> 20),
             Self::Pickle(error) => write!(out, "the pickle is not read: {error}"),
             Self::NoSnapshot => out.write_str("the pickle is not a memory snapshot: it has no segments"),
-            Self::Nothing => out.write_str("it has no lines or figures of a tool that is known here"),
+            Self::Nothing => out.write_str("it has no output of a tool that is read here"),
         }
     }
 }

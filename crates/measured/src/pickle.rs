@@ -30,9 +30,9 @@ impl fmt::Display for PickleError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Short => out.write_str("it ends too early"),
-            Self::Runs(name) => write!(out, "{name} would run code of its author"),
-            Self::Unknown(code) => write!(out, "instruction {code:#04x} is in no memory snapshot"),
-            Self::Broken => out.write_str("its instructions do not fit each other"),
+            Self::Runs(name) => write!(out, "{name} would run arbitrary code"),
+            Self::Unknown(code) => write!(out, "opcode {code:#04x} does not occur in memory snapshots"),
+            Self::Broken => out.write_str("its opcodes are inconsistent"),
             Self::TooMany => write!(out, "it has more than {MOST_VALUES} values"),
         }
     }

@@ -11,7 +11,7 @@ pub(crate) const STEP: &str = "ProfilerStep";
 /// Unit of a trace's times. Unit: second.
 const MICROSECOND: f64 = 1e-6;
 /// The remark that a profiled step is slower than others.
-const REMARK: &str = "with the profiler on, which slows a step";
+const REMARK: &str = "with the profiler on, which slows steps down";
 
 /// The mean of the steps in a table.
 pub(crate) fn read(text: &str) -> Option<Measured> {

@@ -7,7 +7,7 @@ use super::figures::{Measured, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole, whole_at_end};
 
 /// The remark on metrics of the whole run.
-pub(crate) const MEAN: &str = "the mean of all steps, with warming up, evaluations and checkpoints";
+pub(crate) const MEAN: &str = "the mean of all steps, including warm-up, evaluations and checkpoints";
 /// The remark on tqdm's rates.
 const SMOOTHED: &str = "the median of the rates that tqdm printed, which it smooths";
 

@@ -90,7 +90,7 @@ impl Weight {
 
     /// A weight that is replicated on every rank.
     #[must_use]
-    pub fn whole(name: &'static str, account: Account, shape: &[u64]) -> Self {
+    pub fn replicated(name: &'static str, account: Account, shape: &[u64]) -> Self {
         Self {
             name,
             account,
@@ -113,7 +113,7 @@ impl Weight {
             local: Shape::new(&[out / t.max(1), inner]),
             shard: Shard::Tensor(Axis::Output),
             linear: true,
-            ..Self::whole(name, account, &[out, inner])
+            ..Self::replicated(name, account, &[out, inner])
         }
     }
 
@@ -124,7 +124,7 @@ impl Weight {
             local: Shape::new(&[out, inner / t.max(1)]),
             shard: Shard::Tensor(Axis::Input),
             linear: true,
-            ..Self::whole(name, account, &[out, inner])
+            ..Self::replicated(name, account, &[out, inner])
         }
     }
 
@@ -134,7 +134,7 @@ impl Weight {
         Self {
             local: Shape::new(&[out / t.max(1)]),
             shard: Shard::Tensor(Axis::Output),
-            ..Self::whole(name, account, &[out])
+            ..Self::replicated(name, account, &[out])
         }
     }
 

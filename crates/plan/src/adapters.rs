@@ -104,20 +104,6 @@ impl AdapterLibrary {
         }
     }
 
-    /// The library called `word` in settings, or `None` for any other word.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
-        Some(match word {
-            "peft" => Self::Peft,
-            "megatron-bridge" => Self::MegatronBridge,
-            "megatron-bridge-canonical" => Self::MegatronBridgeCanonical,
-            "mcore-bridge" => Self::McoreBridge,
-            "torchtune" => Self::Torchtune,
-            "litgpt" => Self::Litgpt,
-            _ => return None,
-        })
-    }
-
     /// Whether it builds adapters for layers of Megatron core.
     #[must_use]
     pub const fn is_of_megatron(self) -> bool {

@@ -72,9 +72,9 @@ impl Variant {
         change(Field::PipelineModelParallelSize, self.pipeline, other.pipeline);
         // Chunks may have been given by their layers, which differ when the stages do.
         let same_stages = self.pipeline == other.pipeline && self.split_beside(other) == other.split;
-        let told = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
+        let chunks = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
         // 0 is not a valid size, so that the setting is always stated.
-        change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, told);
+        change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, chunks);
         change(Field::ContextParallelSize, self.context, other.context);
         change(Field::ExpertModelParallelSize, self.expert, other.expert);
         if self.has_experts && (self.tensor, self.expert_tensor) != (other.tensor, other.expert_tensor) {

@@ -1,7 +1,7 @@
 //! The four parts checked together: the only way to construct a plan.
 
+use super::plan::Plan;
 use super::rules;
-use super::whole::Plan;
 use super::{Cluster, Contradiction, Layout, Model, Recipe};
 
 impl Plan {

@@ -2,12 +2,13 @@
 //! case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
 use super::define::fields;
-use super::kind::{DTYPES, OPTIMIZERS, ValueKind};
+use super::kind::{DTYPES, ValueKind};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
+use super::{AdapterLibrary, ProjectedSide, RlFramework, RolloutEngine, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 use shardscope_source::LaterText;
 use std::sync::OnceLock;
@@ -35,8 +36,8 @@ fields! {
     Swiglu "swiglu" Flag, "gated SiLU in the MLP";
     QuickGeglu "quick_geglu" Flag, "gated quick GELU in the MLP";
     SquaredRelu "squared_relu" Flag, "squared ReLU in the MLP";
-    Normalization "normalization" Word(&["LayerNorm", "RMSNorm"]), "which norm";
-    PositionEmbeddingType "position_embedding_type" Word(&["learned_absolute", "rope", "yarn", "mrope", "relative", "alibi", "none"]), "which position embedding";
+    Normalization "normalization" Word(word::Normalization::WORDS), "which norm";
+    PositionEmbeddingType "position_embedding_type" Word(word::PositionEmbeddingType::WORDS), "which position embedding";
     UseRotaryPositionEmbeddings "use_rotary_position_embeddings" Flag, "older spelling of position embedding type rope";
     AddPositionEmbedding "add_position_embedding" Flag, "whether a learned position table exists";
     RotaryPercent "rotary_percent" Real(0.0, 1.0), "fraction of a head that RoPE rotates";
@@ -47,7 +48,7 @@ fields! {
     AddQkvBias "add_qkv_bias" Flag, "bias of the QKV projection";
     QkLayernorm "qk_layernorm" Flag, "norms on queries and keys";
     UntieEmbeddingsAndOutputWeights "untie_embeddings_and_output_weights" Flag, "whether the output layer has weights of its own";
-    SoftmaxType "softmax_type" Word(&["vanilla", "off-by-one", "learnable"]), "attention softmax";
+    SoftmaxType "softmax_type" Word(word::SoftmaxType::WORDS), "attention softmax";
     MultiLatentAttention "multi_latent_attention" Flag, "multi-latent attention";
     QLoraRank "q_lora_rank" Count(0, MAX_HIDDEN), "rank of the query compression (MLA)";
     KvLoraRank "kv_lora_rank" Count(1, MAX_HIDDEN), "rank of the key/value compression (MLA)";
@@ -103,10 +104,10 @@ fields! {
     ImagePixels "image_pixels" Count(0, MAX_VISION), "maximum pixels per image before it is split into patches";
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionAdapters "vision_adapters" Flag, "every linear layer of the unfrozen vision parts has adapters; false: these parts train in full beside the decoder's adapters";
-    VisionLiger "vision_liger" Word(&["layers", "class"]), "which norms of the vision tower are Liger's: those of layers, or all of their class";
-    VisionModules "vision_modules" Word(&["transformers", "core", "provider"]), "what a vision tower beside a decoder of Megatron core is made of: transformers' modules, whole on every tensor rank of the first stage, or Megatron core's layers, cut over tensor ranks; provider: these, frozen where Megatron-Bridge's provider says so";
+    VisionLiger "vision_liger" Word(word::VisionLiger::WORDS), "which norms of the vision tower are Liger's: those of layers, or all of their class";
+    VisionModules "vision_modules" Word(word::VisionModules::WORDS), "what a vision tower beside a decoder of Megatron core is made of: transformers' modules, whole on every tensor rank of the first stage, or Megatron core's layers, cut over tensor ranks; provider: these, frozen where Megatron-Bridge's provider says so";
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
-    VisionUnits "vision_units" Word(&["unsplit", "lists"]), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
+    VisionUnits "vision_units" Word(word::VisionUnits::WORDS), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
     WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
@@ -193,33 +194,33 @@ fields! {
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
     Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner", "olmo_core", "scaletorch", "maxtext"]), "which software runs it";
-    TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
+    TransformerImpl "transformer_impl" Word(word::TransformerImpl::WORDS), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
     ParamsDtype "params_dtype" Word(DTYPES), "dtype of weights and activations";
     Bf16 "bf16" Flag, "bf16 training";
     Fp16 "fp16" Flag, "fp16 training";
-    Fp8 "fp8" Word(&["e4m3", "hybrid"]), "fp8 matmuls";
+    Fp8 "fp8" Word(word::Fp8::WORDS), "fp8 matmuls";
     Fp8Recipe "fp8_recipe" Word(&["tensorwise", "delayed", "mxfp8", "blockwise", "custom"]), "how fp8 values are scaled";
     Fp8ParamGather "fp8_param_gather" Flag, "weights held and gathered in fp8";
-    Fp4 "fp4" Word(&["e2m1"]), "fp4 matmuls";
+    Fp4 "fp4" Word(word::Fp4::WORDS), "fp4 matmuls";
     GradsDtype "grads_dtype" Word(DTYPES), "dtype in which gradients are accumulated and reduced";
     AccumulateAllreduceGradsInFp32 "accumulate_allreduce_grads_in_fp32" Flag, "gradients accumulated and reduced in fp32";
     GradReduceInBf16 "grad_reduce_in_bf16" Flag, "gradients reduced in bf16";
     Fp32ResidualConnection "fp32_residual_connection" Flag, "residual stream in fp32";
     // The optimizer and what is sharded over data-parallel ranks.
-    Optimizer "optimizer" Word(OPTIMIZERS), "optimizer";
+    Optimizer "optimizer" Word(word::Optimizer::WORDS), "optimizer";
     SgdMomentum "sgd_momentum" Real(0.0, 1.0), "momentum of SGD";
     WholeEmbeddingStates "whole_embedding_states" Flag, "an 8-bit optimizer of bitsandbytes holds the word embedding's states in fp32 (transformers' Trainer)";
     OptimRank "optim_rank" Count(1, 65_536), "rank to which gradients are projected (GaLore, APOLLO)";
     OptimTargets "optim_targets" Words, "linear layers whose gradients are projected (GaLore, APOLLO)";
-    OptimProjection "optim_projection" Word(&["std", "reverse_std", "left", "right", "full"]), "which side of gradients is projected (proj_type)";
+    OptimProjection "optim_projection" Word(ProjectedSide::WORDS), "which side of gradients is projected (proj_type)";
     OptimVectorsFirst "optim_vectors_first" Flag, "of parameters that are not projected the optimizer steps vectors first (LLaMA-Factory)";
     UseDistributedOptimizer "use_distributed_optimizer" Flag, "optimizer states sharded over data-parallel ranks";
     ZeroStage "zero_stage" Count(0, 3), "what data-parallel ranks shard: 0 nothing, 1 optimizer states, 2 also gradients, 3 also weights";
     UseMegatronFsdp "use_megatron_fsdp" Flag, "Megatron's FSDP";
     UseTorchFsdp2 "use_torch_fsdp2" Flag, "PyTorch's FSDP2";
-    DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(&["no_shard", "optim", "optim_grads", "optim_grads_params"]), "what Megatron's FSDP shards";
+    DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(word::DataParallelShardingStrategy::WORDS), "what Megatron's FSDP shards";
     UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in lower precision";
     ReuseFp32Param "reuse_fp32_param" Flag, "fp32 weights share memory with bf16 weights (MindSpeed)";
     MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "dtype of main gradients";
@@ -231,7 +232,7 @@ fields! {
     OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth, torchtune)";
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
-    DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    DataParallelEngine "data_parallel_engine" Word(word::DataParallelEngine::WORDS), "what wraps the model for data parallelism (transformers)";
     FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
     ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of each of DeepSpeed's buffers of gradients to be reduced; 0 is transformers' auto, the square of the width";
     ReduceBuckets "reduce_buckets" Count(0, 2), "DeepSpeed's buffers of gradients to be reduced: two with overlap_comm under ZeRO-1 and 2, none where gradients are not contiguous";
@@ -243,7 +244,7 @@ fields! {
     ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 returns a layer's output (transformers), where it is not the compute dtype";
     // What trains and what is frozen.
-    TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantized weights, the last layers";
+    TrainType "train_type" Word(word::TrainType::WORDS), "what trains: everything, low-rank adapters, adapters over quantized weights, the last layers";
     LoraRank "lora_rank" Count(1, 65_536), "rank of the LoRA adapters";
     LoraAlpha "lora_alpha" Real(0.0, 1e9), "LoRA alpha (scale of the adapters)";
     LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout before the LoRA adapters";
@@ -253,22 +254,22 @@ fields! {
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "dtype of the LoRA adapters";
-    AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "which library builds the adapters, which decides how they are sharded over tensor ranks";
+    AdapterLibrary "adapter_library" Word(AdapterLibrary::WORDS), "which library builds the adapters, which decides how they are sharded over tensor ranks";
     LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl), each by itself (NeMo Automodel)";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
-    BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
+    BaseQuantization "base_quantization" Word(word::BaseQuantization::WORDS), "how frozen linear weights are held";
     WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint keeps in 16 bits: module names, or none";
     DoubleQuantization "double_quantization" Flag, "block scales of 4-bit weights quantized again (double quantization)";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
-    TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
+    TrainingObjective "training_objective" Word(word::TrainingObjective::WORDS), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes of the head that replaces the output layer (classify)";
-    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo", "cpo_simpo", "simpo", "states", "all_states", "labelled_states", "states_orpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), means alone (TRL's simpo), or has none (unsloth: states of all tokens but the last, all, those with a label, or states_orpo)";
-    ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
+    PreferenceLogits "preference_logits" Word(word::PreferenceLogits::WORDS), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), means alone (TRL's simpo), or has none (unsloth: states of all tokens but the last, all, those with a label, or states_orpo)";
+    ReferenceModel "reference_model" Word(word::ReferenceModel::WORDS), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
-    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal", "prime_rl", "easy_r1", "unsloth"]), "framework of reinforcement learning that runs training and rollouts";
-    RolloutEngine "rollout_engine" Word(&["vllm", "sglang", "transformers"]), "engine that generates rollouts, or the model that trains (transformers)";
+    RlFramework "rl_framework" Word(RlFramework::WORDS), "framework of reinforcement learning that runs training and rollouts";
+    RolloutEngine "rollout_engine" Word(RolloutEngine::WORDS), "engine that generates rollouts, or the model that trains (transformers)";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "fraction of an accelerator's memory given to the rollout engine (gpu_memory_utilization, mem_fraction_static)";
     RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate, 0 where they are not described; without it rollouts share those of the training";
@@ -299,24 +300,24 @@ fields! {
     RlRewardMicroBatch "rl_reward_micro_batch" Count(1, MAX_SEQUENCE), "the reward model's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
     RlRewardPadding "rl_reward_padding" Flag, "the reward model's samples come padded to the longest, with a mask";
     // What transformers and its trainers choose.
-    Autocast "autocast" Word(&["none", "bf16", "fp16"]), "dtype of torch.autocast over the weights' own";
-    AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
+    Autocast "autocast" Word(word::Autocast::WORDS), "dtype of torch.autocast over the weights' own";
+    AttnImplementation "attn_implementation" Word(word::AttnImplementation::WORDS), "attention of transformers";
     EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, or of a policy's log-probabilities before one (verl, EasyR1), whose logits may be the peak";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer recomputed from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples packed into full sequences";
     UseCache "use_cache" Flag, "a KV cache is filled in training";
-    ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
+    ExpertsImplementation "experts_implementation" Word(word::ExpertsImplementation::WORDS), "how experts are computed (transformers)";
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks", "tiled", "fused_tiles", "token_kernel"]), "loss kernel";
+    LossKind "loss_kind" Word(word::LossKind::WORDS), "loss kernel";
     PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled where samples are joined";
     LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens per sequence whose log-probabilities are computed at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     LogitsZLoss "logits_z_loss" Flag, "the square of each token's log-sum-exp is added to the loss (z-loss)";
     // What is kept for the backward pass.
-    RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
-    RecomputeMethod "recompute_method" Word(&["uniform", "block", "every", "all_but_every"]), "which layers are recomputed";
+    RecomputeGranularity "recompute_granularity" Word(word::RecomputeGranularity::WORDS), "what is recomputed";
+    RecomputeMethod "recompute_method" Word(word::RecomputeMethod::WORDS), "which layers are recomputed";
     RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
@@ -334,8 +335,8 @@ fields! {
     MinOffloadedTensorSize "min_offloaded_tensor_size" Count(0, MAX_SENT), "elements of the smallest tensor that goes to the host with its module";
     ActivationOffloadFraction "activation_offload_fraction" Real(0.0, 1.0), "fraction of the modules' runs whose tensors go to the host";
     DeltaOffloadBytesAcrossPpRanks "delta_offload_bytes_across_pp_ranks" Count(0, MAX_SENT), "bytes by which each pipeline rank offloads less than the previous one";
-    AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash3", "flash4"]), "attention kernel";
-    AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
+    AttentionKernel "attention_kernel" Word(word::AttentionKernel::WORDS), "attention kernel";
+    AttentionBackend "attention_backend" Word(word::AttentionBackend::WORDS), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
     NvteFusedAttn "nvte_fused_attn" Flag, "whether Transformer Engine may take cuDNN's attention (NVTE_FUSED_ATTN)";
     UseFlashAttn "use_flash_attn" Flag, "the flash-attn package";
@@ -351,7 +352,7 @@ fields! {
     ApplyRopeFusion "apply_rope_fusion" Flag, "rotation in one kernel";
     MemoryEfficientLayerNorm "memory_efficient_layer_norm" Flag, "norms keep their output instead of their input";
     CrossEntropyLossFusion "cross_entropy_loss_fusion" Flag, "fused cross entropy";
-    CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(&["native", "te"]), "which fused cross entropy";
+    CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(word::CrossEntropyFusionImpl::WORDS), "which fused cross entropy";
     DeferEmbeddingWgradCompute "defer_embedding_wgrad_compute" Flag, "the output layer's weight gradient comes later";
     WgradDeferralLimit "wgrad_deferral_limit" Count(0, MAX_BATCH), "micro-batches whose output-layer weight gradient is deferred";
     DeterministicMode "deterministic_mode" Flag, "kernels that give the same result each time, with a larger cuBLAS workspace";
@@ -359,7 +360,7 @@ fields! {
     CublasWorkspaceConfig "cublas_workspace_config" Text, "cuBLAS workspaces as :KiB:count, from the variable CUBLAS_WORKSPACE_CONFIG";
     NvteAllowNondeterministicAlgo "nvte_allow_nondeterministic_algo" Flag, "whether Transformer Engine may take kernels whose result varies, from the variable of that name";
     PytorchCudaAllocConf "pytorch_cuda_alloc_conf" Text, "PyTorch's allocator, from the variable of that name";
-    CudaGraphImpl "cuda_graph_impl" Word(&["none", "local", "transformer_engine", "full_iteration"]), "CUDA graphs";
+    CudaGraphImpl "cuda_graph_impl" Word(word::CudaGraphImpl::WORDS), "CUDA graphs";
     CudaGraphModules "cuda_graph_modules" Words, "modules that graphs of a layer capture, the whole layer where none are named";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
     // Communication.
@@ -371,15 +372,15 @@ fields! {
     OverlapMoeExpertParallelComm "overlap_moe_expert_parallel_comm" Flag, "expert communication overlapped with another micro-batch";
     MoeSharedExpertOverlap "moe_shared_expert_overlap" Flag, "shared experts overlapped with the dispatch";
     // Mixture of experts, apart from its shape.
-    MoeTokenDispatcherType "moe_token_dispatcher_type" Word(&["allgather", "alltoall", "alltoall_seq", "flex"]), "how tokens reach their experts";
-    MoeFlexDispatcherBackend "moe_flex_dispatcher_backend" Word(&["deepep", "hybridep", "ncclep"]), "backend of the flex dispatcher";
+    MoeTokenDispatcherType "moe_token_dispatcher_type" Word(word::MoeTokenDispatcherType::WORDS), "how tokens reach their experts";
+    MoeFlexDispatcherBackend "moe_flex_dispatcher_backend" Word(word::MoeFlexDispatcherBackend::WORDS), "backend of the flex dispatcher";
     MoeEnableDeepep "moe_enable_deepep" Flag, "DeepEP";
     MoeGroupedGemm "moe_grouped_gemm" Flag, "experts of a rank in one grouped matmul";
     MoeExpertCapacityFactor "moe_expert_capacity_factor" Real(0.0, 1e6), "tokens an expert takes, over the balanced number";
     MoeHottestRank "moe_hottest_rank" Real(1.0, 1024.0), "tokens that the experts of the busiest rank receive in every layer, over the even share; what memory is estimated for. Step times take the even share";
     MoePadExpertInputToCapacity "moe_pad_expert_input_to_capacity" Flag, "experts' inputs padded to the capacity";
     MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
-    MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "dtype of the routing probabilities";
+    MoeRouterDtype "moe_router_dtype" Word(word::MoeRouterDtype::WORDS), "dtype of the routing probabilities";
     MoeRouterLoadBalancingType "moe_router_load_balancing_type" Words, "how experts are kept balanced";
     MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";

@@ -169,14 +169,6 @@ impl PipelineSchedule {
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("1f1b", |(_, name)| name)
     }
-
-    /// The kind with this name; 1F1B for any other name.
-    #[must_use]
-    pub fn named(name: &str) -> Self {
-        let known = Self::NAMES.iter().find(|(_, known)| *known == name);
-        // Readers check the word against the names; anything else that arrives here has no schedule of its own.
-        known.map_or(Self::OneForwardOneBackward, |(kind, _)| *kind)
-    }
 }
 
 /// `--cp-comm-type`.

@@ -31,6 +31,7 @@ mod not_modelled;
 mod number;
 mod offload;
 mod optimizer;
+mod plan;
 mod precision;
 mod quantization;
 mod recipe;
@@ -50,7 +51,7 @@ mod transformers;
 mod tuning;
 mod variant;
 mod vision;
-mod whole;
+pub mod word;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
@@ -80,8 +81,9 @@ pub use not_modelled::{Effect, NotModelled, NotRead, Subject, bare_name};
 pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
+pub use plan::Plan;
 pub use precision::{Fp8, Fp8Recipe};
-pub use quantization::{Quantization, WholeLinears};
+pub use quantization::{Quantization, UnquantizedLinears};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Asked, Question, Resolution};
@@ -101,4 +103,4 @@ pub use tuning::{
 };
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower};
-pub use whole::Plan;
+pub use word::Word;

@@ -36,21 +36,6 @@ pub enum ProjectedSide {
     Both,
 }
 
-impl ProjectedSide {
-    /// The side by its name in `proj_type`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "std" => Self::Shorter,
-            "reverse_std" => Self::Longer,
-            "left" => Self::Left,
-            "right" => Self::Right,
-            "full" => Self::Both,
-            _ => return None,
-        })
-    }
-}
-
 /// What gradients are projected by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {

@@ -75,10 +75,4 @@ impl Fp8Recipe {
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(recipe, _)| *recipe == self).map_or("", |(_, name)| name)
     }
-
-    /// The recipe with this name; `None` if Megatron has no such recipe.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(recipe, _)| *recipe)
-    }
 }

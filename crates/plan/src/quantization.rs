@@ -26,9 +26,9 @@ pub enum Quantization {
 /// Linear layers of a model that stay in the format of its other weights where the rest is quantized, as a
 /// checkpoint's `llm_int8_skip_modules` names them: how many transformer layers have each set of such modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WholeLinears(Vec<(LoraModules, u64)>);
+pub struct UnquantizedLinears(Vec<(LoraModules, u64)>);
 
-impl WholeLinears {
+impl UnquantizedLinears {
     /// For each layer, the modules that are not quantized.
     #[must_use]
     pub fn from_layers(layers: &[LoraModules]) -> Self {

@@ -1,8 +1,9 @@
 //! What a reader's texts resolve to: settings with their origins, open questions, and a plan if there can be one.
 
 use super::not_modelled::NotModelled;
-use super::setting::Setting;
-use super::{Field, Plan};
+use super::setting::{Setting, SettingValue};
+use super::word::Word;
+use super::{Field, NumberFormat, Plan};
 use serde::{Deserialize, Serialize};
 use shardscope_source::Diagnostic;
 
@@ -125,6 +126,45 @@ impl Resolution {
     pub fn setting(&self, field: Field) -> Option<&Setting> {
         // All fields are present, in order.
         self.settings.get(field.index())
+    }
+
+    /// The value of a setting that holds one of some words.
+    #[must_use]
+    pub fn chosen<W: Word>(&self) -> Option<W> {
+        match &self.setting(W::FIELD)?.value {
+            SettingValue::Text(word) => W::from_word(word),
+            _ => None,
+        }
+    }
+
+    /// Whether a setting has this value.
+    #[must_use]
+    pub fn is<W: Word>(&self, value: W) -> bool {
+        self.chosen() == Some(value)
+    }
+
+    /// Whether a switch is on.
+    #[must_use]
+    pub fn on(&self, field: Field) -> bool {
+        self.setting(field).is_some_and(|setting| setting.value == SettingValue::Bool(true))
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn count(&self, field: Field) -> Option<u64> {
+        match self.setting(field)?.value {
+            SettingValue::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A number format.
+    #[must_use]
+    pub fn format(&self, field: Field) -> Option<NumberFormat> {
+        match &self.setting(field)?.value {
+            SettingValue::Text(word) => NumberFormat::named(word),
+            _ => None,
+        }
     }
 }
 

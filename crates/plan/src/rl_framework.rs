@@ -93,24 +93,6 @@ pub enum Bucket {
 const MIB: u64 = 1 << 20;
 
 impl RlFramework {
-    /// Every framework with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 14] = [
-        (Self::Verl, "verl"),
-        (Self::OpenRlhf, "openrlhf"),
-        (Self::Slime, "slime"),
-        (Self::NemoRl, "nemo_rl"),
-        (Self::MindSpeedRl, "mindspeed_rl"),
-        (Self::Trl, "trl"),
-        (Self::Swift, "swift"),
-        (Self::OpenInstruct, "open_instruct"),
-        (Self::SkyRl, "skyrl"),
-        (Self::Roll, "roll"),
-        (Self::Areal, "areal"),
-        (Self::PrimeRl, "prime_rl"),
-        (Self::EasyR1, "easy_r1"),
-        (Self::Unsloth, "unsloth"),
-    ];
-
     /// The name its authors use.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -130,12 +112,6 @@ impl RlFramework {
             Self::EasyR1 => "EasyR1",
             Self::Unsloth => "TRL under unsloth",
         }
-    }
-
-    /// The framework with this name; `None` for any other name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
     /// Whether transformers' Trainer runs its steps, which frees gradients after each step, before the next rollout

@@ -115,17 +115,6 @@ pub enum RolloutEngine {
 }
 
 impl RolloutEngine {
-    /// The engine with this name; `None` for any other word.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "vllm" => Some(Self::Vllm),
-            "sglang" => Some(Self::Sglang),
-            "transformers" => Some(Self::Transformers),
-            _ => None,
-        }
-    }
-
     /// The engine's own name.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,5 +1,6 @@
 //! One setting with its value and where it comes from.
 
+use super::Field;
 use serde::{Deserialize, Serialize};
 use shardscope_source::Span;
 
@@ -70,8 +71,8 @@ impl SettingValue {
 /// A resolved setting: its value and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Its name ([`crate::Field::name`]).
-    pub name: &'static str,
+    /// Which setting.
+    pub field: Field,
     /// Its value.
     pub value: SettingValue,
     /// Where the value comes from.
@@ -82,4 +83,12 @@ pub struct Setting {
     pub span: Option<Span>,
     /// Which framework's default, or which rule; `None` if the origin is explanation enough.
     pub note: Option<String>,
+}
+
+impl Setting {
+    /// Its name ([`Field::name`]).
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.field.name()
+    }
 }

@@ -3,7 +3,7 @@
 use super::adapters::AdapterLibrary;
 use super::linear_modules::LoraModules;
 use super::number::NumberFormat;
-use super::quantization::{Quantization, WholeLinears};
+use super::quantization::{Quantization, UnquantizedLinears};
 
 /// Which parameters train.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Tuning {
     /// How frozen linear weights are stored.
     pub quantization: Quantization,
     /// Linear layers that are not quantized along with the others.
-    pub whole: WholeLinears,
+    pub unquantized: UnquantizedLinears,
     /// Whether frozen weights that are not quantized are stored in fp32 (PEFT `prepare_model_for_kbit_training`).
     pub upcast: bool,
     /// What the loss is computed from.
@@ -49,7 +49,7 @@ impl Default for Tuning {
             projector: false,
             images: false,
             quantization: Quantization::None,
-            whole: WholeLinears::default(),
+            unquantized: UnquantizedLinears::default(),
             upcast: false,
             objective: Objective::NextToken,
         }

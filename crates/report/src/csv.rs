@@ -72,7 +72,7 @@ pub fn settings_csv(settings: &[Setting]) -> String {
         }
         let flag = setting.flag.clone().unwrap_or_default();
         let note = setting.note.clone().unwrap_or_default();
-        row(&mut out, &[setting.name.to_owned(), value, setting.origin.name().to_owned(), flag, note]);
+        row(&mut out, &[setting.name().to_owned(), value, setting.origin.name().to_owned(), flag, note]);
     }
     out
 }

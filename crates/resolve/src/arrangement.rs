@@ -1,6 +1,7 @@
 //! How a model's own modules are arranged, from the settings.
 
 use super::table::Table;
+use shardscope_plan::word::{KernelVariant as Kernel, ModuleVariant as Module};
 use shardscope_plan::{
     ActivationSteps, Arrangement, Dropout, Field, JointParts, NormPlaces, NormProduct, NormWeights,
     QueryTemperature, RotationTables, Router,
@@ -8,10 +9,10 @@ use shardscope_plan::{
 
 /// The arrangement of modules that readers know for the model's type.
 pub(super) fn arrangement(table: &Table) -> Arrangement {
-    let variants = table.words(Field::ModuleVariants);
-    let differs = |name: &str| variants.contains(&name);
-    let operations = table.words(Field::KernelVariants);
-    let runs = |name: &str| operations.contains(&name);
+    let variants = table.listed::<Module>();
+    let differs = |variant| variants.contains(&variant);
+    let operations = table.listed::<Kernel>();
+    let runs = |variant| operations.contains(&variant);
     Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
         whole_keys: table.on(Field::WholeKeys),
@@ -26,8 +27,8 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         norm_product: match () {
             () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
             () if table.on(Field::WideNorms) => NormProduct::Wide,
-            () if differs("widened_norms") => NormProduct::Widened,
-            () if differs("centred_norms") => NormProduct::Centred,
+            () if differs(Module::WidenedNorms) => NormProduct::Widened,
+            () if differs(Module::CentredNorms) => NormProduct::Centred,
             () => NormProduct::Rounded,
         },
         norms_over_heads: table.on(Field::NormsOverHeads),
@@ -38,68 +39,68 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
         fp32_routing: table.on(Field::Fp32Routing),
         router: match () {
-            () if differs("fp32_router") => Router::Fp32,
-            () if differs("fp32_grouped_router") => Router::Fp32Grouped,
-            () if differs("fp32_held_router") => Router::Fp32Held,
-            () if differs("sampled_router") => Router::Sampled,
-            () if differs("weighing_router") => Router::Weighing,
-            () if differs("fp32_sigmoid_router") => Router::Fp32Sigmoid,
-            () if differs("sigmoid_router") => Router::Sigmoid,
+            () if differs(Module::Fp32Router) => Router::Fp32,
+            () if differs(Module::Fp32GroupedRouter) => Router::Fp32Grouped,
+            () if differs(Module::Fp32HeldRouter) => Router::Fp32Held,
+            () if differs(Module::SampledRouter) => Router::Sampled,
+            () if differs(Module::WeighingRouter) => Router::Weighing,
+            () if differs(Module::Fp32SigmoidRouter) => Router::Fp32Sigmoid,
+            () if differs(Module::SigmoidRouter) => Router::Sigmoid,
             () => Router::Own,
         },
         // All channels are rotated unless a fraction is stated.
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
-        single_norm: differs("single_norm"),
+        single_norm: differs(Module::SingleNorm),
         rotation_tables: match () {
-            () if differs("half_rotation") => RotationTables::Half,
-            () if differs("layer_rotation") => RotationTables::Layer,
-            () if differs("fp32_layer_rotation") => RotationTables::Fp32Layer,
-            () if differs("repeated_rotation") => RotationTables::Each,
-            () if differs("complex_rotation") => RotationTables::Complex,
+            () if differs(Module::HalfRotation) => RotationTables::Half,
+            () if differs(Module::LayerRotation) => RotationTables::Layer,
+            () if differs(Module::Fp32LayerRotation) => RotationTables::Fp32Layer,
+            () if differs(Module::RepeatedRotation) => RotationTables::Each,
+            () if differs(Module::ComplexRotation) => RotationTables::Complex,
             () => RotationTables::Shared,
         },
         activation_steps: match () {
-            () if differs("gelu_new") => ActivationSteps::NewGelu,
-            () if differs("relu") => ActivationSteps::Relu,
+            () if differs(Module::GeluNew) => ActivationSteps::NewGelu,
+            () if differs(Module::Relu) => ActivationSteps::Relu,
             () => ActivationSteps::Kernel,
         },
-        chosen_routing: differs("chosen_routing"),
-        clamped_experts: differs("clamped_experts"),
-        typed_softmax: differs("typed_softmax"),
-        norms_behind_rotation: differs("norms_behind_rotation"),
-        plain_head_norms: differs("plain_head_norms"),
-        query_temperature: if differs("query_temperature") {
+        chosen_routing: differs(Module::ChosenRouting),
+        clamped_experts: differs(Module::ClampedExperts),
+        typed_softmax: differs(Module::TypedSoftmax),
+        norms_behind_rotation: differs(Module::NormsBehindRotation),
+        plain_head_norms: differs(Module::PlainHeadNorms),
+        query_temperature: if differs(Module::QueryTemperature) {
             QueryTemperature::Unwindowed
-        } else if differs("typed_query_temperature") {
+        } else if differs(Module::TypedQueryTemperature) {
             QueryTemperature::Typed
         } else {
             QueryTemperature::None
         },
-        fp32_scores: differs("fp32_scores"),
-        embedding_norm: differs("embedding_norm"),
-        head_bias: differs("head_bias"),
+        fp32_scores: differs(Module::Fp32Scores),
+        embedding_norm: differs(Module::EmbeddingNorm),
+        head_bias: differs(Module::HeadBias),
         dropout: Dropout {
-            attention: differs("attention_dropout"),
-            residual: differs("residual_dropout"),
-            embedding: differs("embedding_dropout"),
+            attention: differs(Module::AttentionDropout),
+            residual: differs(Module::ResidualDropout),
+            embedding: differs(Module::EmbeddingDropout),
         },
         norm_weights: NormWeights {
             // Variants name what is absent, since weights are the norm.
-            stream: !differs("norms_without_weights"),
-            heads: !differs("head_norms_without_weights"),
-            biases: !differs("norms_without_biases"),
+            stream: !differs(Module::NormsWithoutWeights),
+            heads: !differs(Module::HeadNormsWithoutWeights),
+            biases: !differs(Module::NormsWithoutBiases),
         },
-        clipped_queries: differs("clipped_queries"),
-        split_mixer_inputs: differs("split_mixer_inputs"),
+        clipped_queries: differs(Module::ClippedQueries),
+        split_mixer_inputs: differs(Module::SplitMixerInputs),
         joint_parts: match () {
-            () if runs("headwise_qkv") => JointParts::Headwise,
-            () if runs("sliced_qkv") => JointParts::Sliced,
-            () if runs("selected_qkv") => JointParts::Selected,
+            () if runs(Kernel::HeadwiseQkv) => JointParts::Headwise,
+            () if runs(Kernel::SlicedQkv) => JointParts::Sliced,
+            () if runs(Kernel::SelectedQkv) => JointParts::Selected,
             () => JointParts::Split,
         },
-        passed_rotation: runs("passed_rotation"),
-        scaled_branches: runs("scaled_branches"),
-        gelu_by_hand: runs("gelu_by_hand"),
-        scaled_mixer_inputs: differs("scaled_mixer_inputs"),
+        passed_rotation: runs(Kernel::PassedRotation),
+        scaled_branches: runs(Kernel::ScaledBranches),
+        gelu_by_hand: runs(Kernel::GeluByHand),
+        scaled_mixer_inputs: differs(Module::ScaledMixerInputs),
     }
 }

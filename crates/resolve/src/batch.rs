@@ -28,9 +28,8 @@ pub(super) fn follows(table: &Table) -> bool {
 /// Whether the text states all three batch sizes to DeepSpeed's engine, which stops if they do not match the number of
 /// ranks.
 pub(super) fn is_stated_whole(table: &Table) -> bool {
-    let whose = Software::ALL.iter().find(|software| table.says(Field::Software, software.name()));
     let stated = |field| table.get(field).is_some_and(|setting| matches!(setting.origin, Origin::Script));
-    whose.is_some_and(|software| software.semantics().deepspeed_engine)
+    table.chosen::<Software>().is_some_and(|software| software.semantics().deepspeed_engine)
         && [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches].into_iter().all(stated)
 }
 

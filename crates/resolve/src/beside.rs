@@ -12,7 +12,7 @@ const NAMED: [(Field, &str, Field); 2] = [
 
 /// Whether the model is on the policy's accelerators.
 fn is_here(table: &Table, place: Field) -> bool {
-    matches!(table.word(place), "device" | "host")
+    matches!(Residence::named(table.word(place)), Some(Residence::Device | Residence::Host))
 }
 
 /// The names of models on the policy's accelerators, with their settings.

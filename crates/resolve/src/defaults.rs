@@ -3,7 +3,7 @@
 use super::parse::parse;
 use super::table::Table;
 use crate::SettingValue;
-use shardscope_plan::{Field, HEADROOM, Software};
+use shardscope_plan::{Field, HEADROOM, Software, word};
 
 /// Settings that shape the model: their defaults mean nothing if the model itself is not stated.
 pub(super) const OF_MODEL: [Field; 12] = [
@@ -138,7 +138,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.on(Field::MultiLatentAttention) {
         all(table, LATENT, whose);
     }
-    if table.says(Field::Optimizer, "sgd") {
+    if table.is(word::Optimizer::Sgd) {
         let (momentum, whose) = sgd_momentum(software);
         all(table, &[(Field::SgdMomentum, momentum)], whose);
     }

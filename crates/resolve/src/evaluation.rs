@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::Effect;
-use shardscope_plan::{Field, Software};
+use shardscope_plan::{Field, RlFramework, Software, word};
 
 /// What is not counted: evaluation keeps nothing for backward, but what a layer holds grows with its batch.
 const LARGER: &str = "evaluation in larger batches than training's, with a loss other than transformers' or unfused attention: it may be the peak";
@@ -15,13 +15,13 @@ const SCORED: &str =
 /// packed or padded samples, whose weights PyTorch's FSDP gathers one layer at a time, under verl and frameworks that
 /// share its functions.
 fn scores(table: &Table) -> bool {
-    matches!(table.word(Field::RlFramework), "verl" | "easy_r1")
-        && matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
+    table.is_any(&[RlFramework::Verl, RlFramework::EasyR1])
+        && table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2])
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
         && table.on(Field::Swiglu)
-        && matches!(table.word(Field::LossKind), "" | "torch")
-        && matches!(table.word(Field::BaseQuantization), "" | "none")
+        && table.is_unset_or(&[word::LossKind::Torch])
+        && table.is_unset_or(&[word::BaseQuantization::None])
         && ![Field::NumExperts, Field::LinearMixer].into_iter().any(|field| table.has(field))
         && !table.on(Field::OffloadParam)
 }
@@ -35,25 +35,27 @@ pub(super) fn find(table: &mut Table, software: Software) {
     if batch <= trained {
         return;
     }
-    let in_tiles = table.says(Field::LossKind, "fused_tiles");
-    let own_loss = table.on(Field::LigerKernel) || matches!(table.word(Field::LossKind), "" | "torch");
+    let in_tiles = table.is(word::LossKind::FusedTiles);
+    let own_loss = table.on(Field::LigerKernel) || table.is_unset_or(&[word::LossKind::Torch]);
     // Without logits the peak is in the layers: known if they have a gated MLP.
     let own_loss = if in_tiles { table.on(Field::Swiglu) && !table.has(Field::NumExperts) } else { own_loss };
     // Preferences are supported with TRL's loss.
-    let objective = match table.word(Field::TrainingObjective) {
-        "" | "sft" => own_loss,
-        "dpo" | "kto" if in_tiles => own_loss,
-        "dpo" => matches!(table.word(Field::PreferenceLogits), "own" | "whole"),
-        "policy" => scores(table),
+    let objective = match table.chosen::<word::TrainingObjective>() {
+        None | Some(word::TrainingObjective::Sft) => own_loss,
+        Some(word::TrainingObjective::Dpo | word::TrainingObjective::Kto) if in_tiles => own_loss,
+        Some(word::TrainingObjective::Dpo) => {
+            table.is_any(&[word::PreferenceLogits::Own, word::PreferenceLogits::Whole])
+        }
+        Some(word::TrainingObjective::Policy) => scores(table),
         _ => false,
     };
     let known = software == Software::HfTransformers
         && objective
         // Eager attention keeps scores of batch x heads x length x length, which grow here.
-        && table.word(Field::AttnImplementation) != "eager"
-        && (!table.has(Field::VisionTower) || table.says(Field::TrainingObjective, "policy"));
+        && !table.is(word::AttnImplementation::Eager)
+        && (!table.has(Field::VisionTower) || table.is(word::TrainingObjective::Policy));
     if !known {
-        let what = if table.says(Field::TrainingObjective, "policy") { SCORED } else { LARGER };
+        let what = if table.is(word::TrainingObjective::Policy) { SCORED } else { LARGER };
         table.lack(Field::EvaluationBatchSize, &batch.to_string(), Effect::Memory, what);
     }
 }

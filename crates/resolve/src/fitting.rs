@@ -57,8 +57,8 @@ pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
     }
     // From the largest: fewer accelerators than necessary would answer for a smaller run.
     (1..usual).rev().find(|ranks| {
-        let whole = ranks.is_multiple_of(dense);
-        whole && share(*ranks) > 0 && global.is_multiple_of(share(*ranks))
+        let divides = ranks.is_multiple_of(dense);
+        divides && share(*ranks) > 0 && global.is_multiple_of(share(*ranks))
     })
 }
 

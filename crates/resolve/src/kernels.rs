@@ -4,44 +4,58 @@ use super::table::Table;
 use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
 use shardscope_plan::{
-    Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software, TowerModules,
+    Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software, TowerModules, Word,
+    word,
 };
 use shardscope_units::Bytes;
 
 /// The attention kernel that each software runs: the legacy models and Megatron-DeepSpeed run flash attention if
 /// requested, core's own layers none, and Transformer Engine what `--attention-backend` says or its own preference.
 pub(super) fn attention_kernel(table: &mut Table, software: Software) -> AttentionKernel {
-    let (name, rule) = match software {
+    let (kernel, rule) = match software {
         Software::MegatronLegacy | Software::MegatronDeepspeed if table.on(Field::UseFlashAttn) => {
-            ("flash", "--use-flash-attn")
+            (word::AttentionKernel::Flash, "--use-flash-attn")
         }
-        Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
-        Software::MegatronCoreLocal if table.on(Field::UseFlashAttn) && on_ascend(table) => {
-            ("flash", "MindSpeed replaces core attention by its fused attention with --use-flash-attn")
+        Software::MegatronLegacy | Software::MegatronDeepspeed => {
+            (word::AttentionKernel::Unfused, "without --use-flash-attn")
         }
-        Software::MegatronCoreLocal => ("unfused", "core's local layers have no fused attention"),
+        Software::MegatronCoreLocal if table.on(Field::UseFlashAttn) && on_ascend(table) => (
+            word::AttentionKernel::Flash,
+            "MindSpeed replaces core attention by its fused attention with --use-flash-attn",
+        ),
+        Software::MegatronCoreLocal => {
+            (word::AttentionKernel::Unfused, "core's local layers have no fused attention")
+        }
         // All of Hugging Face's modules use `attn_implementation`, whatever Megatron's flags say.
-        _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
-            "eager" => ("unfused", "attn_implementation"),
-            "flash_attention_2" => ("flash", "attn_implementation"),
-            "flash_attention_3" => ("flash3", "attn_implementation"),
-            "flash_attention_4" => ("flash4", "attn_implementation"),
-            _ => ("sdpa", "attn_implementation"),
+        _ if software.semantics().eager_modules => match table.chosen::<word::AttnImplementation>() {
+            Some(word::AttnImplementation::Eager) => (word::AttentionKernel::Unfused, "attn_implementation"),
+            Some(word::AttnImplementation::FlashAttention2) => {
+                (word::AttentionKernel::Flash, "attn_implementation")
+            }
+            Some(word::AttnImplementation::FlashAttention3) => {
+                (word::AttentionKernel::Flash3, "attn_implementation")
+            }
+            Some(word::AttnImplementation::FlashAttention4) => {
+                (word::AttentionKernel::Flash4, "attn_implementation")
+            }
+            _ => (word::AttentionKernel::Sdpa, "attn_implementation"),
         },
-        _ => match table.word(Field::AttentionBackend) {
-            "unfused" | "local" => ("unfused", "--attention-backend"),
-            "fused" => ("fused", "--attention-backend"),
-            "flash" => ("flash", "--attention-backend"),
+        _ => match table.chosen::<word::AttentionBackend>() {
+            Some(word::AttentionBackend::Unfused | word::AttentionBackend::Local) => {
+                (word::AttentionKernel::Unfused, "--attention-backend")
+            }
+            Some(word::AttentionBackend::Fused) => (word::AttentionKernel::Fused, "--attention-backend"),
+            Some(word::AttentionBackend::Flash) => (word::AttentionKernel::Flash, "--attention-backend"),
             _ if software == Software::MegatronCoreTe => engines_choice(table),
-            _ => ("flash", "flash attention, where the software chooses"),
+            _ => (word::AttentionKernel::Flash, "flash attention, where the software chooses"),
         },
     };
     // Derived, so that a kernel that the user names overrides the result of the flags.
-    table.derive_word(Field::AttentionKernel, name, rule);
-    match table.word(Field::AttentionKernel) {
-        "unfused" => AttentionKernel::Unfused,
-        "fused" => AttentionKernel::Fused,
-        "sdpa" => AttentionKernel::Sdpa,
+    table.derive(Field::AttentionKernel, kernel.value(), rule);
+    match table.chosen::<word::AttentionKernel>() {
+        Some(word::AttentionKernel::Unfused) => AttentionKernel::Unfused,
+        Some(word::AttentionKernel::Fused) => AttentionKernel::Fused,
+        Some(word::AttentionKernel::Sdpa) => AttentionKernel::Sdpa,
         // flash, flash3 and flash4 keep the same tensors; they differ in time (`flash_release`).
         _ => AttentionKernel::Flash,
     }
@@ -77,21 +91,25 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
 
 /// What Transformer Engine chooses by itself
 /// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
-fn engines_choice(table: &Table) -> (&'static str, &'static str) {
+fn engines_choice(table: &Table) -> (word::AttentionKernel, &'static str) {
     let may = |field| table.switch(field).unwrap_or(true);
     // An accelerator that is not in the catalog is assumed to be older than Hopper.
     let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
     // Transformer Engine rejects deterministic cuDNN attention from Blackwell on.
     let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
     match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
-        (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
-        (false, true, _) => ("fused", "NVTE_FLASH_ATTN is 0"),
-        (true, false, _) => ("flash", "NVTE_FUSED_ATTN is 0"),
-        (_, _, Some(10..)) if fixed => {
-            ("flash", "Transformer Engine's choice for deterministic runs from Blackwell on")
-        }
-        (_, _, Some(9..)) => ("fused", "Transformer Engine prefers cuDNN's fused attention from Hopper on"),
-        _ => ("flash", "Transformer Engine prefers flash attention before Hopper"),
+        (false, false, _) => (word::AttentionKernel::Unfused, "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
+        (false, true, _) => (word::AttentionKernel::Fused, "NVTE_FLASH_ATTN is 0"),
+        (true, false, _) => (word::AttentionKernel::Flash, "NVTE_FUSED_ATTN is 0"),
+        (_, _, Some(10..)) if fixed => (
+            word::AttentionKernel::Flash,
+            "Transformer Engine's choice for deterministic runs from Blackwell on",
+        ),
+        (_, _, Some(9..)) => (
+            word::AttentionKernel::Fused,
+            "Transformer Engine prefers cuDNN's fused attention from Hopper on",
+        ),
+        _ => (word::AttentionKernel::Flash, "Transformer Engine prefers flash attention before Hopper"),
     }
 }
 
@@ -102,7 +120,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
     }
     table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
     // `apply_rope_fusion` has no effect without rotary positions, and stays on in Megatron's own arguments.
-    if !table.says(Field::PositionEmbeddingType, "rope") {
+    if !table.is(word::PositionEmbeddingType::Rope) {
         table.overrule(Field::ApplyRopeFusion, Bool(false), "off for position embeddings other than rope");
     }
     if model.vision.is_some_and(|tower| tower.modules == TowerModules::Core) {
@@ -134,40 +152,51 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
 const TILED_TOKENS: u64 = 8192;
 
 pub(super) fn loss(table: &Table, software: Software) -> LossKind {
-    match table.word(Field::LossKind) {
-        "legacy" => return LossKind::Legacy,
-        "unfused" => return LossKind::Unfused,
-        "torch" => return LossKind::Torch,
-        "native_fused" => return LossKind::NativeFused,
-        "te" => return LossKind::TransformerEngine,
-        "chunked_logits" => return LossKind::ChunkedLogits,
-        "fused_logits" => return LossKind::FusedLogits,
-        "chunked_rows" => return LossKind::ChunkedRows,
-        "tiled" => return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS)),
-        "fused_tiles" => return LossKind::FusedTiles,
-        "token_kernel" => return LossKind::TokenKernel,
-        "chunked_linear" => return LossKind::ChunkedLinear,
-        "compiled" => return LossKind::Compiled,
-        "distributed" => return LossKind::Distributed,
-        "distributed_copy" => return LossKind::DistributedCopy,
-        "distributed_chunks" => return LossKind::DistributedChunks(table.degree(Field::LogProbChunk)),
-        "distributed_wide_chunks" => {
+    match table.chosen::<word::LossKind>() {
+        Some(word::LossKind::Legacy) => return LossKind::Legacy,
+        Some(word::LossKind::Unfused) => return LossKind::Unfused,
+        Some(word::LossKind::Torch) => return LossKind::Torch,
+        Some(word::LossKind::NativeFused) => return LossKind::NativeFused,
+        Some(word::LossKind::TransformerEngine) => return LossKind::TransformerEngine,
+        Some(word::LossKind::ChunkedLogits) => return LossKind::ChunkedLogits,
+        Some(word::LossKind::FusedLogits) => return LossKind::FusedLogits,
+        Some(word::LossKind::ChunkedRows) => return LossKind::ChunkedRows,
+        Some(word::LossKind::Tiled) => {
+            return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS));
+        }
+        Some(word::LossKind::FusedTiles) => return LossKind::FusedTiles,
+        Some(word::LossKind::TokenKernel) => return LossKind::TokenKernel,
+        Some(word::LossKind::ChunkedLinear) => return LossKind::ChunkedLinear,
+        Some(word::LossKind::Compiled) => return LossKind::Compiled,
+        Some(word::LossKind::Distributed) => return LossKind::Distributed,
+        Some(word::LossKind::DistributedCopy) => return LossKind::DistributedCopy,
+        Some(word::LossKind::DistributedChunks) => {
+            return LossKind::DistributedChunks(table.degree(Field::LogProbChunk));
+        }
+        Some(word::LossKind::DistributedWideChunks) => {
             return LossKind::DistributedWideChunks(table.degree(Field::LogProbChunk));
         }
         // Patched models fuse the loss if they are given labels: preferences and policies use their logits.
-        "liger" | "cce" if !matches!(table.word(Field::TrainingObjective), "" | "sft") => {
+        Some(word::LossKind::Liger | word::LossKind::Cce)
+            if !table.is_unset_or(&[word::TrainingObjective::Sft]) =>
+        {
             return LossKind::Torch;
         }
-        "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
+        Some(
+            word::LossKind::FusedLinear
+            | word::LossKind::Liger
+            | word::LossKind::Cce
+            | word::LossKind::Chunked,
+        ) => return LossKind::FusedLinear,
         _ => {}
     }
     // Software with its own loss never reads Megatron's switches below.
     if let Some(loss) = software.semantics().loss {
         return loss;
     }
-    match (table.on(Field::CrossEntropyLossFusion), table.word(Field::CrossEntropyFusionImpl)) {
+    match (table.on(Field::CrossEntropyLossFusion), table.chosen()) {
         (false, _) => LossKind::Unfused,
-        (true, "te") => LossKind::TransformerEngine,
+        (true, Some(word::CrossEntropyFusionImpl::TransformerEngine)) => LossKind::TransformerEngine,
         (true, _) => LossKind::NativeFused,
     }
 }

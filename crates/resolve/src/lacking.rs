@@ -8,7 +8,7 @@ use super::table::Table;
 use super::{evaluation, offload, tuning, vision, vision_lacking};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading, Subject};
 use crate::{Setting, SettingValue};
-use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_name};
+use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, Word, bare_name, word};
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
@@ -74,7 +74,7 @@ const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[
 /// Adds everything in the settings that no estimator supports.
 pub(super) fn find(table: &mut Table, software: Software) {
     if table.has(Field::LoraRank) {
-        table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
+        table.derive(Field::TrainType, word::TrainType::Lora.value(), "the text sets up LoRA");
     }
     let (words, switches) = if software == Software::HfTransformers {
         (&[][..], &[][..])
@@ -85,7 +85,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         (LACKING_ELSEWHERE, SWITCHES_ELSEWHERE)
     };
     // `components/distributed/parallelizer.py:apply_submodule_checkpointing`.
-    let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    let again = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
     if software == Software::Automodel && again {
         let message =
             "attention, MLP and norms recomputed one by one, as Automodel does with its own modules";
@@ -101,7 +101,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
     for Lacking { field, words, effect, message } in LACKING.iter().chain(words) {
         let said = table.word(*field);
-        if *field == Field::TrainType && said == "lora" && adapters {
+        if *field == Field::TrainType && table.is(word::TrainType::Lora) && adapters {
             continue;
         }
         if !said.is_empty() && words.split_ascii_whitespace().any(|word| word == said) {
@@ -130,14 +130,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
     arrangement(table, software);
     evaluation::find(table, software);
     super::sharding::compensated(table);
-    if table.says(Field::TrainingObjective, "kto")
-        && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
+    if table.is(word::TrainingObjective::Kto)
+        && !(table.is_any(&[word::PreferenceLogits::Fp32, word::PreferenceLogits::Own])
             && software == Software::HfTransformers)
     {
         let message = "KTO in this trainer, and the tensors that it holds besides the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
-    let heads = matches!(table.word(Field::TrainingObjective), "reward" | "classify");
+    let heads = table.is_any(&[word::TrainingObjective::Reward, word::TrainingObjective::Classify]);
     if heads && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
         let (word, message) = (table.word(Field::TrainingObjective).to_owned(), HEADS);
         table.lack(Field::TrainingObjective, &word, Effect::Model, message);
@@ -148,7 +148,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     beside_adapters(table, software, adapters);
     fused(table, software);
-    super::whole::lacking(table);
+    super::unquantized::lacking(table);
     super::low_rank::lacking(table, software);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
@@ -197,10 +197,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
 fn arrangement(table: &mut Table, software: Software) {
     let recorded = matches!(software, Software::HfTransformers | Software::Olmo | Software::OlmoCore);
     let own = recorded && !has_liger(table);
-    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if matches!(software, Software::HfTransformers | Software::Xtuner) && !unrecorded.is_empty() {
-        if whole {
+        if recomputed {
             let message =
                 format!("a recomputed layer of {unrecorded} is assumed to save what a Llama layer saves");
             table.warn(Code::NotEstimated, Field::UnrecordedModules, &message);
@@ -209,23 +209,25 @@ fn arrangement(table: &mut Table, software: Software) {
             table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
         }
     }
+    let known = table.listed();
+    let differs = |variant| known.contains(&variant);
     let variants = table.words(Field::ModuleVariants).join(" ");
     if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
         let message = "modules that differ from Llama's, in this software or with these kernels";
         table.lack(Field::ModuleVariants, &variants, Effect::Memory, message);
     }
-    if own && variants.contains("eager_only") && table.says(Field::AttnImplementation, "sdpa") {
+    if own && differs(word::ModuleVariant::EagerOnly) && table.is(word::AttnImplementation::Sdpa) {
         let message = "SDPA in a model whose modules have none (transformers refuses it)";
         table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
     }
-    let other = !matches!(table.word(Field::AttnImplementation), "" | "eager");
-    if own && variants.contains("eager_alone") && other {
+    let other = !table.is_unset_or(&[word::AttnImplementation::Eager]);
+    if own && differs(word::ModuleVariant::EagerAlone) && other {
         let value = table.word(Field::AttnImplementation).to_owned();
         let message = "attention of this model other than eager (transformers has no SDPA for it)";
         table.lack(Field::AttnImplementation, &value, Effect::Memory, message);
     }
-    let grouped = matches!(table.word(Field::ExpertsImplementation), "" | "grouped_mm");
-    if own && variants.contains("clamped_experts") && !grouped {
+    let grouped = table.is_unset_or(&[word::ExpertsImplementation::GroupedMm]);
+    if own && differs(word::ModuleVariant::ClampedExperts) && !grouped {
         let message = "experts of this model that are not computed by one grouped GEMM";
         table.lack(Field::ExpertsImplementation, "", Effect::Memory, message);
     }
@@ -264,13 +266,13 @@ fn on_the_host(table: &mut Table, software: Software) {
     if !table.on(Field::OffloadSavedTensors) {
         return;
     }
-    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
-    let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
+    let frozen = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora, word::TrainType::Freeze]);
     let other = software != Software::HfTransformers
         || has_liger(table)
         || table.degree(Field::PipelineModelParallelSize) > 1
-        || !matches!(table.word(Field::LossKind), "" | "torch" | "tiled");
-    if !whole || frozen || other {
+        || !table.is_unset_or(&[word::LossKind::Torch, word::LossKind::Tiled]);
+    if !recomputed || frozen || other {
         let message = "saved tensors offloaded to the host, where layers are not fully recomputed or not transformers' own";
         table.lack(Field::OffloadSavedTensors, "", Effect::Memory, message);
     }
@@ -303,7 +305,7 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
         if field == Field::Optimizer {
             table.fill(
                 field,
-                SettingValue::Text("adam".to_owned()),
+                word::Optimizer::Adam.value(),
                 Origin::Default,
                 "in place of one that is not modelled",
             );
@@ -319,10 +321,10 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
 pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
     let mut items: Vec<NotModelled> = Vec::new();
     // With a layer pattern, the switch and the program for hybrid layers add nothing.
-    let told = table.has(Field::HybridOverridePattern);
+    let has_pattern = table.has(Field::HybridOverridePattern);
     let mut said: HashSet<String> = HashSet::new();
     for item in std::mem::take(&mut table.not_modelled) {
-        if told && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
+        if has_pattern && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
             continue;
         }
         // A text may have one for each of its words.
@@ -336,7 +338,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let mut stopped = false;
     for item in &items {
         let gone = without.contains(&bare_name(&item.name));
-        let told = if gone {
+        let diagnostic = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
                 format!("{}; left out of the estimate as you chose", item.sentence()),
@@ -346,7 +348,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
             Diagnostic::error(Code::NotModelled, item.sentence())
         };
         let hint = if gone { "the verdict says so" } else { WAY_ON };
-        table.say(told, hint, item.span);
+        table.say(diagnostic, hint, item.span);
         if gone {
             marks.without.push(item.name.clone());
         }

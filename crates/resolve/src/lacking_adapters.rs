@@ -3,7 +3,8 @@
 use super::table::Table;
 use crate::{Effect, NotModelled};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, SettingValue, Software,
+    AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, NumberFormat, SettingValue, Software,
+    word,
 };
 
 /// Layers on which no adapters are supported.
@@ -15,7 +16,7 @@ const BESIDE: &[(Field, &str)] = &[
 
 /// Adapters on layers that have none here.
 pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: bool) {
-    if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+    if !table.is_any(&[word::TrainType::Lora, word::TrainType::QLora]) {
         return;
     }
     let mixer = (Field::LinearMixer, "adapters on a linear mixer of Megatron core");
@@ -39,7 +40,7 @@ pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: b
 /// become one function with their adapters (`components/_peft/lora_mlp.py:install_fused_lora_mlp`), except for
 /// quantized weights and adapters with dropout.
 fn joined(table: &mut Table, software: Software) {
-    let plain = matches!(table.word(Field::BaseQuantization), "" | "none")
+    let plain = table.is_unset_or(&[word::BaseQuantization::None])
         && table.real(Field::LoraDropout).unwrap_or(0.0) == 0.0;
     let one = software == Software::Automodel && table.number(Field::WorldSize) == 1;
     if one && plain && table.words(Field::LoraKernels) == ["each"] {
@@ -68,7 +69,7 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     joined(table, software);
     dropped_results(table, software);
     let words = table.words(Field::LoraKernels);
-    if words.is_empty() || !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+    if words.is_empty() || !table.is_any(&[word::TrainType::Lora, word::TrainType::QLora]) {
         return;
     }
     let value = words.join(" ");
@@ -77,7 +78,7 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     let own = each && software == Software::Automodel;
     let message = if kernels.is_none() || !(software == Software::HfTransformers || own) {
         "these fused LoRA kernels in this software"
-    } else if each && (table.number(Field::WorldSize) == 1 && !own || table.word(Field::Autocast) != "none") {
+    } else if each && (table.number(Field::WorldSize) == 1 && !own || !table.is(word::Autocast::None)) {
         "MLPs fused with their adapters into one autograd function, as in Automodel on one GPU"
     } else if each && table.number(Field::NumExperts) > 0 {
         "Automodel adapters on experts"
@@ -85,8 +86,8 @@ pub(super) fn fused(table: &mut Table, software: Software) {
         "fused LoRA kernels with DoRA"
     } else if table.has(Field::LinearMixer) {
         "fused LoRA kernels with a linear mixer"
-    } else if matches!(table.word(Field::BaseQuantization), "int8" | "fp8")
-        || table.says(Field::ParamsDtype, "fp32")
+    } else if table.is_any(&[word::BaseQuantization::Int8, word::BaseQuantization::Fp8])
+        || table.is_format(Field::ParamsDtype, NumberFormat::Fp32)
     {
         "fused LoRA kernels over 8-bit or fp32 weights"
     } else {
@@ -124,13 +125,13 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
             table.lack(Field::HybridOverridePattern, &pattern, Effect::Model, message);
         }
     }
-    let short = table.says(Field::LinearMixer, LinearKind::ShortConvolution.name());
+    let short = table.is(LinearKind::ShortConvolution);
     let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
     if short && software != Software::HfTransformers && !compiled {
         let message = "short convolutions in place of attention, in this software";
         table.lack(Field::LinearMixer, LinearKind::ShortConvolution.name(), Effect::Model, message);
     }
-    if !table.has(Field::LinearMixer) || !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+    if !table.has(Field::LinearMixer) || !table.is_any(&[word::TrainType::Lora, word::TrainType::QLora]) {
         return;
     }
     let targets = table.words(Field::LoraTargetModules);
@@ -151,10 +152,7 @@ pub(super) const CUT_EXPERT_ADAPTERS: &str = "adapters_over_expert_tensor_parall
 /// is not known here.
 pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
     let semantics = library.semantics();
-    if !semantics.shares_experts
-        || table.word(Field::TrainType) != "lora"
-        || table.number(Field::NumExperts) == 0
-    {
+    if !semantics.shares_experts || !table.is(word::TrainType::Lora) || table.number(Field::NumExperts) == 0 {
         return;
     }
     // If not given, it follows the tensor size (`arguments.py:validate_args`).

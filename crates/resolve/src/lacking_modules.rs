@@ -5,7 +5,7 @@ use super::table::Table;
 use super::vision;
 use crate::{Effect, Origin};
 use shardscope_catalog as catalog;
-use shardscope_plan::{Field, LinearKind, Software, TowerGradients};
+use shardscope_plan::{Field, LinearKind, RolloutEngine, Software, TowerGradients, word};
 
 /// A model of plain PyTorch modules that is sharded over ranks. Without it the ranks hold copies, which continue with
 /// only data parallelism.
@@ -17,13 +17,13 @@ pub(super) fn cut(table: &mut Table, software: Software) {
     if software.semantics().cuts_models {
         return;
     }
-    let by_modules = table.word(Field::RecomputeGranularity) == "selective";
+    let by_modules = table.is(word::RecomputeGranularity::Selective);
     let cut = table.on(Field::SequenceParallel);
     // A sharded sequence reaches Automodel's own compiled norms as a DTensor, and is gathered for each projection under
     // NeMo-RL's plan.
-    let recorded = match table.word(Field::TrainType) {
-        "lora" => adapted_by_dtensor(table) && !by_modules && !cut,
-        "qlora" | "freeze" => false,
+    let recorded = match table.chosen::<word::TrainType>() {
+        Some(word::TrainType::Lora) => adapted_by_dtensor(table) && !by_modules && !cut,
+        Some(word::TrainType::QLora | word::TrainType::Freeze) => false,
         _ if software == Software::Automodel => !cut,
         _ => !by_modules,
     };
@@ -54,13 +54,13 @@ fn adapted_by_dtensor(table: &Table) -> bool {
 /// Plain PyTorch modules that are recomputed one by one: supported for attention, MLP and norms of dense layers that
 /// train.
 pub(super) fn one_by_one(table: &mut Table, software: Software) {
-    if !software.semantics().eager_modules || table.word(Field::RecomputeGranularity) != "selective" {
+    if !software.semantics().eager_modules || !table.is(word::RecomputeGranularity::Selective) {
         return;
     }
     let modules = table.words(Field::RecomputeModules);
     let all =
         modules.len() == 3 && ["self_attn", "mlp", "layernorm"].iter().all(|name| modules.contains(name));
-    let whole = matches!(table.word(Field::TrainType), "" | "full");
+    let trains_all = table.is_unset_or(&[word::TrainType::Full]);
     let plain = table.word(Field::UnrecordedModules).is_empty()
         && !table.has(Field::VisionTower)
         && !table.has(Field::LinearMixer)
@@ -73,7 +73,7 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
         Software::OlmoCore => modules == ["mlp"] && table.on(Field::CompiledLayers),
         _ => false,
     };
-    if !(whole && plain && known) || has_liger(table) {
+    if !(trains_all && plain && known) || has_liger(table) {
         let message =
             "modules recomputed one by one, other than attention, MLP and norms of trained dense layers";
         table.lack(Field::RecomputeModules, "", Effect::Memory, message);
@@ -105,7 +105,7 @@ pub(super) fn has_liger(table: &Table) -> bool {
 /// Rollouts by the model in training: supported for dense transformers layers with a gated MLP and rotary heads,
 /// unsharded on each accelerator or gathered by ZeRO-3 (`tests/data/activations/generation_peak.tsv`).
 pub(super) fn own_rollouts(table: &mut Table) {
-    if table.word(Field::RolloutEngine) != "transformers" {
+    if !table.is(RolloutEngine::Transformers) {
         return;
     }
     let plain = table.word(Field::UnrecordedModules).is_empty()
@@ -118,7 +118,11 @@ pub(super) fn own_rollouts(table: &mut Table) {
             .any(|field| table.on(field))
         && table.number(Field::NumExperts) == 0
         && table.on(Field::Swiglu);
-    let widths = matches!(table.word(Field::BaseQuantization), "" | "none" | "nf4" | "fp4");
+    let widths = table.is_unset_or(&[
+        word::BaseQuantization::None,
+        word::BaseQuantization::Nf4,
+        word::BaseQuantization::Fp4,
+    ]);
     if !table.has(Field::HiddenSize) {
         return;
     }
@@ -141,9 +145,9 @@ pub(super) fn own_rollouts(table: &mut Table) {
         "rollouts by the training model (no vLLM) with these adapters or this base model"
     } else if !plain {
         "rollouts by the training model (no vLLM) with layers other than Llama's"
-    } else if table.word(Field::AttnImplementation) == "eager" {
+    } else if table.is(word::AttnImplementation::Eager) {
         "rollouts by the training model (no vLLM) with eager attention, whose scores grow with the prompts"
-    } else if table.word(Field::DataParallelEngine).starts_with("fsdp") {
+    } else if table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]) {
         "rollouts by an FSDP-sharded training model (no vLLM)"
     } else {
         return;
@@ -172,7 +176,7 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         let message = "a loss that unsloth does not compile, on an accelerator before Turing";
         table.lack(Field::Accelerator, "", Effect::Memory, message);
     }
-    let tiled = table.says(Field::LossKind, "tiled");
+    let tiled = table.is(word::LossKind::Tiled);
     let checkpointed = table.on(Field::CompiledCheckpoints);
     let others = table.number(Field::NumExperts) > 0
         || table.on(Field::MultiLatentAttention)
@@ -189,9 +193,9 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         let field = if checkpointed { Field::CompiledCheckpoints } else { Field::LossKind };
         table.lack(field, "", Effect::Memory, message);
     }
-    let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
-    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
-    if checkpointed && (frozen || !whole) {
+    let frozen = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora, word::TrainType::Freeze]);
+    let recomputed = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
+    if checkpointed && (frozen || !recomputed) {
         let message = "compiled layers without full checkpointing or with frozen weights";
         table.lack(Field::CompiledCheckpoints, "", Effect::Memory, message);
     }
@@ -199,9 +203,13 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
 
 /// Preferences whose log-probabilities are computed from last hidden states are unsloth's, which has no other way.
 pub(super) fn scored_states(table: &mut Table, software: Software) {
-    let states = ["states", "all_states", "labelled_states", "states_orpo"];
-    let of_states = states.contains(&table.word(Field::PreferenceLogits));
-    let compares = table.says(Field::TrainingObjective, "dpo");
+    let of_states = table.is_any(&[
+        word::PreferenceLogits::States,
+        word::PreferenceLogits::AllStates,
+        word::PreferenceLogits::LabelledStates,
+        word::PreferenceLogits::StatesOrpo,
+    ]);
+    let compares = table.is(word::TrainingObjective::Dpo);
     if compares && of_states != (software == Software::Unsloth) {
         let value = table.word(Field::PreferenceLogits).to_owned();
         let message = "a preference loss that takes its logits in this way, in this software";
@@ -213,7 +221,7 @@ pub(super) fn scored_states(table: &mut Table, software: Software) {
 /// which it uses on Turing. Gemma 3 runs in fp32 between its modules there (`precision.rs`).
 fn by_unsloth(table: &mut Table) {
     let in_fp32 = overflows_fp16(table);
-    let gemma = in_fp32 || table.says(Field::AttnImplementation, "flex_attention");
+    let gemma = in_fp32 || table.is(word::AttnImplementation::FlexAttention);
     if lacks_bf16(table) && !catalog::is_turing(table.word(Field::Accelerator)) {
         let message = "layers that unsloth compiles, on an accelerator without bf16";
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
@@ -222,7 +230,7 @@ fn by_unsloth(table: &mut Table) {
         let message = "a vision tower that saves tensors for backward, with the decoder's stream in fp32";
         table.lack(Field::VisionTower, "", Effect::Memory, message);
     }
-    if table.says(Field::TrainType, "full") && (in_fp32 || table.on(Field::VisionTower)) {
+    if table.is(word::TrainType::Full) && (in_fp32 || table.on(Field::VisionTower)) {
         let message = "full fine-tuning of a vision tower, or in fp32 between modules, under unsloth";
         table.lack(Field::TrainType, "full", Effect::Memory, message);
     }
@@ -238,10 +246,10 @@ fn by_unsloth(table: &mut Table) {
     let layers = of_others.iter().any(|field| table.on(*field))
             || table.number(Field::NumExperts) > 0
             || table.has(Field::LinearMixer)
-                && !table.says(Field::LinearMixer, LinearKind::ShortConvolution.name())
+                && !table.is(LinearKind::ShortConvolution)
             || !table.word(Field::UnrecordedModules).is_empty()
             || (table.on(Field::PostNorms) || table.has(Field::AttentionWindow)) && !gemma
-            || table.has(Field::Normalization) && !table.says(Field::Normalization, "RMSNorm")
+            || table.has(Field::Normalization) && !table.is(word::Normalization::RmsNorm)
             || table.has(Field::HiddenSize) && !table.on(Field::Swiglu) && !gemma
         // Of models with a tower only those with three-dimensional positions were recorded, which keep their masks.
         || table.on(Field::VisionTower) && !table.on(Field::PaddingMask) && !gemma;

@@ -171,8 +171,8 @@ fn without_noops(
             text.push('|');
         }
         // A no-op occupies a position in a stage but has no weights: its stage is shorter, and no layer moves.
-        let kept = layers.filter(|layer| !noops.contains(layer));
-        kept.for_each(|_| text.push('t'));
+        let remaining = layers.filter(|layer| !noops.contains(layer));
+        remaining.for_each(|_| text.push('t'));
     }
     (0..mtp_num_layers).for_each(|_| text.push('m'));
     text.push('L');
@@ -180,7 +180,7 @@ fn without_noops(
 }
 
 fn schedule(table: &Table) -> PipelineSchedule {
-    PipelineSchedule::named(table.word(Field::PipelineSchedule))
+    table.chosen().unwrap_or(PipelineSchedule::OneForwardOneBackward)
 }
 
 fn split(table: &Table) -> StageSplit {

@@ -36,11 +36,11 @@ mod switches;
 mod synonyms;
 mod table;
 mod tuning;
+mod unquantized;
 mod variables;
 mod vision;
 mod vision_lacking;
 mod vocabulary;
-mod whole;
 mod world;
 
 pub use parse::{BadValue, fitting};

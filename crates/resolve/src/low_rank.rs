@@ -3,9 +3,9 @@
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use crate::Effect;
-use crate::SettingValue::{Int, Text};
+use crate::SettingValue::Int;
 use shardscope_plan::{
-    Field, LinearModule, LoraModules, LowRank, LowRankUpdate, ProjectedSide, Projection, Software,
+    Field, LinearModule, LoraModules, LowRank, LowRankUpdate, ProjectedSide, Projection, Software, Word, word,
 };
 
 /// The default rank in transformers (`transformers/trainer_optimizer.py:_get_galore_optimizer, _get_apollo_optimizer`).
@@ -27,9 +27,10 @@ const PATHS: [(&str, LinearModule); 12] = [
     ("lm_head", LinearModule::OutputLayer),
 ];
 
-/// Whether an optimizer of this name projects gradients.
-fn projects(name: &str) -> bool {
-    matches!(name, "galore" | "galore_8bit" | "apollo" | "apollo_svd")
+/// The optimizer, if it projects gradients.
+fn projecting(table: &Table) -> Option<word::Optimizer> {
+    use word::Optimizer::{Apollo, ApolloSvd, GaLore, GaLore8Bit};
+    table.chosen().filter(|optimizer| matches!(optimizer, GaLore | GaLore8Bit | Apollo | ApolloSvd))
 }
 
 /// The layers selected by a target: all with the target in their path
@@ -61,17 +62,18 @@ fn modules(table: &Table) -> Result<LoraModules, String> {
 
 /// Reports where such an optimizer is not supported.
 pub(super) fn lacking(table: &mut Table, software: Software) {
-    let name = table.word(Field::Optimizer).to_owned();
-    if !projects(&name) {
-        return;
-    }
+    let Some(optimizer) = projecting(table) else { return };
     let unlike = table.number(Field::NumExperts) > 0
         || table.has(Field::LinearMixer)
         || table.has(Field::VisionTower)
         || table.on(Field::FusedQkv)
         || table.number(Field::MtpNumLayers) > 0;
-    let engine = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2" | "deepspeed");
-    let part = !matches!(table.word(Field::TrainType), "" | "full");
+    let engine = table.is_any(&[
+        word::DataParallelEngine::Fsdp1,
+        word::DataParallelEngine::Fsdp2,
+        word::DataParallelEngine::DeepSpeed,
+    ]);
+    let part = !table.is_unset_or(&[word::TrainType::Full]);
     let what = if software != Software::HfTransformers {
         "gradients projected to a lower rank, in this software; Adam's states would be counted".to_owned()
     } else if engine || table.number(Field::ZeroStage) > 0 {
@@ -86,30 +88,31 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     } else if unlike {
         "gradients projected to a lower rank in layers that differ from Llama's".to_owned()
     } else if let Err(name) = modules(table) {
-        format!("gradients projected to a lower rank of layers told as {name}")
+        format!("gradients projected to a lower rank of layers named {name}")
     } else {
         return;
     };
-    table.lack(Field::Optimizer, &name, Effect::Memory, &what);
+    table.lack(Field::Optimizer, optimizer.word(), Effect::Memory, &what);
     ask_for_optimizer(table);
 }
 
 /// How the optimizer projects gradients.
 pub(super) fn low_rank(table: &mut Table) -> Option<LowRank> {
-    let name = table.word(Field::Optimizer).to_owned();
-    if !projects(&name) {
-        return None;
-    }
+    let optimizer = projecting(table)?;
     let modules = modules(table).ok()?;
     let whose = "default of transformers' Trainer";
     table.default(Field::OptimRank, Int(RANK), whose);
-    table.default(Field::OptimProjection, Text("std".to_owned()), whose);
-    let scales = name.starts_with("apollo");
+    table.default(Field::OptimProjection, ProjectedSide::default().value(), whose);
+    let scales = matches!(optimizer, word::Optimizer::Apollo | word::Optimizer::ApolloSvd);
     Some(LowRank {
         rank: table.number(Field::OptimRank),
         modules,
-        side: ProjectedSide::named(table.word(Field::OptimProjection)).unwrap_or_default(),
-        projection: if name == "apollo" { Projection::Random } else { Projection::Singular },
+        side: table.chosen().unwrap_or_default(),
+        projection: if optimizer == word::Optimizer::Apollo {
+            Projection::Random
+        } else {
+            Projection::Singular
+        },
         update: if scales { LowRankUpdate::ScalesGradient } else { LowRankUpdate::ProjectedBack },
         vectors_first: table.on(Field::OptimVectorsFirst),
     })

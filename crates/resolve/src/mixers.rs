@@ -3,7 +3,7 @@
 use super::frequency::pattern;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int};
-use shardscope_plan::{Field, LinearKind, LinearMixer, Mixer, Mixers, Window};
+use shardscope_plan::{Field, LinearKind, LinearMixer, Mixer, Mixers, Window, Word};
 use shardscope_source::Code;
 
 /// Symbols of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
@@ -149,12 +149,12 @@ fn window(table: &mut Table) -> Option<Window> {
 fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     // Megatron has two linear mixers, chosen by how they are requested; readers state any other kind.
     let delta = !table.has(Field::HybridOverridePattern);
-    table.derive_word(
+    table.derive(
         Field::LinearMixer,
-        if delta { "gated_delta_net" } else { "mamba2" },
+        if delta { LinearKind::GatedDeltaNet } else { LinearKind::Mamba2 }.value(),
         if delta { "Megatron's linear attention" } else { "the M of a hybrid pattern" },
     );
-    let kind = LinearKind::ALL.into_iter().find(|kind| table.says(Field::LinearMixer, kind.name()))?;
+    let kind = table.chosen::<LinearKind>()?;
     let state_space = matches!(kind, LinearKind::Mamba2 | LinearKind::Mamba);
     let why = "default of Megatron-LM core 0.16";
     let hidden = table.count(Field::HiddenSize)?;

@@ -8,7 +8,7 @@ use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
     Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention, LinearBias,
-    Model, Normalization, PositionEmbedding,
+    Model, Normalization, PositionEmbedding, Software, word,
 };
 use shardscope_source::{Code, Diagnostic};
 
@@ -36,7 +36,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         padded_vocab_size: vocabulary?.0,
         vocab_padding: vocabulary?.1,
         activation: activation(table),
-        normalization: if table.says(Field::Normalization, "RMSNorm") {
+        normalization: if table.is(word::Normalization::RmsNorm) {
             Normalization::RmsNorm
         } else {
             Normalization::LayerNorm
@@ -46,15 +46,15 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         qk_layernorm: table.on(Field::QkLayernorm),
         // A head for rewards or classes is a separate layer.
         embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights)
-            || matches!(table.word(Field::TrainingObjective), "reward" | "classify")
+            || table.is_any(&[word::TrainingObjective::Reward, word::TrainingObjective::Classify])
         {
             Embeddings::Untied
         } else {
             Embeddings::Tied
         },
-        attention_softmax: match table.word(Field::SoftmaxType) {
-            "learnable" => AttentionSoftmax::Learnable,
-            "off-by-one" => AttentionSoftmax::OffByOne,
+        attention_softmax: match table.chosen::<word::SoftmaxType>() {
+            Some(word::SoftmaxType::Learnable) => AttentionSoftmax::Learnable,
+            Some(word::SoftmaxType::OffByOne) => AttentionSoftmax::OffByOne,
             _ => AttentionSoftmax::Vanilla,
         },
         latent: latent(table),
@@ -83,7 +83,7 @@ fn missing(table: &mut Table) -> bool {
     }
     // An unknown shape is asked for as a whole; missing sizes follow from it.
     let unknown = table.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::Model));
-    let (mut absent, mut told, mut unsaid) = (false, Vec::new(), String::new());
+    let (mut absent, mut to_state, mut unsaid) = (false, Vec::new(), String::new());
     for field in &needed {
         // If a trainer states the number of micro-batches, their size follows.
         if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
@@ -97,13 +97,13 @@ fn missing(table: &mut Table) -> bool {
             // The unit is shown where the value is asked for.
             let about = field.about().split(", in ").next().unwrap_or_default();
             unsaid.push_str(&format!("{about} ({})", field.name()));
-            told.push(*field);
+            to_state.push(*field);
         }
     }
     // The recipe, once it is known, decides all of this.
     let asked = table.questions.iter().any(|asked| asked.asks == Asked::Recipe);
     if (unknown || !unsaid.is_empty()) && !asked {
-        let hint = table.way_to_state(&told);
+        let hint = table.way_to_state(&to_state);
         // Nothing is underlined for a value that is not in the text.
         if !unsaid.is_empty() {
             table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);
@@ -262,10 +262,18 @@ fn activation(table: &Table) -> Activation {
 }
 
 fn position(table: &Table) -> PositionEmbedding {
-    match table.word(Field::PositionEmbeddingType) {
-        "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
+    match table.chosen::<word::PositionEmbeddingType>() {
+        Some(
+            word::PositionEmbeddingType::Rope
+            | word::PositionEmbeddingType::Yarn
+            | word::PositionEmbeddingType::MRope,
+        ) => PositionEmbedding::Rope,
         // None of these has parameters or a table, and ALiBi is a bias that is recomputed each time.
-        "none" | "alibi" | "relative" => PositionEmbedding::None,
+        Some(
+            word::PositionEmbeddingType::None
+            | word::PositionEmbeddingType::Alibi
+            | word::PositionEmbeddingType::Relative,
+        ) => PositionEmbedding::None,
         _ => PositionEmbedding::LearnedAbsolute,
     }
 }
@@ -295,7 +303,7 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         return Some(None);
     };
     // In Megatron-DeepSpeed this means a dense model.
-    if num_experts == 1 && table.says(Field::Software, "megatron_deepspeed") {
+    if num_experts == 1 && table.is(Software::MegatronDeepspeed) {
         return Some(None);
     }
     if let Some(width) = table.count(Field::FfnHiddenSize) {

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{Effect, SettingValue};
-use shardscope_plan::{Field, LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules, Software};
+use shardscope_plan::{Field, LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules, Software, word};
 use shardscope_source::Code;
 
 /// Modules that Megatron offloads but whose tensors are not known here.
@@ -44,7 +44,7 @@ pub(super) fn offload(table: &mut Table) -> Offload {
 /// below ZeRO stage 3 (`runtime/zero/config.py`; DeepSpeed-Chat's `--offload` sets both at every stage).
 fn parameters(table: &mut Table) -> bool {
     let offloads = table.on(Field::OffloadParam);
-    let shards = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
+    let shards = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2])
         || table.number(Field::ZeroStage) >= 3;
     if offloads && !shards {
         let message = "weights are offloaded from ZeRO stage 3 on; below it offload_param has no effect";
@@ -85,24 +85,24 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
             table.lack(Field::FineGrainedActivationOffloading, module, Effect::Memory, message);
         }
     }
-    let graphs = !matches!(table.word(Field::CudaGraphImpl), "" | "none");
-    let frozen = !matches!(table.word(Field::TrainType), "" | "full");
+    let graphs = !table.is_unset_or(&[word::CudaGraphImpl::None]);
+    let frozen = !table.is_unset_or(&[word::TrainType::Full]);
     let part = table.real(Field::ActivationOffloadFraction).is_some_and(|part| part < 1.0);
     let shifted = table.number(Field::DeltaOffloadBytesAcrossPpRanks) > 0
         && table.degree(Field::PipelineModelParallelSize) > 1;
     // Megatron starts such a run (`transformer_config.py` rejects none of it); the transfers of its groups while
     // backward recomputes a layer were not recorded.
-    let selected = table.word(Field::RecomputeGranularity) == "selective";
+    let selected = table.is(word::RecomputeGranularity::Selective);
     let again = selected && table.words(Field::RecomputeModules).contains(&"moe");
     let within = again && named.iter().any(|name| matches!(name.as_str(), "expert_fc1" | "moe_act"));
     for (field, holds, message) in [
         (Field::RecomputeModules, within, "experts' modules offloaded within MoE layers that are recomputed"),
         (Field::CudaGraphImpl, graphs, "modules offloaded out of CUDA graphs"),
         (Field::TrainType, frozen, "modules offloaded where weights are frozen"),
-        (Field::Fp8, !table.word(Field::Fp8).is_empty(), "modules offloaded that save tensors in 8 bits"),
+        (Field::Fp8, table.has(Field::Fp8), "modules offloaded that save tensors in 8 bits"),
         (
             Field::RecomputeGranularity,
-            table.word(Field::RecomputeGranularity) == "full",
+            table.is(word::RecomputeGranularity::Full),
             "modules offloaded in fully recomputed layers",
         ),
         (Field::ActivationOffloadFraction, part, "offloading only a fraction of the modules' runs"),

@@ -58,7 +58,7 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
 /// Whether slime or its fork miles trains.
 pub(super) fn is_slime(table: &Table) -> bool {
     // miles is a fork of slime and uses its name.
-    RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)
+    table.is(RlFramework::Slime)
 }
 
 /// The longest sample of slime's rollouts. Samples of a micro-batch are packed, not padded, and never truncated.

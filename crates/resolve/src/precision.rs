@@ -2,20 +2,10 @@
 
 use super::table::Table;
 use crate::Origin;
-use crate::SettingValue::{Bool, Text};
+use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
-use shardscope_plan::{Field, Fp8, Fp8Recipe, NumberFormat, Software};
+use shardscope_plan::{Field, Fp8, Fp8Recipe, NumberFormat, Software, Word, word};
 use shardscope_source::Code;
-
-pub(super) fn number(name: &str) -> Option<NumberFormat> {
-    match name {
-        "fp32" => Some(NumberFormat::Fp32),
-        "bf16" => Some(NumberFormat::Bf16),
-        "fp16" => Some(NumberFormat::Fp16),
-        "fp8" => Some(NumberFormat::Fp8),
-        _ => None,
-    }
-}
 
 /// CUDA compute capability from which bf16 is available: Ampere's.
 const AMPERE: u64 = 8;
@@ -34,7 +24,7 @@ pub(super) fn of_unsloth(table: &mut Table, software: Software) {
     if software == Software::Unsloth && overflows_fp16(table) {
         return in_fp32(table);
     }
-    if software == Software::Unsloth && table.says(Field::TrainType, "full") {
+    if software == Software::Unsloth && table.is(word::TrainType::Full) {
         return of_all_weights(table);
     }
     if software != Software::Unsloth || !lacks_bf16(table) || !table.on(Field::Bf16) {
@@ -43,11 +33,11 @@ pub(super) fn of_unsloth(table: &mut Table, software: Software) {
     let rule = "unsloth runs in fp16 on accelerators without bf16";
     table.overrule(Field::Bf16, Bool(false), rule);
     table.overrule(Field::Fp16, Bool(true), rule);
-    if table.says(Field::ParamsDtype, "bf16") {
-        table.overrule(Field::ParamsDtype, Text("fp16".to_owned()), rule);
+    if table.is_format(Field::ParamsDtype, NumberFormat::Bf16) {
+        table.overrule(Field::ParamsDtype, NumberFormat::Fp16.value(), rule);
     }
-    if table.says(Field::Autocast, "bf16") {
-        table.overrule(Field::Autocast, Text("fp16".to_owned()), rule);
+    if table.is(word::Autocast::Bf16) {
+        table.overrule(Field::Autocast, word::Autocast::Fp16.value(), rule);
     }
 }
 
@@ -56,28 +46,28 @@ pub(super) fn of_unsloth(table: &mut Table, software: Software) {
 /// requested (`unsloth_zoo/training_utils.py:prepare_model_for_training`, `unsloth/models/rl.py`, `user_float32`).
 fn of_all_weights(table: &mut Table) {
     let stated = table.get(Field::ParamsDtype).is_some_and(|setting| setting.origin == Origin::Script);
-    let asked = stated && table.says(Field::ParamsDtype, "fp32");
+    let asked = stated && table.is_format(Field::ParamsDtype, NumberFormat::Fp32);
     let half = table.on(Field::Fp16);
     let rule =
         "unsloth holds weights that all train in fp32 on accelerators without bf16, and in bf16 on others";
     if lacks_bf16(table) {
-        let word = if asked && !half { "none" } else { "fp16" };
+        let products = if asked && !half { word::Autocast::None } else { word::Autocast::Fp16 };
         table.overrule(Field::Bf16, Bool(false), rule);
-        table.overrule(Field::Fp16, Bool(word == "fp16"), rule);
-        table.overrule(Field::ParamsDtype, Text("fp32".to_owned()), rule);
-        table.overrule(Field::Autocast, Text(word.to_owned()), rule);
-    } else if half && !table.says(Field::ParamsDtype, "fp32") {
+        table.overrule(Field::Fp16, Bool(products == word::Autocast::Fp16), rule);
+        table.overrule(Field::ParamsDtype, NumberFormat::Fp32.value(), rule);
+        table.overrule(Field::Autocast, products.value(), rule);
+    } else if half && !table.is_format(Field::ParamsDtype, NumberFormat::Fp32) {
         table.overrule(Field::Bf16, Bool(true), rule);
         table.overrule(Field::Fp16, Bool(false), rule);
-        table.overrule(Field::ParamsDtype, Text("bf16".to_owned()), rule);
-        table.overrule(Field::Autocast, Text("bf16".to_owned()), rule);
+        table.overrule(Field::ParamsDtype, NumberFormat::Bf16.value(), rule);
+        table.overrule(Field::Autocast, word::Autocast::Bf16.value(), rule);
     }
 }
 
 /// Whether the model is on unsloth's list of those whose residual stream overflows fp16, and there is no bf16: of the
 /// supported ones this is Gemma 3 (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`), which uses flex attention elsewhere.
 pub(super) fn overflows_fp16(table: &Table) -> bool {
-    let flex = table.says(Field::AttnImplementation, "flex_attention");
+    let flex = table.is(word::AttnImplementation::FlexAttention);
     table.on(Field::CompiledLayers) && lacks_bf16(table) && (flex || table.on(Field::Fp32ResidualConnection))
 }
 
@@ -89,13 +79,13 @@ fn in_fp32(table: &mut Table) {
     for (field, on) in [(Field::Bf16, false), (Field::Fp16, true), (Field::Fp32ResidualConnection, true)] {
         table.overrule(field, Bool(on), rule);
     }
-    for (field, word) in [
-        (Field::ParamsDtype, "fp16"),
-        (Field::Autocast, "none"),
-        (Field::AttnImplementation, "sdpa"),
-        (Field::AttentionKernel, "sdpa"),
+    for (field, value) in [
+        (Field::ParamsDtype, NumberFormat::Fp16.value()),
+        (Field::Autocast, word::Autocast::None.value()),
+        (Field::AttnImplementation, word::AttnImplementation::Sdpa.value()),
+        (Field::AttentionKernel, word::AttentionKernel::Sdpa.value()),
     ] {
-        table.overrule(field, Text(word.to_owned()), rule);
+        table.overrule(field, value, rule);
     }
 }
 
@@ -105,7 +95,7 @@ fn masks_of_unsloth(table: &mut Table, software: Software) {
     let chosen = table.get(Field::PaddingMask).is_some_and(|setting| setting.origin == Origin::Derived);
     let left_out = software == Software::Unsloth
         && table.on(Field::CompiledLayers)
-        && table.says(Field::AttnImplementation, "sdpa")
+        && table.is(word::AttnImplementation::Sdpa)
         && !table.on(Field::VisionTower)
         && !table.on(Field::PaddingMask);
     if chosen && left_out && lacks_bf16(table) {
@@ -122,17 +112,17 @@ pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
         let message = "bf16 and fp16 exclude each other".to_owned();
         table.refuse(Code::TwoPrecisions, &[Field::Fp16, Field::Bf16], message, "");
     }
-    let (name, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
-        (true, _) => ("bf16", "--bf16"),
-        (false, true) => ("fp16", "--fp16"),
-        (false, false) => ("fp32", "the default: neither --bf16 nor --fp16"),
+    let (dtype, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
+        (true, _) => (NumberFormat::Bf16, "--bf16"),
+        (false, true) => (NumberFormat::Fp16, "--fp16"),
+        (false, false) => (NumberFormat::Fp32, "the default: neither --bf16 nor --fp16"),
     };
     // A default and not a rule if neither flag is given, so that the table shows that nobody requested it.
-    if name == "fp32" {
-        table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
+    if dtype == NumberFormat::Fp32 {
+        table.default(Field::ParamsDtype, dtype.value(), rule);
     }
-    table.derive_word(Field::ParamsDtype, name, rule);
-    number(table.word(Field::ParamsDtype)).unwrap_or(NumberFormat::Fp32)
+    table.derive(Field::ParamsDtype, dtype.value(), rule);
+    table.format(Field::ParamsDtype).unwrap_or(NumberFormat::Fp32)
 }
 
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
@@ -142,7 +132,7 @@ pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberF
     let wide = params == NumberFormat::Bf16
         && !software.semantics().eager_modules
         && !table.on(Field::GradReduceInBf16)
-        && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
+        && matches!(table.format(Field::MainGradsDtype), None | Some(NumberFormat::Fp32));
     if table.on(Field::GradReduceInBf16) && params == NumberFormat::Bf16 {
         // Overruled: the flag turns off fp32 accumulation even if the text states it.
         let rule = "off with --grad-reduce-in-bf16";
@@ -155,24 +145,21 @@ pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberF
     table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
     let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { NumberFormat::Fp32 } else { params };
     let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
-    table.derive_word(Field::GradsDtype, dtype.name(), rule);
-    number(table.word(Field::GradsDtype)).unwrap_or(dtype)
+    table.derive(Field::GradsDtype, dtype.value(), rule);
+    table.format(Field::GradsDtype).unwrap_or(dtype)
 }
 
 pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
-    let four = !table.word(Field::Fp4).is_empty();
+    let four = table.has(Field::Fp4);
     if four && table.has(Field::Fp8) {
         let message = "fp4 and fp8 matmuls exclude each other".to_owned();
         table.refuse(Code::TwoPrecisions, &[Field::Fp4, Field::Fp8], message, "");
     }
-    let format = table.word(Field::Fp8);
-    if format.is_empty() && !four {
-        return None;
-    }
+    let format = if four { word::Fp4::E2m1.word() } else { table.chosen::<word::Fp8>()?.word() };
     // NVFP4 is a separate recipe, which `--fp8-recipe` cannot name.
-    let recipe = if four { Some(Fp8Recipe::Nvfp4) } else { Fp8Recipe::named(table.word(Field::Fp8Recipe)) };
+    let recipe = if four { Some(Fp8Recipe::Nvfp4) } else { table.chosen() };
     Some(Fp8 {
-        format: if four { "e2m1".to_owned() } else { format.to_owned() },
+        format: format.to_owned(),
         recipe: recipe.unwrap_or_default(),
         param_gather: table.on(Field::Fp8ParamGather),
     })

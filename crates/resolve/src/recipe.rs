@@ -13,7 +13,7 @@ use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
     AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, GraphModules, LeftOut,
-    LoadBalancing, Marks, Model, MoeRecipe, NumberFormat, Optimizer, Overlap, Recipe, Software,
+    LoadBalancing, Marks, Model, MoeRecipe, NumberFormat, Optimizer, Overlap, Recipe, Software, word,
 };
 use shardscope_source::Code;
 
@@ -62,9 +62,9 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         // `?` comes last: everything else is resolved and stated even if recomputation is rejected.
         recompute: recompute?,
         attention_kernel,
-        flash_release: match table.word(Field::AttentionKernel) {
-            "flash3" => FlashRelease::Third,
-            "flash4" => FlashRelease::Fourth,
+        flash_release: match table.chosen::<word::AttentionKernel>() {
+            Some(word::AttentionKernel::Flash3) => FlashRelease::Third,
+            Some(word::AttentionKernel::Flash4) => FlashRelease::Fourth,
             _ => FlashRelease::Usual,
         },
         hidden_dropout: table.real(Field::HiddenDropout).unwrap_or(0.0) > 0.0,
@@ -98,15 +98,15 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
 fn cuda_graphs(table: &mut Table) -> CudaGraphs {
     let modules = table.words(Field::CudaGraphModules);
     // Spellings from before 2026, of which the second concerns generation (`transformer_config.py:__post_init__`).
-    let whole = modules.contains(&"full_iteration");
+    let full_iteration = modules.contains(&"full_iteration");
     let (of_layers, others): (Vec<&str>, Vec<&str>) = modules
         .into_iter()
         .filter(|name| *name != "full_iteration" && *name != "full_iteration_inference")
         .partition(|name| *name == "full" || GraphModules::NAMES.contains(name));
-    let graphs = match table.word(Field::CudaGraphImpl) {
-        "" | "none" => CudaGraphs::None,
-        "full_iteration" => CudaGraphs::Iteration,
-        _ if whole => CudaGraphs::Iteration,
+    let graphs = match table.chosen::<word::CudaGraphImpl>() {
+        None | Some(word::CudaGraphImpl::None) => CudaGraphs::None,
+        Some(word::CudaGraphImpl::FullIteration) => CudaGraphs::Iteration,
+        _ if full_iteration => CudaGraphs::Iteration,
         _ => CudaGraphs::Layers(GraphModules::from_names(&of_layers)),
     };
     if !others.is_empty() {
@@ -146,9 +146,11 @@ fn overlap(table: &mut Table) -> Overlap {
 }
 
 fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
-    let dispatcher = match table.word(Field::MoeTokenDispatcherType) {
-        "flex" => Dispatcher::Flex,
-        "alltoall" | "alltoall_seq" => Dispatcher::AllToAll,
+    let dispatcher = match table.chosen::<word::MoeTokenDispatcherType>() {
+        Some(word::MoeTokenDispatcherType::Flex) => Dispatcher::Flex,
+        Some(word::MoeTokenDispatcherType::AllToAll | word::MoeTokenDispatcherType::AllToAllSequence) => {
+            Dispatcher::AllToAll
+        }
         _ => Dispatcher::AllGather,
     };
     let load_balancing = load_balancing(table);
@@ -159,9 +161,9 @@ fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
         hottest_rank: table.real(Field::MoeHottestRank).unwrap_or(1.0),
         pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
         permute_fusion: table.on(Field::MoePermuteFusion),
-        router_dtype: match table.word(Field::MoeRouterDtype) {
+        router_dtype: match table.chosen::<word::MoeRouterDtype>() {
             // Only fp32 and fp64 change what a router keeps; both are counted as fp32, the common one.
-            "fp32" | "fp64" => NumberFormat::Fp32,
+            Some(word::MoeRouterDtype::Fp32 | word::MoeRouterDtype::Fp64) => NumberFormat::Fp32,
             _ => params_dtype,
         },
         load_balancing,

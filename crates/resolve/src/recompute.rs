@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::SettingValue::{Int, List, Text};
 use crate::{Asked, Question};
-use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
+use shardscope_plan::{Field, Recompute, RecomputeModule, Software, word};
 use shardscope_source::Code;
 
 /// What is recomputed; none if the settings contradict each other (`transformer_config.py:__post_init__`).
@@ -13,26 +13,26 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
         table.refuse(Code::Recompute, &fields, message.to_owned(), hint);
         None
     };
-    let method = table.word(Field::RecomputeMethod).to_owned();
+    let method = table.chosen::<word::RecomputeMethod>();
     // Partitioned over tensor ranks only if nothing but layer inputs is kept.
-    if table.on(Field::DistributeSavedActivations) && table.word(Field::RecomputeGranularity) != "full" {
+    if table.on(Field::DistributeSavedActivations) && !table.is(word::RecomputeGranularity::Full) {
         let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
         return refuse(table, "distributing saved activations needs full recomputation", hint);
     }
-    match table.word(Field::RecomputeGranularity) {
-        "" => Some(Recompute::None),
-        "selective" if !method.is_empty() => refuse(
+    match table.chosen::<word::RecomputeGranularity>() {
+        None => Some(Recompute::None),
+        Some(word::RecomputeGranularity::Selective) if method.is_some() => refuse(
             table,
             "selective recomputation applies to every layer and takes no method",
             "leave --recompute-method out, or take --recompute-granularity full",
         ),
-        "selective" => selective(table, software),
-        _ if method.is_empty() => refuse(
+        Some(word::RecomputeGranularity::Selective) => selective(table, software),
+        Some(word::RecomputeGranularity::Full) if method.is_none() => refuse(
             table,
             "full recomputation needs a method",
             "add --recompute-method uniform (or block) and --recompute-num-layers",
         ),
-        _ => {
+        Some(word::RecomputeGranularity::Full) => {
             // The parser of Megatron-LM of 2023 and of forks from that time defaults to 1; the current one has no
             // default and requires a value.
             if table.is_old() && !table.is_open(Field::RecomputeNumLayers) {
@@ -56,18 +56,20 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
             };
             let distribute = table.on(Field::DistributeSavedActivations);
             // A block may recompute zero layers; a unit of zero layers has no meaning.
-            if method != "block" && num_layers == 0 {
+            if method != Some(word::RecomputeMethod::Block) && num_layers == 0 {
                 return refuse(
                     table,
                     "uniform recomputation needs units of at least one layer",
                     "--recompute-num-layers 1",
                 );
             }
-            Some(match method.as_str() {
-                "block" => Recompute::Block { num_layers, distribute },
-                "every" => Recompute::Every { period: num_layers, others: false },
-                "all_but_every" => Recompute::Every { period: num_layers, others: true },
-                _ => Recompute::Uniform { num_layers, distribute },
+            Some(match method {
+                Some(word::RecomputeMethod::Block) => Recompute::Block { num_layers, distribute },
+                Some(word::RecomputeMethod::Every) => Recompute::Every { period: num_layers, others: false },
+                Some(word::RecomputeMethod::AllButEvery) => {
+                    Recompute::Every { period: num_layers, others: true }
+                }
+                Some(word::RecomputeMethod::Uniform) | None => Recompute::Uniform { num_layers, distribute },
             })
         }
     }

@@ -7,7 +7,7 @@ use super::{
     variables, world,
 };
 use crate::{Asked, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
-use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software};
+use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software, Word};
 use shardscope_source::{Code, Diagnostic, Severity};
 
 /// Resolves what the texts state (later readings win) and what the user sets on top, by setting name. An override with
@@ -58,7 +58,6 @@ impl<'a> Stated<'a> {
         let software = software(&mut table, readings);
         // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill the
         // word first.
-        // first.
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
@@ -145,8 +144,7 @@ impl Planned {
         if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
             // The text that states the model is missing, and may state these too.
             let unknown = |setting: &Setting| {
-                setting.origin == Origin::Default
-                    && defaults::OF_MODEL.iter().any(|field| field.name() == setting.name)
+                setting.origin == Origin::Default && defaults::OF_MODEL.contains(&setting.field)
             };
             for setting in settings.iter_mut().filter(|setting| unknown(setting)) {
                 setting.value = SettingValue::Null;
@@ -156,9 +154,9 @@ impl Planned {
         // The default checkpoint implementation is irrelevant if no layer is recomputed. The plan keeps it, for layouts
         // that recompute.
         if !table.on(Field::GradientCheckpointing) && !table.has(Field::RecomputeGranularity) {
-            let name = Field::ReentrantCheckpoints.name();
-            let by_default =
-                |setting: &&mut Setting| setting.name == name && setting.origin == Origin::Default;
+            let by_default = |setting: &&mut Setting| {
+                setting.field == Field::ReentrantCheckpoints && setting.origin == Origin::Default
+            };
             if let Some(setting) = settings.iter_mut().find(by_default) {
                 (setting.value, setting.note) = (SettingValue::Null, None);
             }
@@ -263,18 +261,15 @@ fn shape(name: &str, software: Software) -> Option<Model> {
 /// The software: set by the user, recognised by a reader, or Megatron core with Transformer Engine, Megatron-LM's
 /// default since core 0.6.
 fn software(table: &mut Table, readings: &[Reading]) -> Software {
-    let set = table.word(Field::Software);
-    for software in &Software::ALL {
-        if software.name() == set {
-            return *software;
-        }
+    if let Some(software) = table.chosen() {
+        return software;
     }
     // The last reading wins, as for settings.
-    let told = readings.iter().rev().find_map(|reading| reading.software.as_ref());
-    let (software, origin, note) = match told {
+    let recognised = readings.iter().rev().find_map(|reading| reading.software.as_ref());
+    let (software, origin, note) = match recognised {
         Some((software, why)) => (*software, Origin::Derived, why.as_str()),
         None => (Software::MegatronCoreTe, Origin::Default, "default of Megatron-LM since core 0.6"),
     };
-    table.fill(Field::Software, SettingValue::Text(software.name().to_owned()), origin, note);
+    table.fill(Field::Software, software.value(), origin, note);
     software
 }

@@ -1,8 +1,7 @@
 //! Reinforcement-learning rollouts, from the settings.
 
-use super::precision::number;
 use super::table::Table;
-use crate::SettingValue::{Bool, Int, Real, Text};
+use crate::SettingValue::{Bool, Int, Real};
 use shardscope_catalog as catalog;
 use shardscope_plan::{
     Field, NumberFormat, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
@@ -53,8 +52,8 @@ pub(super) fn batch(table: &mut Table) {
 
 /// The rollouts described by the settings; none if no reinforcement-learning framework is named.
 pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
-    let framework = RlFramework::named(table.word(Field::RlFramework))?;
-    let engine = RolloutEngine::named(table.word(Field::RolloutEngine)).unwrap_or(RolloutEngine::Vllm);
+    let framework = table.chosen::<RlFramework>()?;
+    let engine = table.chosen().unwrap_or(RolloutEngine::Vllm);
     let whose = format!("default of {}", engine.name());
     let usual = FRACTIONS.iter().find(|(known, _)| *known == engine).map_or(0.9, |(_, fraction)| *fraction);
     if engine == RolloutEngine::Transformers {
@@ -67,7 +66,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         table.default(Field::RolloutTensorParallelSize, Int(1), &whose);
         table.default(Field::RolloutSequences, Int(SEQUENCES), &whose);
         table.default(Field::RolloutCudaGraphs, Bool(true), &whose);
-        table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
+        table.default(Field::RolloutDtype, NumberFormat::Bf16.value(), &whose);
     }
     if framework == RlFramework::Unsloth && table.on(Field::RolloutSleep) {
         let memory =
@@ -102,7 +101,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         sleeps,
         graphs: table.on(Field::RolloutCudaGraphs),
         sequences: table.number(Field::RolloutSequences).max(1),
-        weights: number(table.word(Field::RolloutDtype)).unwrap_or(NumberFormat::Bf16),
+        weights: table.format(Field::RolloutDtype).unwrap_or(NumberFormat::Bf16),
         offloads: Offloads {
             weights: offloads("weights"),
             gradients: offloads("gradients"),

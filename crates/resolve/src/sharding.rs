@@ -1,51 +1,52 @@
 //! The optimizer, and what data-parallel ranks shard.
 
-use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::Int;
 use crate::{Asked, Effect, Question};
-use shardscope_plan::{DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, StateFormat};
+use shardscope_plan::{
+    DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, Software, StateFormat, Word, word,
+};
 use shardscope_source::Code;
 
 /// Optimizers by the setting's names, with their kind and state format. Paged ones keep their states in memory that
 /// CUDA may move to the host.
-const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
-    ("adam", OptimizerKind::Adam, StateFormat::Plain),
-    ("paged_adamw", OptimizerKind::Adam, StateFormat::Single),
-    ("adamw_32bit", OptimizerKind::Adam, StateFormat::Single),
-    ("adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
-    ("paged_adamw_8bit", OptimizerKind::Adam, StateFormat::EightBit),
-    ("adamw_4bit", OptimizerKind::Adam, StateFormat::FourBit),
-    ("adamw_fp8", OptimizerKind::Adam, StateFormat::Float8),
-    ("lion", OptimizerKind::Lion, StateFormat::Plain),
-    ("paged_lion", OptimizerKind::Lion, StateFormat::Single),
-    ("lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
-    ("lion_32bit", OptimizerKind::Lion, StateFormat::Single),
-    ("paged_lion_8bit", OptimizerKind::Lion, StateFormat::EightBit),
-    ("muon", OptimizerKind::Muon, StateFormat::Plain),
-    ("dist_muon", OptimizerKind::Muon, StateFormat::Plain),
-    ("adaptive_muon", OptimizerKind::Muon, StateFormat::Plain),
-    ("adagrad", OptimizerKind::Adagrad, StateFormat::Plain),
-    ("rmsprop", OptimizerKind::SumOfSquares, StateFormat::Plain),
-    ("rmsprop_8bit", OptimizerKind::SumOfSquares, StateFormat::EightBit),
-    ("rmsprop_32bit", OptimizerKind::SumOfSquares, StateFormat::Single),
+const KNOWN: &[(word::Optimizer, OptimizerKind, StateFormat)] = &[
+    (word::Optimizer::Adam, OptimizerKind::Adam, StateFormat::Plain),
+    (word::Optimizer::PagedAdamW, OptimizerKind::Adam, StateFormat::Single),
+    (word::Optimizer::AdamW32Bit, OptimizerKind::Adam, StateFormat::Single),
+    (word::Optimizer::AdamW8Bit, OptimizerKind::Adam, StateFormat::EightBit),
+    (word::Optimizer::PagedAdamW8Bit, OptimizerKind::Adam, StateFormat::EightBit),
+    (word::Optimizer::AdamW4Bit, OptimizerKind::Adam, StateFormat::FourBit),
+    (word::Optimizer::AdamWFp8, OptimizerKind::Adam, StateFormat::Float8),
+    (word::Optimizer::Lion, OptimizerKind::Lion, StateFormat::Plain),
+    (word::Optimizer::PagedLion, OptimizerKind::Lion, StateFormat::Single),
+    (word::Optimizer::Lion8Bit, OptimizerKind::Lion, StateFormat::EightBit),
+    (word::Optimizer::Lion32Bit, OptimizerKind::Lion, StateFormat::Single),
+    (word::Optimizer::PagedLion8Bit, OptimizerKind::Lion, StateFormat::EightBit),
+    (word::Optimizer::Muon, OptimizerKind::Muon, StateFormat::Plain),
+    (word::Optimizer::DistMuon, OptimizerKind::Muon, StateFormat::Plain),
+    (word::Optimizer::AdaptiveMuon, OptimizerKind::Muon, StateFormat::Plain),
+    (word::Optimizer::Adagrad, OptimizerKind::Adagrad, StateFormat::Plain),
+    (word::Optimizer::RmsProp, OptimizerKind::SumOfSquares, StateFormat::Plain),
+    (word::Optimizer::RmsProp8Bit, OptimizerKind::SumOfSquares, StateFormat::EightBit),
+    (word::Optimizer::RmsProp32Bit, OptimizerKind::SumOfSquares, StateFormat::Single),
     // All from bitsandbytes (`transformers/trainer_optimizer.py:_get_bitsandbytes_optimizer`).
-    ("ademamix", OptimizerKind::AdEmaMix, StateFormat::Single),
-    ("ademamix_8bit", OptimizerKind::AdEmaMix, StateFormat::EightBit),
-    ("paged_ademamix", OptimizerKind::AdEmaMix, StateFormat::Single),
-    ("paged_ademamix_8bit", OptimizerKind::AdEmaMix, StateFormat::EightBit),
-    ("schedule_free", OptimizerKind::Adam, StateFormat::Plain),
+    (word::Optimizer::AdEmaMix, OptimizerKind::AdEmaMix, StateFormat::Single),
+    (word::Optimizer::AdEmaMix8Bit, OptimizerKind::AdEmaMix, StateFormat::EightBit),
+    (word::Optimizer::PagedAdEmaMix, OptimizerKind::AdEmaMix, StateFormat::Single),
+    (word::Optimizer::PagedAdEmaMix8Bit, OptimizerKind::AdEmaMix, StateFormat::EightBit),
+    (word::Optimizer::ScheduleFree, OptimizerKind::Adam, StateFormat::Plain),
     // Only the second sequence of weights, z (`schedulefree/sgd_schedulefree.py`).
-    ("schedule_free_sgd", OptimizerKind::SgdMomentum, StateFormat::Plain),
-    ("adafactor", OptimizerKind::Adafactor, StateFormat::Plain),
-    ("adam_mini", OptimizerKind::AdamMini, StateFormat::Plain),
-    ("adamw_kahan", OptimizerKind::AdamKahan, StateFormat::Plain),
-    ("galore", OptimizerKind::Adam, StateFormat::Plain),
-    ("galore_8bit", OptimizerKind::Adam, StateFormat::EightBit),
-    ("apollo", OptimizerKind::Adam, StateFormat::Plain),
-    ("apollo_svd", OptimizerKind::Adam, StateFormat::Plain),
-    ("soap", OptimizerKind::Soap, StateFormat::Plain),
-    ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
+    (word::Optimizer::ScheduleFreeSgd, OptimizerKind::SgdMomentum, StateFormat::Plain),
+    (word::Optimizer::Adafactor, OptimizerKind::Adafactor, StateFormat::Plain),
+    (word::Optimizer::AdamMini, OptimizerKind::AdamMini, StateFormat::Plain),
+    (word::Optimizer::AdamWKahan, OptimizerKind::AdamKahan, StateFormat::Plain),
+    (word::Optimizer::GaLore, OptimizerKind::Adam, StateFormat::Plain),
+    (word::Optimizer::GaLore8Bit, OptimizerKind::Adam, StateFormat::EightBit),
+    (word::Optimizer::Apollo, OptimizerKind::Adam, StateFormat::Plain),
+    (word::Optimizer::ApolloSvd, OptimizerKind::Adam, StateFormat::Plain),
+    (word::Optimizer::Soap, OptimizerKind::Soap, StateFormat::Plain),
+    (word::Optimizer::Shampoo, OptimizerKind::Shampoo, StateFormat::Plain),
 ];
 
 /// Asks for the closest known optimizer to one whose states are not known.
@@ -54,17 +55,20 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
     table.ask(Question {
         asks: Asked::Setting(Field::Optimizer),
         prompt: format!("What {name} holds for each parameter is not modelled. Which optimizer is closest?"),
-        choices: KNOWN.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        choices: KNOWN.iter().map(|(known, _, _)| known.word().to_owned()).collect(),
         proposal: None,
     });
 }
 
 /// Adam with Kahan compensation is supported for bf16 weights in flat shards, as EasyR1 trains (FSDP1).
 pub(super) fn compensated(table: &mut Table) {
-    let flat = table.says(Field::DataParallelEngine, "fsdp1") && table.number(Field::ZeroStage) == 3;
-    let whole = matches!(table.word(Field::TrainType), "" | "full") && !table.has(Field::NumExperts);
-    if table.says(Field::Optimizer, "adamw_kahan")
-        && !(flat && whole && table.says(Field::ParamsDtype, "bf16") && !table.says(Field::Autocast, "bf16"))
+    let flat = table.is(word::DataParallelEngine::Fsdp1) && table.number(Field::ZeroStage) == 3;
+    let trains_all = table.is_unset_or(&[word::TrainType::Full]) && !table.has(Field::NumExperts);
+    if table.is(word::Optimizer::AdamWKahan)
+        && !(flat
+            && trains_all
+            && table.is_format(Field::ParamsDtype, NumberFormat::Bf16)
+            && !table.is(word::Autocast::Bf16))
     {
         let what =
             "an optimizer that compensates rounding, beside other weights than bf16 in flat shards (FSDP1)";
@@ -75,7 +79,7 @@ pub(super) fn compensated(table: &mut Table) {
 /// The optimizer; if the user continues without an unknown one, Adam's states are assumed.
 pub(super) fn optimizer(table: &Table) -> Optimizer {
     let (kind, states) = kind(table);
-    let format = |field| number(table.word(field)).unwrap_or(NumberFormat::Fp32);
+    let format = |field| table.format(field).unwrap_or(NumberFormat::Fp32);
     // A fraction is only read if its switch is on.
     let offloaded = table.on(Field::OptimizerCpuOffload);
     Optimizer {
@@ -95,25 +99,22 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
         // (`check_overrides`).
         whole_embedding: states == StateFormat::EightBit
             && table.on(Field::WholeEmbeddingStates)
-            && table.word(Field::DataParallelEngine) != "deepspeed",
+            && !table.is(word::DataParallelEngine::DeepSpeed),
         low_rank: None,
     }
 }
 
 fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
-    let name = table.word(Field::Optimizer).to_owned();
-    if name == "sgd" {
+    if table.is(word::Optimizer::Sgd) {
         // Without momentum SGD has no state; the software's default momentum is among the defaults.
         let momentum = table.real(Field::SgdMomentum).unwrap_or(0.0) > 0.0;
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
         return (kind, StateFormat::Plain);
     }
     // No name means Adam, Megatron's default.
-    let known = KNOWN.iter().find(|(known, _, _)| *known == name || (name.is_empty() && *known == "adam"));
-    if let Some((_, kind, states)) = known {
-        return (*kind, *states);
-    }
-    (OptimizerKind::Adam, StateFormat::Plain)
+    let name = table.chosen().unwrap_or(word::Optimizer::Adam);
+    let known = KNOWN.iter().find(|(known, _, _)| *known == name);
+    known.map_or((OptimizerKind::Adam, StateFormat::Plain), |(_, kind, states)| (*kind, *states))
 }
 
 pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
@@ -121,12 +122,14 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
     // apply.
     let (stage, rule) = match () {
         () if table.on(Field::UseTorchFsdp2) => (3, "PyTorch FSDP2 shards weights, gradients and states"),
-        () if table.on(Field::UseMegatronFsdp) => match table.word(Field::DataParallelShardingStrategy) {
-            "no_shard" => (0, "Megatron-FSDP, no_shard"),
-            "optim" => (1, "Megatron-FSDP, optim"),
-            "optim_grads" => (2, "Megatron-FSDP, optim_grads"),
-            _ => (3, "Megatron-FSDP, optim_grads_params"),
-        },
+        () if table.on(Field::UseMegatronFsdp) => {
+            match table.chosen::<word::DataParallelShardingStrategy>() {
+                Some(word::DataParallelShardingStrategy::NoShard) => (0, "Megatron-FSDP, no_shard"),
+                Some(word::DataParallelShardingStrategy::Optim) => (1, "Megatron-FSDP, optim"),
+                Some(word::DataParallelShardingStrategy::OptimGrads) => (2, "Megatron-FSDP, optim_grads"),
+                _ => (3, "Megatron-FSDP, optim_grads_params"),
+            }
+        }
         () if table.on(Field::UseDistributedOptimizer) => {
             (1, "the distributed optimizer shards optimizer states")
         }
@@ -138,7 +141,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
     }
     // A stated stage (DeepSpeed, a reader's rule) is kept.
     table.derive(Field::ZeroStage, Int(stage), rule);
-    let deepspeed = matches!(table.word(Field::Software), "megatron_deepspeed" | "gpt_neox");
+    let deepspeed = table.is_any(&[Software::MegatronDeepspeed, Software::GptNeox]);
     match table.number(Field::ZeroStage) {
         0 if deepspeed && table.on(Field::Bf16) => {
             table.remark(Field::ZeroStage, "DeepSpeed's bf16 optimizer shards its states even at stage 0");

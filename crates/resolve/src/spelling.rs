@@ -4,7 +4,7 @@ use super::packs::is_slime;
 use super::switches::{MOE_LAYERS, SWITCHES};
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Text};
-use shardscope_plan::Field;
+use shardscope_plan::{AdapterLibrary, Field, Software, Word, word};
 
 /// Replaces older and shorter spellings by the full ones (`arguments.py:validate_args`).
 pub(super) fn spell_out(table: &mut Table) {
@@ -22,14 +22,14 @@ pub(super) fn spell_out(table: &mut Table) {
     if by_flag || is_slime(table) {
         slime(table);
     }
-    if table.says(Field::Optimizer, "dist_muon") {
+    if table.is(word::Optimizer::DistMuon) {
         let rule = "dist_muon is muon with the distributed optimizer";
-        table.overrule(Field::Optimizer, Text("muon".to_owned()), rule);
+        table.overrule(Field::Optimizer, word::Optimizer::Muon.value(), rule);
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
     }
-    let software = table.word(Field::Software);
     // Others (Megatron-DeepSpeed among them) have no such rule.
-    let megatron = matches!(software, "megatron_legacy" | "megatron_core_local" | "megatron_core_te");
+    let megatron =
+        table.is_any(&[Software::MegatronLegacy, Software::MegatronCoreLocal, Software::MegatronCoreTe]);
     if megatron && table.on(Field::UseMegatronFsdp) {
         let rule = "Megatron-FSDP turns the distributed optimizer on";
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
@@ -42,7 +42,7 @@ fn slime(table: &mut Table) {
     if !table.on(Field::Fp16) {
         table.derive(Field::Bf16, Bool(true), "slime trains in bf16 unless --fp16 is given");
     }
-    if matches!(table.word(Field::Optimizer), "" | "adam") {
+    if table.is_unset_or(&[word::Optimizer::Adam]) {
         table.derive(Field::UseDistributedOptimizer, Bool(true), "slime shards Adam's states");
     }
     if table.number(Field::LoraRank) > 0 {
@@ -54,7 +54,7 @@ fn slime(table: &mut Table) {
 /// keeps their gradient buffers during rollouts (`patch_param_grad_buffer_for_colocate_mode_lora`).
 fn adapters_of_miles(table: &mut Table) {
     let rule = "miles builds adapters by Megatron-Bridge";
-    table.derive_word(Field::AdapterLibrary, "megatron-bridge", rule);
+    table.derive(Field::AdapterLibrary, AdapterLibrary::MegatronBridge.value(), rule);
     let moved = table.words(Field::OffloadBetweenPhases);
     if moved.contains(&"gradients") {
         // Frozen weights have no gradient buffers; those of adapters are small and stay in place.
@@ -68,9 +68,9 @@ fn adapters_of_miles(table: &mut Table) {
 fn position(table: &mut Table) {
     let table_off = table.switch(Field::AddPositionEmbedding) == Some(false);
     // With rotary positions there is no table that the flag could omit.
-    if table_off && matches!(table.word(Field::PositionEmbeddingType), "" | "learned_absolute") {
+    if table_off && table.is_unset_or(&[word::PositionEmbeddingType::LearnedAbsolute]) {
         let rule = "--no-position-embedding leaves the table out";
-        table.overrule(Field::PositionEmbeddingType, Text("none".to_owned()), rule);
+        table.overrule(Field::PositionEmbeddingType, word::PositionEmbeddingType::None.value(), rule);
     }
 }
 
@@ -93,7 +93,7 @@ fn recomputation(table: &mut Table) {
         .and_then(|setting| setting.flag.as_deref())
         .is_some_and(|flag| flag.trim_start_matches('-') == "activations-checkpoint-method");
     let legacy = table.is_old() || older_flag || table.on(Field::CheckpointActivations);
-    if table.says(Field::RecomputeGranularity, "full") && legacy {
+    if table.is(word::RecomputeGranularity::Full) && legacy {
         table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM up to 23.06");
     }
 }

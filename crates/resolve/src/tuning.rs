@@ -1,12 +1,11 @@
 //! What trains, what is frozen, and what transformers and its trainers choose.
 
-use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
     LoraModules, NumberFormat, Objective, PreferenceLogits, Quantization, Reference, Software,
-    TowerGradients, Transformers, Tuning,
+    TowerGradients, Transformers, Tuning, Word, word,
 };
 
 /// Number of trained layers if the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -45,29 +44,30 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     // For transformers this is the same: every layer is its own unit.
     if table.on(Field::GradientCheckpointing) {
         let rule = "gradient_checkpointing keeps the input of every layer";
-        table.derive_word(Field::RecomputeGranularity, "full", rule);
-        table.derive_word(Field::RecomputeMethod, "uniform", rule);
+        table.derive(Field::RecomputeGranularity, word::RecomputeGranularity::Full.value(), rule);
+        table.derive(Field::RecomputeMethod, word::RecomputeMethod::Uniform.value(), rule);
         table.derive(Field::RecomputeNumLayers, Int(1), rule);
     }
     // Trainers that cast the model do not run under autocast.
     if semantics.modules.casts_weights_once {
-        table.default(Field::Autocast, Text("none".to_owned()), "the weights themselves are cast");
+        table.default(Field::Autocast, word::Autocast::None.value(), "the weights themselves are cast");
     } else if !table.has(Field::Autocast) {
-        let (word, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
-            (true, _) => ("bf16", "the Trainer runs under autocast with --bf16"),
-            (_, true) => ("fp16", "the Trainer runs under autocast with --fp16"),
-            _ => ("none", "neither --bf16 nor --fp16"),
+        let (dtype, rule) = match (table.on(Field::Bf16), table.on(Field::Fp16)) {
+            (true, _) => (word::Autocast::Bf16, "the Trainer runs under autocast with --bf16"),
+            (_, true) => (word::Autocast::Fp16, "the Trainer runs under autocast with --fp16"),
+            _ => (word::Autocast::None, "neither --bf16 nor --fp16"),
         };
-        table.derive_word(Field::Autocast, word, rule);
+        table.derive(Field::Autocast, dtype.value(), rule);
     }
     // Without labels Liger's model computes logits like any other, from which preference and policy losses are
     // computed.
-    if table.on(Field::LigerKernel) && matches!(table.word(Field::TrainingObjective), "" | "sft") {
-        table.derive_word(Field::LossKind, "liger", "liger_kernel");
+    if table.on(Field::LigerKernel) && table.is_unset_or(&[word::TrainingObjective::Sft]) {
+        table.derive(Field::LossKind, word::LossKind::Liger.value(), "liger_kernel");
     }
-    let eager = table.words(Field::ModuleVariants).contains(&"eager_only");
-    table.default(Field::AttnImplementation, Text(if eager { "eager" } else { "sdpa" }.to_owned()), whose);
-    let sharded = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
+    let eager = table.listed().contains(&word::ModuleVariant::EagerOnly);
+    let attention = if eager { word::AttnImplementation::Eager } else { word::AttnImplementation::Sdpa };
+    table.default(Field::AttnImplementation, attention.value(), whose);
+    let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
     if sharded {
         table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");
     }
@@ -81,8 +81,7 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
         return Some(semantics.modules.adapters);
     }
     let core = matches!(software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-    AdapterLibrary::named(table.word(Field::AdapterLibrary))
-        .filter(|library| core && library.is_of_megatron())
+    table.chosen::<AdapterLibrary>().filter(|library| core && library.is_of_megatron())
 }
 
 /// What trains, with weights of `params`. If the software has no adapters here, everything: `lacking` has stopped the
@@ -126,14 +125,14 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     }
     if library.is_of_megatron() {
         // Recomputed layers would have no backward pass if nothing before them requires a gradient.
-        let whole = table.says(Field::RecomputeGranularity, "full");
-        tuning.input_gradients = library.semantics().input_gradients || whole;
+        let recomputed = table.is(word::RecomputeGranularity::Full);
+        tuning.input_gradients = library.semantics().input_gradients || recomputed;
         return tuning;
     }
     tuning.quantization = quantization(table, library);
     let quantized = tuning.quantization != Quantization::None;
     if matches!(tuning.quantization, Quantization::FourBit { .. }) {
-        tuning.whole = super::whole::whole(table);
+        tuning.unquantized = super::unquantized::unquantized(table);
     }
     if quantized && library == AdapterLibrary::Peft {
         let rule = "prepare_model_for_kbit_training makes the embedding's output require grad";
@@ -155,25 +154,33 @@ enum Way {
 fn way(table: &mut Table, eager: bool) -> Way {
     // A stated rank or target means LoRA even if no type is stated; a stated type is kept.
     if table.has(Field::LoraRank) || table.has(Field::LoraTargetModules) {
-        table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
+        table.derive(Field::TrainType, word::TrainType::Lora.value(), "the text sets up LoRA");
     }
-    let quantized = !matches!(table.word(Field::BaseQuantization), "" | "none");
+    let quantized = !table.is_unset_or(&[word::BaseQuantization::None]);
     if quantized {
-        table.derive_word(Field::TrainType, "qlora", "only adapters train over quantized weights");
+        table.derive(
+            Field::TrainType,
+            word::TrainType::QLora.value(),
+            "only adapters train over quantized weights",
+        );
     }
-    match table.word(Field::TrainType) {
-        "lora" => Way::Lora,
-        "qlora" => {
-            table.derive_word(Field::BaseQuantization, "nf4", "QLoRA's format (Dettmers et al. 2023)");
+    match table.chosen::<word::TrainType>() {
+        Some(word::TrainType::Lora) => Way::Lora,
+        Some(word::TrainType::QLora) => {
+            table.derive(
+                Field::BaseQuantization,
+                word::BaseQuantization::Nf4.value(),
+                "QLoRA's format (Dettmers et al. 2023)",
+            );
             Way::Lora
         }
-        "freeze" => Way::Freeze,
+        Some(word::TrainType::Freeze) => Way::Freeze,
         _ => {
             // It is only worth showing that there are no adapters if they were possible.
             if eager {
                 table.default(
                     Field::TrainType,
-                    Text("full".to_owned()),
+                    word::TrainType::Full.value(),
                     "where the text sets up no adapters",
                 );
             }
@@ -199,10 +206,10 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
         table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
     } else if library != AdapterLibrary::Peft {
         let rule = "adapters are built in the dtype of the model's weights";
-        table.derive_word(Field::AdapterDtype, params.name(), rule);
+        table.derive(Field::AdapterDtype, params.value(), rule);
     } else {
         let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";
-        table.default(Field::AdapterDtype, Text("fp32".to_owned()), rule);
+        table.default(Field::AdapterDtype, NumberFormat::Fp32.value(), rule);
     }
     // Unknown names have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
@@ -217,7 +224,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
     let converted = table.on(Field::ConvertedExperts);
     if converted && modules.cover_experts() {
         modules = modules.without_mlp().with(LinearModule::Experts);
-    } else if !converted && table.says(Field::Software, "hf_transformers") {
+    } else if !converted && table.is(Software::HfTransformers) {
         modules = modules.without(LinearModule::Experts).without(LinearModule::Router);
     }
     let drops = table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0;
@@ -225,7 +232,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
         rank: table.number(Field::LoraRank),
         dropout: drops && !table.on(Field::LoraDropoutAfter),
         drops_result: drops && table.on(Field::LoraDropoutAfter),
-        dtype: number(table.word(Field::AdapterDtype)).unwrap_or(NumberFormat::Fp32),
+        dtype: table.format(Field::AdapterDtype).unwrap_or(NumberFormat::Fp32),
         modules,
         dora: table.on(Field::UseDora),
         library,
@@ -254,41 +261,43 @@ fn by_names(table: &Table, modules: LoraModules) -> LoraModules {
 }
 
 fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
-    match table.word(Field::BaseQuantization) {
+    match table.chosen::<word::BaseQuantization>() {
         // torchao's NF4 has block scales that are themselves quantized in blocks.
-        "nf4" if library == AdapterLibrary::Torchtune => Quantization::BlocksOfBlocks,
-        "nf4" | "fp4" => {
+        Some(word::BaseQuantization::Nf4) if library == AdapterLibrary::Torchtune => {
+            Quantization::BlocksOfBlocks
+        }
+        Some(word::BaseQuantization::Nf4 | word::BaseQuantization::Fp4) => {
             table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
             Quantization::FourBit { double: table.on(Field::DoubleQuantization) }
         }
-        "int8" => Quantization::Int8,
-        "fp8" => Quantization::Fp8,
+        Some(word::BaseQuantization::Int8) => Quantization::Int8,
+        Some(word::BaseQuantization::Fp8) => Quantization::Fp8,
         _ => Quantization::None,
     }
 }
 
 fn objective(table: &Table) -> Objective {
-    if table.says(Field::TrainingObjective, "policy") {
+    if table.is(word::TrainingObjective::Policy) {
         return Objective::Policy;
     }
-    if table.says(Field::TrainingObjective, "reward") {
+    if table.is(word::TrainingObjective::Reward) {
         return Objective::Rewards;
     }
-    if table.says(Field::TrainingObjective, "classify") {
+    if table.is(word::TrainingObjective::Classify) {
         // `transformers/configuration_utils.py:PreTrainedConfig`.
         return Objective::Classes { labels: table.count(Field::NumLabels).unwrap_or(2) };
     }
-    let of_pairs = table.says(Field::TrainingObjective, "dpo");
-    if !of_pairs && !table.says(Field::TrainingObjective, "kto") {
+    let of_pairs = table.is(word::TrainingObjective::Dpo);
+    if !of_pairs && !table.is(word::TrainingObjective::Kto) {
         return Objective::NextToken;
     }
     // With adapters the reference is the model without them (TRL, `disable_adapter`): no copy is held.
-    let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
-    let reference = match table.word(Field::ReferenceModel) {
-        "adapters" => Reference::Adapters,
+    let adapters = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora]);
+    let reference = match table.chosen::<word::ReferenceModel>() {
+        Some(word::ReferenceModel::Adapters) => Reference::Adapters,
         // Nothing is held if there is none, either (SimPO).
-        "precomputed" | "none" => Reference::Precomputed,
-        "loaded" => Reference::Loaded,
+        Some(word::ReferenceModel::Precomputed | word::ReferenceModel::None) => Reference::Precomputed,
+        Some(word::ReferenceModel::Loaded) => Reference::Loaded,
         _ if adapters => Reference::Adapters,
         // TRL loads a second model if none is given.
         _ => Reference::Loaded,
@@ -303,11 +312,11 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
     /// `deepspeed/runtime/zero/config.py:reduce_bucket_size`, elements.
     const ELEMENTS: u64 = 500_000_000;
     let stage = table.number(Field::ZeroStage);
-    if table.word(Field::DataParallelEngine) != "deepspeed" || stage == 0 {
+    if !table.is(word::DataParallelEngine::DeepSpeed) || stage == 0 {
         return None;
     }
     // If a reinforcement-learning framework creates the configuration, its own semantics give the size.
-    if table.word(Field::RlFramework).is_empty() {
+    if !table.has(Field::RlFramework) {
         if stage == 3 && !table.has(Field::ReduceBuckets) {
             let rule = "\"auto\" in public configurations of ZeRO-3: the square of the width";
             table.default(Field::ReduceBucketSize, Int(0), rule);
@@ -327,18 +336,18 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
 pub(super) fn transformers(table: &mut Table) -> Transformers {
     let reduce_buckets = reduce_buckets(table);
     Transformers {
-        autocast: match table.word(Field::Autocast) {
-            "bf16" => Some(NumberFormat::Bf16),
-            "fp16" => Some(NumberFormat::Fp16),
+        autocast: match table.chosen::<word::Autocast>() {
+            Some(word::Autocast::Bf16) => Some(NumberFormat::Bf16),
+            Some(word::Autocast::Fp16) => Some(NumberFormat::Fp16),
             _ => None,
         },
         // Packed samples have no padding to mask.
         padding_mask: table.on(Field::PaddingMask) && !table.on(Field::Packing),
         cache: table.on(Field::UseCache),
         counts_tokens: true,
-        experts: match table.word(Field::ExpertsImplementation) {
-            "batched_mm" => ExpertKernel::Batched,
-            "eager" => ExpertKernel::Loop,
+        experts: match table.chosen::<word::ExpertsImplementation>() {
+            Some(word::ExpertsImplementation::BatchedMm) => ExpertKernel::Batched,
+            Some(word::ExpertsImplementation::Eager) => ExpertKernel::Loop,
             _ => ExpertKernel::Grouped,
         },
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
@@ -346,14 +355,14 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         fp32_accumulation: false,
         foreach_step: table.on(Field::OptimizerForeach),
         reduce_buckets,
-        engine: match table.word(Field::DataParallelEngine) {
-            "fsdp1" => DataEngine::Fsdp1,
-            "fsdp2" => DataEngine::Fsdp2,
-            "deepspeed" => DataEngine::DeepSpeed,
+        engine: match table.chosen::<word::DataParallelEngine>() {
+            Some(word::DataParallelEngine::Fsdp1) => DataEngine::Fsdp1,
+            Some(word::DataParallelEngine::Fsdp2) => DataEngine::Fsdp2,
+            Some(word::DataParallelEngine::DeepSpeed) => DataEngine::DeepSpeed,
             _ => DataEngine::Ddp,
         },
-        reduce: number(table.word(Field::ReduceDtype)),
-        output: number(table.word(Field::OutputDtype)),
+        reduce: table.format(Field::ReduceDtype),
+        output: table.format(Field::OutputDtype),
         ends_apart: table.on(Field::FsdpEndsApart),
         dtensor_plan: table.on(Field::DtensorPlan),
         embedding_apart: table.on(Field::FsdpEmbeddingApart),
@@ -363,19 +372,19 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
-        preference_logits: match table.word(Field::PreferenceLogits) {
-            "own" => PreferenceLogits::Own,
-            "fp32" => PreferenceLogits::Fp32,
-            "whole" => PreferenceLogits::Whole,
-            "named" => PreferenceLogits::Named,
-            "orpo" => PreferenceLogits::Odds,
-            "cpo" => PreferenceLogits::Contrast,
-            "cpo_simpo" => PreferenceLogits::ContrastOfMeans,
-            "simpo" => PreferenceLogits::Means,
-            "states" => PreferenceLogits::States,
-            "all_states" => PreferenceLogits::AllStates,
-            "labelled_states" => PreferenceLogits::LabelledStates,
-            "states_orpo" => PreferenceLogits::StatesOdds,
+        preference_logits: match table.chosen::<word::PreferenceLogits>() {
+            Some(word::PreferenceLogits::Own) => PreferenceLogits::Own,
+            Some(word::PreferenceLogits::Fp32) => PreferenceLogits::Fp32,
+            Some(word::PreferenceLogits::Whole) => PreferenceLogits::Whole,
+            Some(word::PreferenceLogits::Named) => PreferenceLogits::Named,
+            Some(word::PreferenceLogits::Orpo) => PreferenceLogits::Odds,
+            Some(word::PreferenceLogits::Cpo) => PreferenceLogits::Contrast,
+            Some(word::PreferenceLogits::CpoSimpo) => PreferenceLogits::ContrastOfMeans,
+            Some(word::PreferenceLogits::Simpo) => PreferenceLogits::Means,
+            Some(word::PreferenceLogits::States) => PreferenceLogits::States,
+            Some(word::PreferenceLogits::AllStates) => PreferenceLogits::AllStates,
+            Some(word::PreferenceLogits::LabelledStates) => PreferenceLogits::LabelledStates,
+            Some(word::PreferenceLogits::StatesOrpo) => PreferenceLogits::StatesOdds,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -1,11 +1,10 @@
 //! A vision tower next to the decoder: whether its figures are known in this run, and its parts.
 
 use super::packs;
-use super::precision::number;
 use super::table::Table;
 use crate::{Asked, Question};
 use shardscope_plan::{
-    Field, NumberFormat, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower,
+    Field, NumberFormat, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower, word,
 };
 use shardscope_source::{Code, Diagnostic};
 
@@ -117,7 +116,7 @@ pub(super) fn gradients(table: &Table) -> TowerGradients {
 }
 
 pub(super) fn is_policy(table: &Table) -> bool {
-    table.says(Field::TrainingObjective, "policy")
+    table.is(word::TrainingObjective::Policy)
 }
 
 /// Which of the tower, its projector and mergers of deep layers have adapters, as far as this is known: on each of its
@@ -133,10 +132,10 @@ pub(super) fn adapters(table: &Table) -> [bool; 3] {
 
 /// Whether adapters reach it, or only some of its layers train. With adapters only on the decoder it may train in full.
 pub(super) fn adapted(table: &Table) -> bool {
-    let beside = table.says(Field::TrainType, "lora")
+    let beside = table.is(word::TrainType::Lora)
         && table.has(Field::VisionAdapters)
         && !table.on(Field::VisionAdapters);
-    trains(table) && !beside && !matches!(table.word(Field::TrainType), "" | "full")
+    trains(table) && !beside && !table.is_unset_or(&[word::TrainType::Full])
 }
 
 /// Which of its norms are Liger's; none if that is not known, or if what they keep is not.
@@ -146,19 +145,19 @@ pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
     if table.has(Field::LigerParts) {
         return None;
     }
-    match (table.on(Field::LigerKernel) && kept.liger?, table.word(Field::VisionLiger)) {
+    match (table.on(Field::LigerKernel) && kept.liger?, table.chosen()) {
         (false, _) => Some(TowerLiger::None),
-        (true, "layers") => Some(TowerLiger::Layers),
-        (true, "class") if tower && projector => Some(TowerLiger::Class),
+        (true, Some(word::VisionLiger::Layers)) => Some(TowerLiger::Layers),
+        (true, Some(word::VisionLiger::Class)) if tower && projector => Some(TowerLiger::Class),
         _ => None,
     }
 }
 
 /// The origin of its modules.
 pub(super) fn modules(table: &Table) -> TowerModules {
-    match table.word(Field::VisionModules) {
-        "transformers" => TowerModules::Whole,
-        "core" | "provider" => TowerModules::Core,
+    match table.chosen::<word::VisionModules>() {
+        Some(word::VisionModules::Transformers) => TowerModules::Whole,
+        Some(word::VisionModules::Core | word::VisionModules::Provider) => TowerModules::Core,
         _ => TowerModules::Own,
     }
 }
@@ -253,7 +252,7 @@ fn trains(table: &Table) -> bool {
         !OF_DECODER.contains(&name) || shared.contains(&name)
     };
     // No stated targets means the library's own, which for some model types reach the tower.
-    !matches!(table.word(Field::TrainType), "lora" | "qlora")
+    !table.is_any(&[word::TrainType::Lora, word::TrainType::QLora])
         || targets.is_empty()
         || targets.iter().any(reaches)
 }
@@ -320,6 +319,6 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         modules: modules(table),
         in_engine_alone: table.on(Field::VisionInEngine),
         // No tower runs in fp8; such a type applies to the decoder.
-        dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != NumberFormat::Fp8),
+        dtype: table.format(Field::VisionDtype).filter(|dtype| *dtype != NumberFormat::Fp8),
     })
 }

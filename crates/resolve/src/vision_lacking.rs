@@ -6,7 +6,7 @@ use super::vision::{
     adapted, adapters, gradients, has_projector, is_policy, kept, modules, parts, recomputes, tower_liger,
 };
 use crate::Effect;
-use shardscope_plan::{Field, Software, TowerGradients, TowerModules};
+use shardscope_plan::{Field, NumberFormat, RolloutEngine, Software, TowerGradients, TowerModules, word};
 use shardscope_units::grouped;
 
 /// Why the tower stops the verdict; none if its figures are known: frozen with its projector, in modules of
@@ -43,7 +43,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     {
         (Effect::Memory, "with images that fill the sequence, so that tokens are truncated")
     } else if has_projector(table) {
-        return (table.word(Field::DataParallelEngine) != "deepspeed").then(|| {
+        return (!table.is(word::DataParallelEngine::DeepSpeed)).then(|| {
             let how = "with a trained projector outside DeepSpeed, which would cast it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
@@ -53,12 +53,12 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !compiled
         && !table.on(Field::VisionUnquantized)
-        && !matches!(table.word(Field::BaseQuantization), "" | "none")
+        && !table.is_unset_or(&[word::BaseQuantization::None])
     {
         (Effect::Memory, "with quantized layers")
     } else if is_sharded(table) && !has_units(table) {
         (Effect::Memory, "under FSDP, whose units in it are not known")
-    } else if table.says(Field::AttnImplementation, "eager") {
+    } else if table.is(word::AttnImplementation::Eager) {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
     } else if let Some(how) = unknown_gradients(table, compiled) {
         (Effect::Memory, how)
@@ -77,7 +77,7 @@ fn beside_megatron(table: &Table, software: Software) -> Option<&'static str> {
         TowerModules::Whole => of_transformers(table),
         TowerModules::Core => of_core(table, software),
     };
-    let by_shape = !matches!(table.word(Field::Optimizer), "" | "adam" | "sgd");
+    let by_shape = !table.is_unset_or(&[word::Optimizer::Adam, word::Optimizer::Sgd]);
     of_modules.or(by_shape.then_some("with an optimizer that treats matrices differently from other weights"))
 }
 
@@ -87,7 +87,7 @@ fn of_transformers(table: &Table) -> Option<&'static str> {
     match () {
         () if passes => Some("in Megatron, where part of it trains or gradients pass through it"),
         // The saved positions of their tokens were not counted.
-        () if deep && table.word(Field::RecomputeGranularity) != "full" => {
+        () if deep && !table.is(word::RecomputeGranularity::Full) => {
             Some("whose deep layers reach layers of the decoder that are not recomputed")
         }
         () => None,
@@ -102,16 +102,14 @@ fn of_core(table: &Table, software: Software) -> Option<&'static str> {
     let one_kind = of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == tower) && projector == tower;
     // A provider for models with experts freezes decoder and tower unless told otherwise
     // (`qwen3_vl_provider.py:Qwen3VLMoEModelProvider`).
-    let provided = table.says(Field::VisionModules, "provider") && !table.has(Field::FrozenModules);
+    let provided = table.is(word::VisionModules::Provider) && !table.has(Field::FrozenModules);
     let freezes =
         provided && table.number(Field::NumExperts) > 0 && of_kinds.is_some_and(|kept| kept.deep_mergers > 0);
-    let granularity = table.word(Field::RecomputeGranularity);
-    let method = table.word(Field::RecomputeMethod);
-    let one_by_one = method == "uniform" && table.number(Field::RecomputeNumLayers) <= 1;
+    let one_by_one = table.is(word::RecomputeMethod::Uniform) && table.number(Field::RecomputeNumLayers) <= 1;
     match () {
         () if of_kinds.is_none() => Some("in Megatron, of a type whose layers there are not known"),
         () if !software.semantics().transformer_engine => Some("in Megatron core without Transformer Engine"),
-        () if adapted(table) || table.has(Field::TrainType) && !table.says(Field::TrainType, "full") => {
+        () if adapted(table) || table.has(Field::TrainType) && !table.is(word::TrainType::Full) => {
             Some("in Megatron, with adapters")
         }
         () if freezes => Some("in Megatron, where the model's provider decides which parts are frozen"),
@@ -123,10 +121,14 @@ fn of_core(table: &Table, software: Software) -> Option<&'static str> {
         () if tower && is_unfused(table) => {
             Some("in Megatron, with attention whose scores grow with the size of the images")
         }
-        () if tower && (granularity == "selective" || table.on(Field::RecomputeActivations)) => Some(
-            "in Megatron, with selective recomputation, of which its layers follow the granularity alone",
-        ),
-        () if tower && granularity == "full" && !one_by_one => {
+        () if tower
+            && (table.is(word::RecomputeGranularity::Selective) || table.on(Field::RecomputeActivations)) =>
+        {
+            Some(
+                "in Megatron, with selective recomputation, of which its layers follow the granularity alone",
+            )
+        }
+        () if tower && table.is(word::RecomputeGranularity::Full) && !one_by_one => {
             Some("in Megatron, with layers recomputed in groups or some of them")
         }
         () if table.on(Field::FineGrainedActivationOffloading)
@@ -141,24 +143,27 @@ fn of_core(table: &Table, software: Software) -> Option<&'static str> {
 /// Whether attention has no separate kernel (`NVTE_FLASH_ATTN`, `NVTE_FUSED_ATTN`).
 fn is_unfused(table: &Table) -> bool {
     let off = |field| table.has(field) && !table.on(field);
-    matches!(table.word(Field::AttentionBackend), "unfused" | "local")
+    table.is_any(&[word::AttentionBackend::Unfused, word::AttentionBackend::Local])
         || off(Field::NvteFlashAttn) && off(Field::NvteFusedAttn)
 }
 
 /// Optimizers whose states do not depend on the shapes of weights: a tower's weight shapes are not known one by one.
-const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
+const OF_ANY_SHAPE: [word::Optimizer; 4] =
+    [word::Optimizer::Adam, word::Optimizer::PagedAdamW, word::Optimizer::Sgd, word::Optimizer::Lion];
 
 fn is_sharded(table: &Table) -> bool {
-    matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
+    table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2])
 }
 
 /// Whether each of its layers is an FSDP unit. Automodel keeps a frozen tower in the unit outside the layers, and
 /// builds some models from its own classes.
 fn has_units(table: &Table) -> bool {
     let Some(kept) = kept(table) else { return false };
-    match table.word(Field::VisionUnits) {
-        "unsplit" => kept.unsplit,
-        "lists" => !kept.own_in_automodel && gradients(table) == TowerGradients::Trained,
+    match table.chosen::<word::VisionUnits>() {
+        Some(word::VisionUnits::Unsplit) => kept.unsplit,
+        Some(word::VisionUnits::Lists) => {
+            !kept.own_in_automodel && gradients(table) == TowerGradients::Trained
+        }
         _ => false,
     }
 }
@@ -167,7 +172,7 @@ fn has_units(table: &Table) -> bool {
 /// memory, SGLang holds them in addition. Both shard the same linear layers over their tensor ranks
 /// (`sglang/srt/models/qwen2_vl.py, qwen2_5_vl.py, qwen3_vl.py`).
 fn in_engine(table: &Table) -> bool {
-    matches!(table.word(Field::RolloutEngine), "" | "vllm" | "sglang")
+    table.is_unset_or(&[RolloutEngine::Vllm, RolloutEngine::Sglang])
         && kept(table).is_some_and(|kept| kept.cut_layer > 0)
 }
 
@@ -179,10 +184,11 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
     if gradients == TowerGradients::None && !trains {
         return None;
     }
-    let half = |field| matches!(table.word(field), "bf16" | "fp16");
-    let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
+    let half = |field| matches!(table.format(field), Some(NumberFormat::Bf16 | NumberFormat::Fp16));
+    let autocast = table.is_any(&[word::Autocast::Bf16, word::Autocast::Fp16]);
+    let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || autocast;
     // DeepSpeed casts the entire model, in whatever type its weights were loaded.
-    let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
+    let casts = !table.has(Field::ParamsDtype) || table.is(word::DataParallelEngine::DeepSpeed);
     // FSDP gathers them in its mixed-precision format.
     let fp32 = !(half(Field::ParamsDtype) || (casts || is_sharded(table)) && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
@@ -194,7 +200,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
             Some("with adapters on it and its layers not recomputed, of which the first saves less")
         }
         () if adapts && table.on(Field::UseDora) => Some("with weight-decomposed adapters (DoRA) on it"),
-        () if adapts && half(Field::AdapterDtype) && table.word(Field::DataParallelEngine) != "deepspeed" => {
+        () if adapts && half(Field::AdapterDtype) && !table.is(word::DataParallelEngine::DeepSpeed) => {
             Some("with 16-bit adapters on it")
         }
         () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
@@ -214,14 +220,20 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         }
         () if gradients != TowerGradients::None
             && kept(table).is_some_and(|kept| kept.masked)
-            && !table.word(Field::AttnImplementation).starts_with("flash") =>
+            && !table.is_any(&[
+                word::AttnImplementation::FlashAttention2,
+                word::AttnImplementation::FlashAttention3,
+                word::AttnImplementation::FlashAttention4,
+            ]) =>
         {
             Some("where it saves tensors for backward, with a mask of all patches in its attention")
         }
         // Trainers pass the images of both halves of a pair to the tower at once
         // (`trl/trainer/dpo_trainer.py:DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
-        () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
+        () if !is_policy(table)
+            && !table.is_unset_or(&[word::TrainingObjective::Sft, word::TrainingObjective::Dpo]) =>
+        {
             Some(
                 "where it saves tensors for backward, with a loss other than next-token cross entropy or a pair loss",
             )
@@ -231,14 +243,14 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         }
         // If trainers cast the model themselves, it is not stated whether they also run under autocast.
         () if is_sharded(table)
-            && table.word(Field::Autocast) == "none"
+            && table.is(word::Autocast::None)
             && kept(table).is_some_and(|kept| !kept.rms_norms) =>
         {
             Some("where it saves tensors for backward, with LayerNorms under FSDP, with or without autocast")
         }
         () if is_sharded(table) && adapts => Some("with adapters on it under FSDP"),
         () if is_sharded(table)
-            && table.says(Field::OutputDtype, "fp32")
+            && table.is_format(Field::OutputDtype, NumberFormat::Fp32)
             && (!parts[1] || recomputes(table)) =>
         {
             Some(
@@ -248,7 +260,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         () if fp32 => {
             Some("where it saves tensors for backward, in fp32 or under autocast over fp32 weights")
         }
-        () if trains && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) => {
+        () if trains && !table.is_unset_or(&OF_ANY_SHAPE) => {
             Some("where it trains, with an optimizer whose states depend on the shapes of its weights")
         }
         () => None,

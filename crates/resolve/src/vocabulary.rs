@@ -10,6 +10,9 @@ use shardscope_source::{Code, Diagnostic};
 /// GPT-2's vocabulary, proposed if nothing suggests another (Radford et al. 2019; Megatron-LM's examples use it).
 const PROPOSED: u64 = 50_257;
 
+/// Megatron's tokenizer without a vocabulary (`--tokenizer-type`).
+const NULL_TOKENIZER: &str = "NullTokenizer";
+
 /// Rows of the embedding (`vocab_utils.py`: a multiple of `make_vocab_size_divisible_by` times the tensor size).
 pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
     // A stated padded size is that of the embedding: nothing is rounded, and TP does not change it.
@@ -25,7 +28,7 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
         }
     }
     let mut size = table.count(Field::VocabSize)?;
-    if table.is_old() && table.says(Field::TokenizerType, "NullTokenizer") {
+    if table.is_old() && table.word(Field::TokenizerType) == NULL_TOKENIZER {
         // Up to core 0.17 the null tokenizer added its own end-of-document token.
         size += 1;
     }
@@ -69,7 +72,7 @@ fn is_of_own_words(table: &Table) -> bool {
 }
 
 /// The size that appears in a tokenizer's path (`nordic_tokenizer_131072/vocab.json`).
-fn told_by_path(path: &str) -> Option<u64> {
+fn stated_by_path(path: &str) -> Option<u64> {
     /// Language-model tokenizers have between this many tokens.
     const SIZES: std::ops::RangeInclusive<u64> = 8_000..=1_000_000;
     let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
@@ -100,7 +103,7 @@ fn propose(table: &mut Table) {
     let biases =
         table.switch(Field::AddQkvBias) == Some(true) || table.switch(Field::AddBiasLinear) != Some(false);
     let attends_alike = catalog::vocabulary_of_attention(shape, groups, biases).is_some();
-    let by_path = if own { told_by_path(table.word(Field::VocabFile)) } else { None };
+    let by_path = if own { stated_by_path(table.word(Field::VocabFile)) } else { None };
     let by_kind = catalog::vocabulary(table.word(Field::TokenizerType));
     let proposed =
         by_path.or(alike.map(|(_, size)| size)).or(by_kind.map(|(size, _)| size)).unwrap_or(PROPOSED);
@@ -115,12 +118,12 @@ fn propose(table: &mut Table) {
     // Nor that of a known model with this shape, if its queries and keys differ or the file is custom: GPT-3's shape
     // has been trained with every possible vocabulary, and Llama 2's with those of Baichuan, Yi and the first Qwen.
     let fields = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
-    let told = fields.into_iter().find(|field| !table.word(*field).is_empty());
-    let told = told.unwrap_or(Field::TokenizerModel);
-    let named = table.word(told).to_owned();
+    let stated = fields.into_iter().find(|field| !table.word(*field).is_empty());
+    let stated = stated.unwrap_or(Field::TokenizerModel);
+    let named = table.word(stated).to_owned();
     let left_open = is_left_open(&named);
     let of_alike = alike.is_some_and(|(name, _)| is_of_family(&named, name));
-    let is_file = told != Field::TokenizerType && !left_open && !of_alike;
+    let is_file = stated != Field::TokenizerType && !left_open && !of_alike;
     let open = !named.is_empty() && (alike.is_none() || !attends_alike || is_file);
     if !open {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
@@ -134,7 +137,7 @@ fn propose(table: &mut Table) {
             true => "the vocabulary is not stated, and the tokenizer's path is not given".to_owned(),
             false => format!("the vocabulary of {named} is not known here"),
         };
-        let place = table.span(told);
+        let place = table.span(stated);
         let hint = table.way_to_state(&[Field::VocabSize]);
         table.say(Diagnostic::error(Code::MissingSetting, message), &hint, place);
     }

@@ -262,21 +262,21 @@ fn remarked(table: &Table, nodes: Option<u64>, per_node: Option<u64>) -> Option<
     table
         .machines
         .iter()
-        .find_map(|told| Some((fitting_count(table, told, nodes, per_node)?, told.said.clone())))
+        .find_map(|remark| Some((fitting_count(table, remark, nodes, per_node)?, remark.said.clone())))
 }
 
-fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: Option<u64>) -> Option<u64> {
+fn fitting_count(table: &Table, remark: &Machines, nodes: Option<u64>, per_node: Option<u64>) -> Option<u64> {
     let count = match (nodes, per_node) {
-        (Some(_), _) if told.per_node => told.count,
-        (Some(nodes), _) => told.count / nodes.max(1),
+        (Some(_), _) if remark.per_node => remark.count,
+        (Some(nodes), _) => remark.count / nodes.max(1),
         // The size of one node does not give the number of nodes.
-        (None, Some(_)) if told.per_node => told.nodes?,
-        (None, Some(per_node)) => told.count / per_node.max(1),
-        (None, None) => told.count.saturating_mul(told.nodes.unwrap_or(1)),
+        (None, Some(_)) if remark.per_node => remark.nodes?,
+        (None, Some(per_node)) => remark.count / per_node.max(1),
+        (None, None) => remark.count.saturating_mul(remark.nodes.unwrap_or(1)),
     };
     let world = count.saturating_mul(nodes.or(per_node).unwrap_or(1));
-    let whole = told.per_node || world == told.count;
-    (whole && fitting::holds(table, world)).then_some(count)
+    let exact = remark.per_node || world == remark.count;
+    (exact && fitting::holds(table, world)).then_some(count)
 }
 
 /// Whether any of the machine numbers is set by hand.
@@ -307,10 +307,10 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     let fits = fitting::nodes(table, per_node.unwrap_or(usual));
     // The product: that variable is the total number of accelerators.
     let all = Some((Field::WorldSize, fits * per_node.unwrap_or(usual)));
-    let told = remarked(table, nodes, per_node).map(|(count, _)| count);
+    let suggested = remarked(table, nodes, per_node).map(|(count, _)| count);
     let part = match (nodes, per_node) {
-        (None, Some(_)) => Some((Field::NumNodes, told.unwrap_or(fits))),
-        (Some(_), None) => Some((Field::GpusPerNode, told.unwrap_or(usual))),
+        (None, Some(_)) => Some((Field::NumNodes, suggested.unwrap_or(fits))),
+        (Some(_), None) => Some((Field::GpusPerNode, suggested.unwrap_or(usual))),
         _ => None,
     };
     let mut proposes = |(field, works): (Field, u64)| {

@@ -8,7 +8,7 @@ use shardscope_search::{Choices, Dimension, Outcome, Space, Values, Walk};
 #[allow(unreachable_pub, reason = "shared with the tests")]
 mod pairs;
 
-fn told(kind: &str, one: &Outcome) {
+fn print_outcome(kind: &str, one: &Outcome) {
     let changes: Vec<String> =
         one.changes.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
     println!("{kind} {:016x} {} {}", one.step.get().to_bits(), one.peak.get(), changes.join(" "));
@@ -27,7 +27,7 @@ fn main() {
         let mut walk = Walk::over(Space::with(&plan, choices), 8);
         while walk.step(64) {}
         println!("{name}: {:?}", walk.tally());
-        walk.ranked().for_each(|one| told("ranked", one));
-        walk.frontier().iter().for_each(|one| told("frontier", one));
+        walk.ranked().for_each(|one| print_outcome("ranked", one));
+        walk.frontier().iter().for_each(|one| print_outcome("frontier", one));
     }
 }

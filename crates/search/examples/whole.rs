@@ -45,7 +45,7 @@ fn main() {
         if columns {
             println!("{name}\t{}", course.columns());
         } else {
-            println!("{name}: {}", course.told());
+            println!("{name}: {}", course.line());
         }
         let best = course.walk.best().first();
         let mut row = published_row(name, &plan);
@@ -133,7 +133,7 @@ impl Course {
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    fn told(&self) -> String {
+    fn line(&self) -> String {
         let tally = self.walk.tally();
         let changes = self.walk.best().first().map(|one| words_of(&one.changes)).unwrap_or_default();
         format!(

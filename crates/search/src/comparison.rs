@@ -77,7 +77,7 @@ impl Comparison {
                 (question, _) => question,
             };
             let inquiry = Inquiry::new(&candidate.plan, question, self.choices.clone());
-            self.inquiry = Some(inquiry.told_behind(candidate.before.clone()));
+            self.inquiry = Some(inquiry.after(candidate.before.clone()));
         }
         self.inquiry.is_some() || self.asked < self.candidates.len()
     }

@@ -121,10 +121,10 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         bounded.push((least, place, words, variant));
     }
     bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
-    let mut kept: Vec<Edited> = Vec::new();
+    let mut distinct: Vec<Edited> = Vec::new();
     let key = |one: &Edited| (one.tight, one.step.get());
     for (least, place, words, variant) in bounded {
-        let last = kept.last().filter(|_| kept.len() >= shown);
+        let last = distinct.last().filter(|_| distinct.len() >= shown);
         if last.is_some_and(|last| key(last) <= (false, least.get())) {
             break;
         }
@@ -140,11 +140,11 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
         let step = known.draft(&changed).exact();
         let changes = variant.changes_from(&own);
         let edited = Edited { words, variant, changes, peak, tight, step };
-        let place = kept.partition_point(|one| key(one) <= key(&edited));
-        kept.insert(place, edited);
-        kept.truncate(shown);
+        let place = distinct.partition_point(|one| key(one) <= key(&edited));
+        distinct.insert(place, edited);
+        distinct.truncate(shown);
     }
-    kept
+    distinct
 }
 
 /// The index of what is known about layouts with the sections of `variant`: those that differ from it only in chunks,

@@ -14,8 +14,8 @@ const TOLD: u64 = 1 << 27;
 /// show.
 #[must_use]
 pub fn effect(plan: &Plan, changed: &Plan) -> String {
-    let saved = slower(plan, changed).told(false, "of");
-    let costs = slower(changed, plan).told(true, "of");
+    let saved = slower(plan, changed).reasons(false, "of");
+    let costs = slower(changed, plan).reasons(true, "of");
     let ((before, _), (after, _)) = (fit(plan), fit(changed));
     let differs = before.get().abs_diff(after.get()) >= TOLD;
     let more = (differs && after > before).then(|| format!("{} of memory", gib(after.less(before))));

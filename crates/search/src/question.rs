@@ -78,7 +78,7 @@ pub struct Inquiry {
     reached: Vec<Reached>,
     /// Whether sizes between the last that fails and the first that holds are being narrowed down.
     narrowing: bool,
-    kept: usize,
+    listed: usize,
     /// The layouts of the last walk, for lists.
     last: Option<Walk>,
 }
@@ -148,14 +148,14 @@ impl Inquiry {
             walk: None,
             reached: Vec::new(),
             narrowing: false,
-            kept: 24,
+            listed: 24,
             last: None,
         }
     }
 
     /// The same if `before` was already changed in the reader's plan: reported changes include it.
     #[must_use]
-    pub fn told_behind(mut self, before: Vec<(Field, String)>) -> Self {
+    pub fn after(mut self, before: Vec<(Field, String)>) -> Self {
         self.before = before;
         self
     }
@@ -209,7 +209,7 @@ impl Inquiry {
                 // `Between`, not `Stated`: the plan's own size may be a different one.
                 choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
             }
-            let space = Space::with(&plan, choices).told_from(&self.origin, before);
+            let space = Space::with(&plan, choices).derived_from(&self.origin, before);
             let aim = match self.question {
                 Question::Fits
                 | Question::FewestGpus
@@ -217,7 +217,7 @@ impl Inquiry {
                 | Question::LargestMicroBatch => Aim::AnyThatFits,
                 _ => Aim::Fastest,
             };
-            self.walk = Some((size, Walk::over(space, self.kept).aiming(aim)));
+            self.walk = Some((size, Walk::over(space, self.listed).aiming(aim)));
             return true;
         }
         false

@@ -16,13 +16,13 @@ pub(crate) struct Results {
     /// Layouts that no other beats in both time and memory.
     pub(crate) frontier: Vec<Outcome>,
     /// The number of cuts kept.
-    kept: usize,
+    listed: usize,
 }
 
 impl Results {
-    /// Empty results with room for `kept` cuts.
-    pub(crate) fn new(kept: usize) -> Self {
-        Self { kept: kept.max(1), ..Self::default() }
+    /// Empty results with room for `listed` cuts.
+    pub(crate) fn new(listed: usize) -> Self {
+        Self { listed: listed.max(1), ..Self::default() }
     }
 
     /// Whether a step of at least `least` is too slow to be kept for a layout of the same cut as `variant`: it must
@@ -30,7 +30,7 @@ impl Results {
     pub(crate) fn is_beaten(&self, least: Seconds, variant: &Variant) -> bool {
         let of_cut = self.best.iter().find(|one| one.is_of_cut(variant));
         // While there is room, the list as a whole beats nothing.
-        let last = self.best.last().filter(|_| self.best.len() >= self.kept);
+        let last = self.best.last().filter(|_| self.best.len() >= self.listed);
         of_cut.into_iter().chain(last).any(|one| least >= one.step)
     }
 
@@ -60,7 +60,7 @@ impl Results {
     }
 
     fn put(&mut self, outcome: Outcome) {
-        insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.kept);
+        insert(if outcome.tight { &mut self.tight } else { &mut self.best }, &outcome, self.listed);
         // `<=` in both: of equal layouts the first one found stays, so the answer does not depend on how the walk is
         // divided.
         let beaten = |one: &Outcome| one.step <= outcome.step && one.peak <= outcome.peak;
@@ -72,8 +72,8 @@ impl Results {
     }
 }
 
-/// Inserts `outcome` at its rank, one per cut and `kept` at most.
-fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
+/// Inserts `outcome` at its rank, one per cut and `listed` at most.
+fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, listed: usize) {
     if let Some(place) = list.iter().position(|one| one.is_of_cut(&outcome.variant)) {
         let rank = list.get(place).map(Outcome::rank);
         if rank.is_some_and(|rank| rank <= outcome.rank()) {
@@ -85,5 +85,5 @@ fn insert(list: &mut Vec<Outcome>, outcome: &Outcome, kept: usize) {
     }
     let place = list.partition_point(|one| one.rank() <= outcome.rank());
     list.insert(place, outcome.clone());
-    list.truncate(kept);
+    list.truncate(listed);
 }

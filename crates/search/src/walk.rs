@@ -86,9 +86,9 @@ impl Walk {
         Self::over(Space::with(plan, choices), KEPT)
     }
 
-    /// The search over `space` for the fastest layouts of at most `kept` cuts.
+    /// The search over `space` for the fastest layouts of at most `listed` cuts.
     #[must_use]
-    pub fn over(space: Space, kept: usize) -> Self {
+    pub fn over(space: Space, listed: usize) -> Self {
         let mut walk = Self {
             tally: Tally { refused: space.refused.clone(), ..Tally::default() },
             space,
@@ -98,7 +98,7 @@ impl Walk {
             opened_early: 0,
             tasks: Vec::new(),
             known: Known::default(),
-            results: Results::new(kept),
+            results: Results::new(listed),
             aim: Aim::Fastest,
         };
         walk.take_own();

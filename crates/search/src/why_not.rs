@@ -55,7 +55,7 @@ pub struct Slower {
 const TOLD: f64 = 1e-3;
 
 /// The most parts that a sentence mentions.
-const TOLD_PARTS: usize = 3;
+const MOST_PARTS: usize = 3;
 
 /// Why `layout` is not the answer if `best` is.
 #[must_use]
@@ -179,7 +179,7 @@ impl WhyNot {
 impl Slower {
     /// The greatest differences, each as its time, `between` and its name: for the slower plan, or, with larger
     /// GEMMs, for the faster one.
-    pub(crate) fn told(&self, of_slower: bool, between: &str) -> Option<String> {
+    pub(crate) fn reasons(&self, of_slower: bool, between: &str) -> Option<String> {
         let one = |(label, by): &(String, Seconds)| {
             let part = match (label.as_str(), of_slower) {
                 (SMALLER, true) => "GEMM time (smaller GEMMs)",
@@ -190,12 +190,12 @@ impl Slower {
             };
             format!("{} {between} {part}", seconds(*by))
         };
-        let parts: Vec<String> = self.parts.iter().take(TOLD_PARTS).map(one).collect();
+        let parts: Vec<String> = self.parts.iter().take(MOST_PARTS).map(one).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn words(&self) -> String {
-        let reason = self.told(true, "more").map_or_else(String::new, |parts| format!(": {parts}"));
+        let reason = self.reasons(true, "more").map_or_else(String::new, |parts| format!(": {parts}"));
         format!("{} ({}) slower{reason}", seconds(self.by), percent(self.share))
     }
 }
@@ -213,20 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_layout_takes_longer_for_is_told_by_its_parts() {
-        let told = |text: &str, best: &str| match against(text, best) {
+    fn what_a_layout_takes_longer_for_is_recognised_by_its_parts() {
+        let slower_by = |text: &str, best: &str| match against(text, best) {
             WhyNot::Slower(slower) => slower,
             other => panic!("{text}: {other:?}"),
         };
         // Chunks make the bubble smaller.
-        let flat = told("TP 8 PP 4 VPP 1", "TP 8 PP 4 VPP 5");
+        let flat = slower_by("TP 8 PP 4 VPP 1", "TP 8 PP 4 VPP 5");
         assert_eq!(flat.parts[0].0, "bubble", "{flat:?}");
         // Half-size products of TP 4, on as many stages with as many layers.
-        let smaller = told("TP 8 PP 8", "TP 4 PP 8");
+        let smaller = slower_by("TP 8 PP 8", "TP 4 PP 8");
         assert!(smaller.parts.iter().any(|(part, _)| part == SMALLER), "{smaller:?}");
         // With more stages, the one with the output layer has more than its share: there are more products, not
         // smaller ones.
-        let deeper = told("TP 8 PP 8", "TP 8 PP 4");
+        let deeper = slower_by("TP 8 PP 8", "TP 8 PP 4");
         assert!(deeper.parts.iter().any(|(part, _)| part == GEMMS), "{deeper:?}");
     }
 

@@ -62,7 +62,7 @@ fn the_longest_sequence_fits_and_the_next_does_not() {
 }
 
 #[test]
-fn the_largest_micro_batch_is_told_with_its_layout() {
+fn the_largest_micro_batch_is_reported_with_its_layout() {
     let inquiry = asked(&small(8, ""), Question::LargestMicroBatch);
     let reached = &inquiry.reached()[inquiry.chosen().expect("the run itself fits")];
     let outcome = reached.outcome.as_ref().expect("a layout");

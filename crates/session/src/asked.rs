@@ -219,9 +219,9 @@ impl Asking {
                 return Ok(Self::Models(compared, choice));
             }
         };
-        // `told_behind`: the change of what trains is part of every answer; otherwise opening one would restore the
+        // `after`: the change of what trains is part of every answer; otherwise opening one would restore the
         // old training.
-        Ok(Self::Sizes(Box::new(Inquiry::new(&plan, question, choices).told_behind(before))))
+        Ok(Self::Sizes(Box::new(Inquiry::new(&plan, question, choices).after(before))))
     }
 
     /// Evaluates up to `count` more candidates; returns whether there are more.

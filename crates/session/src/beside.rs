@@ -32,7 +32,7 @@ pub use why::{Tried, why_not_best, why_not_typed};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The reader's input, as [`keep_input`] writes it.
-    kept: String,
+    input: String,
     work: Work,
 }
 
@@ -50,7 +50,7 @@ enum Work {
 
 /// Result of a task so far; each step's result replaces the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Told {
+pub enum Progress {
     /// Of layouts.
     Found(Box<Found>),
     /// Of a question.
@@ -65,25 +65,25 @@ impl Task {
     /// Layouts around the plan of `input`, its dimensions varied as `vary` says: one of `parts` parts of the space.
     #[must_use]
     pub fn layouts(input: &UserInput, vary: &Varied, part: usize, parts: usize) -> Self {
-        Self { kept: keep_input(input), work: Work::Layouts { vary: vary.clone(), part, parts } }
+        Self { input: keep_input(input), work: Work::Layouts { vary: vary.clone(), part, parts } }
     }
 
     /// A question about the run of `input`.
     #[must_use]
     pub fn question(input: &UserInput, asked: &Asked) -> Self {
-        Self { kept: keep_input(input), work: Work::Question(asked.clone()) }
+        Self { input: keep_input(input), work: Work::Question(asked.clone()) }
     }
 
     /// A file of the plan of `input`.
     #[must_use]
     pub fn file(input: &UserInput, file: PlanFile) -> Self {
-        Self { kept: keep_input(input), work: Work::File(file) }
+        Self { input: keep_input(input), work: Work::File(file) }
     }
 
     /// The run of `input`, measured by its log, as a row of evidence.
     #[must_use]
     pub fn row(input: &UserInput, provenance: &Provenance) -> Self {
-        Self { kept: keep_input(input), work: Work::Row(provenance.clone()) }
+        Self { input: keep_input(input), work: Work::Row(provenance.clone()) }
     }
 
     /// As JSON, for [`Working::begin`].
@@ -94,8 +94,8 @@ impl Task {
     }
 }
 
-impl Told {
-    /// Parses what [`Working::told`] wrote; `None` if another version of the program wrote it.
+impl Progress {
+    /// Parses what [`Working::progress_text`] wrote; `None` if another version of the program wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         // After an update, a worker of the previous version may still answer, so text that does not parse is ignored
@@ -130,7 +130,7 @@ impl Working {
     pub fn begin(task: &str) -> Option<Self> {
         let task: Task = serde_json::from_str(task).ok()?;
         // A search has no use for the pinned plan, which `restore` would restore too.
-        let input = restore(&task.kept)?.input;
+        let input = restore(&task.input)?.input;
         Some(Self(match task.work {
             Work::Layouts { vary, part, parts } => {
                 // Only the plan: a report, and especially advice, would take longer than the first layouts.
@@ -191,14 +191,14 @@ impl Working {
 
     /// The answer so far; meaningful after any step.
     #[must_use]
-    pub fn known(&self) -> Told {
+    pub fn known(&self) -> Progress {
         match &self.0 {
             Stage::Layouts { walk, around, .. } => {
-                Told::Found(Box::new(Found { around: around.clone(), ..Found::from_walk(walk) }))
+                Progress::Found(Box::new(Found { around: around.clone(), ..Found::from_walk(walk) }))
             }
             Stage::Enough { walk, around, inquiry, goes_on } => {
                 let found = Found { around: around.clone(), ..Found::from_walk(walk) };
-                Told::Found(Box::new(if *goes_on {
+                Progress::Found(Box::new(if *goes_on {
                     // All parts of the walk are done here. Unless one more item is outstanding, the page would end
                     // the search before the answer.
                     found.with_one_more()
@@ -207,16 +207,16 @@ impl Working {
                     Found { needs: chosen.map(|reached| reached.gpus), ..found }
                 }))
             }
-            Stage::Question(asking, goes_on) => Told::Reply(Reply::new(asking, *goes_on)),
-            Stage::Refused(why) => Told::Reply(Reply::refused(why)),
-            Stage::File(text) => Told::File(text.clone()),
-            Stage::Row(row) => Told::Row(row.clone()),
+            Stage::Question(asking, goes_on) => Progress::Reply(Reply::new(asking, *goes_on)),
+            Stage::Refused(why) => Progress::Reply(Reply::refused(why)),
+            Stage::File(text) => Progress::File(text.clone()),
+            Stage::Row(row) => Progress::Row(row.clone()),
         }
     }
 
     /// [`Self::known`] as JSON, for [`Told::read`].
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn progress_text(&self) -> String {
         serde_json::to_string(&self.known()).unwrap_or_default()
     }
 }
@@ -227,15 +227,15 @@ mod tests {
     use crate::{EXAMPLE, Topic};
     use shardscope_units::{gib, seconds};
 
-    fn finished(task: &Task) -> Told {
+    fn finished(task: &Task) -> Progress {
         let mut working = Working::begin(&task.written()).unwrap();
         while working.step(u64::MAX) {}
-        Told::read(&working.told()).unwrap()
+        Progress::read(&working.progress_text()).unwrap()
     }
 
     fn found(input: &UserInput, part: usize, parts: usize) -> Found {
         match finished(&Task::layouts(input, &Varied::default(), part, parts)) {
-            Told::Found(found) => *found,
+            Progress::Found(found) => *found,
             other => panic!("{other:?}"),
         }
     }
@@ -249,7 +249,7 @@ mod tests {
         }
         let mut input = crate::with_log(&UserInput::from_text(&format!("# secret\n{EXAMPLE}")), &log);
         let row = |input: &UserInput, provenance: &Provenance| match finished(&Task::row(input, provenance)) {
-            Told::Row(row) => row,
+            Progress::Row(row) => row,
             other => panic!("{other:?}"),
         };
         let short = row(&input, &Provenance::default());
@@ -311,7 +311,7 @@ mod tests {
         }
         let mut working = Working::begin(&Task::layouts(&input, &Varied::default(), 0, 1).written()).unwrap();
         let known = |working: &Working| match working.known() {
-            Told::Found(found) => found,
+            Progress::Found(found) => found,
             other => panic!("{other:?}"),
         };
         while !matches!(working.0, Stage::Enough { .. }) {
@@ -340,7 +340,7 @@ mod tests {
         };
         let input = UserInput::from_text(EXAMPLE);
         let reply = |topic| match finished(&Task::question(&input, &asked(topic))) {
-            Told::Reply(reply) => reply,
+            Progress::Reply(reply) => reply,
             other => panic!("{other:?}"),
         };
         let answer = reply(Topic::LargestMicroBatch);
@@ -355,19 +355,19 @@ mod tests {
         for file in PlanFile::ALL {
             let written = file.written(&shown);
             assert!(written.len() > 200, "{file:?}");
-            assert_eq!(finished(&Task::file(&input, file)), Told::File(written), "{file:?}");
+            assert_eq!(finished(&Task::file(&input, file)), Progress::File(written), "{file:?}");
         }
     }
 
     #[test]
     fn what_is_no_task_is_not_begun() {
-        for text in ["", "{}", "null", r#"{"kept":"","work":{"Layouts":{"part":0,"parts":1}}}"#] {
+        for text in ["", "{}", "null", r#"{"input":"","work":{"Layouts":{"part":0,"parts":1}}}"#] {
             assert!(Working::begin(text).is_none(), "{text}");
         }
         assert!(
             Working::begin(&Task::layouts(&UserInput::from_text(""), &Varied::default(), 0, 1).written())
                 .is_none()
         );
-        assert_eq!(Told::read(r#"{"Found":{}}"#), None);
+        assert_eq!(Progress::read(r#"{"Found":{}}"#), None);
     }
 }

@@ -110,10 +110,8 @@ fn value_words(field: Field, value: &str) -> &str {
 /// Changes of settings in one line: `TP 2 → 1, recompute full`.
 #[must_use]
 pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> String {
-    let now = |field: Field| {
-        let setting = resolution.settings.iter().find(|setting| setting.name == field.name());
-        setting.map(|setting| setting.value.written()).unwrap_or_default()
-    };
+    let now =
+        |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let one = |(field, value): &(Field, String)| {
         // Settings are compared as written, so that `true` by default and `true` by hand are the same value.
         let short = short_name(*field);

@@ -38,7 +38,7 @@ pub fn layer_line(node: &LayerNode) -> LayerLine {
     LayerLine {
         name: node.name,
         times: node.times,
-        whole: figures(node.shape, node.whole),
+        whole: figures(node.shape, node.full),
         sharded: figures(node.sharded_shape, node.sharded),
         parts: node.children.iter().map(layer_line).collect(),
     }

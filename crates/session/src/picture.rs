@@ -138,7 +138,7 @@ pub fn bars_svg(shown: &Shown) -> String {
     let room = WIDTH - 2.0 * MARGIN - NAMES - VALUES;
     let left = MARGIN + NAMES;
     let top = sheet.height - 4.0;
-    for stage in kept(&shown.stages) {
+    for stage in visible(&shown.stages) {
         bar(&mut sheet, stage, left, room / most);
     }
     let x = left + room * capacity / most;
@@ -155,13 +155,13 @@ pub fn bars_svg(shown: &Shown) -> String {
 }
 
 /// The stages that get a bar, in their order.
-fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
-    let mut kept: Vec<&StageMemory> = stages.iter().collect();
+fn visible(stages: &[StageMemory]) -> Vec<&StageMemory> {
+    let mut visible: Vec<&StageMemory> = stages.iter().collect();
     // By size to choose, then by stage to draw: gaps in the numbers show that some are left out.
-    kept.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
-    kept.truncate(MOST_BARS);
-    kept.sort_by_key(|stage| stage.stage);
-    kept
+    visible.sort_by_key(|stage| std::cmp::Reverse(stage.reserved));
+    visible.truncate(MOST_BARS);
+    visible.sort_by_key(|stage| stage.stage);
+    visible
 }
 
 fn bar(sheet: &mut Sheet, stage: &StageMemory, left: f64, per_byte: f64) {

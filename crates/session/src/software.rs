@@ -1,26 +1,23 @@
 //! The software that runs a plan, by the name its authors use.
 
 use shardscope_launch::Resolution;
-use shardscope_plan::{Field, RlFramework, Software};
+use shardscope_plan::word::DataParallelEngine;
+use shardscope_plan::{RlFramework, Software};
 
 /// The software of `resolution`: the trainer's own name if rollouts identify it, and the training software below it.
 #[must_use]
 pub fn software_name(resolution: &Resolution) -> String {
-    // Words as resolved: the name must agree with the settings table, whatever the plan derives from it.
-    let word =
-        |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
-    let name = word(Field::Software);
-    let software = Software::ALL.into_iter().find(|software| software.name() == name);
-    // A software that this version does not list keeps the name that was stated.
-    let own = software.map_or_else(|| name.clone(), |software| written(software).to_owned());
+    // As resolved: the name must agree with the settings table, whatever the plan derives from it.
+    let software = resolution.chosen();
+    let own = software.map_or("", written);
     // Rollout frameworks are known by their own name; the training software below them (FSDP, Megatron) comes second.
-    let Some(framework) = RlFramework::named(&word(Field::RlFramework)) else { return own };
+    let Some(framework) = resolution.chosen::<RlFramework>() else { return own.to_owned() };
     let trainer = framework.title();
-    let engine = match word(Field::DataParallelEngine).as_str() {
-        "fsdp1" => "FSDP, ",
-        "fsdp2" => "FSDP2, ",
-        "deepspeed" => "DeepSpeed, ",
-        _ => "",
+    let engine = match resolution.chosen() {
+        Some(DataParallelEngine::Fsdp1) => "FSDP, ",
+        Some(DataParallelEngine::Fsdp2) => "FSDP2, ",
+        Some(DataParallelEngine::DeepSpeed) => "DeepSpeed, ",
+        Some(DataParallelEngine::Ddp) | None => "",
     };
     match software {
         // Elsewhere the engine is Megatron's own, and its name says it.

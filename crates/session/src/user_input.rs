@@ -234,14 +234,14 @@ fn as_in_box(text: Rc<str>) -> Rc<str> {
 
 /// Whether so little of `old` is left in `new` that it was replaced, as by a paste over all of it.
 fn is_another_text(old: &str, new: &str) -> bool {
-    let kept = match Difference::between(old, new) {
+    let carried = match Difference::between(old, new) {
         // Common prefix and suffix: a change anywhere in between leaves most of a text, a paste over all of it nearly
         // nothing.
         Some(change) => change.start + (old.len() - change.old_end),
         None => old.len(),
     };
     // Anything typed into an empty box is a new text.
-    kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty()
+    carried < old.len() / LEFT_OF_TEXT || old.trim().is_empty()
 }
 
 #[cfg(test)]

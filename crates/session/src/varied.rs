@@ -94,7 +94,7 @@ impl TryFrom<BTreeMap<String, Extent>> for Varied {
         stated.into_iter().try_fold(Self::default(), |varied, (name, extent)| {
             let dimension = Dimension::named(&name).ok_or_else(|| {
                 let names: Vec<&str> = Dimension::NAMED.iter().map(|(_, name)| *name).collect();
-                format!("a search has no dimension {name}, but {}", names.join(", "))
+                format!("a search has no dimension {name}; it has {}", names.join(", "))
             })?;
             varied.with(dimension, extent)
         })
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_cannot_be_varied_so_is_refused() {
         let said = |text: &str| serde_json::from_str::<Varied>(text).expect_err(text).to_string();
-        assert!(said(r#"{"dp": 2}"#).contains("no dimension dp, but tp, pp"));
+        assert!(said(r#"{"dp": 2}"#).contains("no dimension dp; it has tp, pp"));
         assert!(said(r#"{"recompute": [1, 2]}"#).contains("recompute has no sizes"));
         assert!(said(r#"{"tp": [8, 1]}"#).contains("no size of tp lies between 8 and 1"));
         assert!(said(r#"{"tp": 0}"#).contains("between 0 and 0"));

@@ -267,13 +267,13 @@ impl Groups {
         }
     }
 
-    /// The first stage's ranks, or with `kept` 2 those of the first and the last.
-    fn ends(&self, kept: u64) -> Pattern {
+    /// The first stage's ranks, or with `count` 2 those of the first and the last.
+    fn ends(&self, count: u64) -> Pattern {
         let mut pattern = split(&self.grid.dense, &[Name::Pipeline], Cut::Partial);
         for axis in &mut pattern.members.0 {
             let stages = axis.size;
             // The stride reaches from the first stage to the last; with one stage both ends are the same rank.
-            let size = kept.min(stages);
+            let size = count.min(stages);
             *axis = Axis { size, stride: axis.stride * (stages - 1).max(1) };
         }
         pattern

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn long_durations_are_told_in_minutes_hours_and_days() {
+    fn long_durations_are_stated_in_minutes_hours_and_days() {
         for (time, expected) in [
             (67.304, "67.30 s"),
             (119.4, "119 s"),

@@ -195,14 +195,14 @@ fn the_tutorial_of_the_map_holds_in_the_page() {
     page.fill("#map input", "n0_g0");
     page.press(Key::Enter);
     let about = page.wait_text(".about-gpu", "rank 0").split_whitespace().collect::<Vec<_>>().join(" ");
-    for (told, shown) in [
+    for (described, shown) in [
         (
             "Tensor ranks are neighbours in a node, so their all-reduce goes over NVLink.",
             "2 GPUs, over NVLink [n0_g0 n0_g1]",
         ),
         ("Pipeline ranks are eight apart: one in each node.", "2 GPUs, over the network [n0_g0 n1_g0]"),
     ] {
-        assert!(tutorial.contains(told) && about.contains(shown), "{shown} is missing in {about}");
+        assert!(tutorial.contains(described) && about.contains(shown), "{shown} is missing in {about}");
     }
     assert!(tutorial.contains("color by memory or by bytes sent, play a step"));
     for chip in ["Memory", "Traffic"] {
@@ -280,7 +280,7 @@ const RACKS: &str = "?#/1?accelerator=GB200&bf16&ffn_hidden_size=14336&gbs=216&g
                      &layers=32&mbs=1&nodes=27&seq=4096&vocab=128256&use_distributed_optimizer";
 
 #[test]
-fn racks_are_told_apart() {
+fn racks_are_distinguished() {
     let page = Page::open(RACKS);
     panel(&page, "map");
     page.until("racks by name", || (drawn(&page, "rack 0") && drawn(&page, "rack 1")).then_some(()));

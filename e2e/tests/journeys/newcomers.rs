@@ -78,7 +78,7 @@ fn the_name_of_a_model_is_answered_with_one_press() {
 }
 
 #[test]
-fn what_an_address_asks_for_and_is_not_there_is_told() {
+fn what_an_address_asks_for_and_is_not_there_is_reported() {
     let page = Page::open("?view=bogus");
     let said = page.wait_text(".broken-link", "There is no view “bogus”");
     assert!(said.contains("memory"), "{said}");
@@ -254,11 +254,11 @@ fn a_search_tells_its_first_layouts_long_before_its_slice_is_over() {
     panel(&page, "search");
     page.until("a search", || (page.js("return window.task ?? null", &[]) != json!(null)).then_some(()));
     // In a slice without an end all would be told at once.
-    let told = "const [done] = arguments, told = [];
+    let events = "const [done] = arguments, told = [];
         const tell = text => { told.push(JSON.parse(text).Found); return told.length < 2 };
         loadSearch().then(search => search.begin(window.task, 1e9, tell))
             .then(() => setTimeout(() => done(told.map(one => one.tried < one.all)), 3000))";
-    assert_eq!(page.js_async(told, &[])[0], json!(true));
+    assert_eq!(page.js_async(events, &[])[0], json!(true));
 }
 
 #[test]

@@ -186,7 +186,7 @@ class Server(unittest.TestCase):
             ("compare", {"before": {"text": SCRIPT}}),
             ("link", {"link": "#z1:AAAA"}),
         )
-        expected = ["did you mean settings?", "hand in the launch script", "there is no section memry", "changes", "link"]
+        expected = ["did you mean settings?", "pass the launch script", "there is no section memry", "changes", "link"]
         for answer, words in zip(answers, expected):
             self.assertTrue(answer.is_error, words)
             self.assertIn(words, answer.content[0].text)

@@ -33,17 +33,16 @@ const ROUNDS: usize = 8;
 
 fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
     // A derived value follows again from the vocabulary size.
-    let padded = |setting: &&Setting| {
-        setting.name != Field::PaddedVocabSize.name() || setting.origin != Origin::Derived
-    };
+    let padded =
+        |setting: &&Setting| setting.field != Field::PaddedVocabSize || setting.origin != Origin::Derived;
     let public: Vec<&Setting> = resolution
         .settings
         .iter()
         .filter(|setting| setting.value != SettingValue::Null)
-        .filter(|setting| PATHS.iter().all(|path| path.name() != setting.name))
+        .filter(|setting| !PATHS.contains(&setting.field))
         .filter(padded)
         .collect();
-    let always = |setting: &&&Setting| ALWAYS.iter().any(|field| field.name() == setting.name);
+    let always = |setting: &&&Setting| ALWAYS.contains(&setting.field);
     let stated = |setting: &Setting| {
         let by_hand = matches!(setting.origin, Origin::Script | Origin::Environment | Origin::User);
         by_hand || setting.flag.is_some()
@@ -56,8 +55,8 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
             return Some(written(&said));
         }
         let missing = |setting: &&Setting| {
-            let comes_to = Field::named(setting.name).and_then(|field| made.setting(field));
-            !said.iter().any(|other| other.name == setting.name)
+            let comes_to = made.setting(setting.field);
+            !said.iter().any(|other| other.field == setting.field)
                 && comes_to.is_none_or(|other| other.value != setting.value)
         };
         let missing: Vec<&Setting> = public.iter().copied().filter(missing).collect();
@@ -75,5 +74,5 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
 }
 
 fn written(settings: &[&Setting]) -> Vec<(String, String)> {
-    settings.iter().map(|setting| (setting.name.to_owned(), setting.value.written())).collect()
+    settings.iter().map(|setting| (setting.name().to_owned(), setting.value.written())).collect()
 }

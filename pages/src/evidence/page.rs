@@ -69,14 +69,14 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
         .iter()
         .flat_map(|run| run.figures().into_iter().filter(|figure| run.is_fitted(figure)))
         .count();
-    let kept = times.iter().filter(|entry| NEVER_FITTED.contains(&entry.source.family)).count();
+    let never_fitted = times.iter().filter(|entry| NEVER_FITTED.contains(&entry.source.family)).count();
     html! {
         section.panel.honesty aria-labelledby="worth" {
             h2 #worth { "How to read these numbers" }
             ul {
                 li {
-                    "The engine's constants, one set per accelerator generation, were fitted on " (times.len() - kept)
-                    " of the " (times.len()) " step times. The other " (kept) " come from whole sources that were added only after \
+                    "The engine's constants, one set per accelerator generation, were fitted on " (times.len() - never_fitted)
+                    " of the " (times.len()) " step times. The other " (never_fitted) " come from whole sources that were added only after \
                      the constants were fixed; their errors are listed separately. No constant belongs to a model, a paper or a run."
                 }
                 li {

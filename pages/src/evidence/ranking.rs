@@ -71,13 +71,13 @@ fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>>
     all.into_values()
         .map(|group| {
             // Runs of the same plan count as one layout.
-            let mut kept: Vec<&Compared> = Vec::new();
+            let mut distinct: Vec<&Compared> = Vec::new();
             for one in group {
-                if !kept.iter().any(|other| plan(other) == plan(one)) {
-                    kept.push(one);
+                if !distinct.iter().any(|other| plan(other) == plan(one)) {
+                    distinct.push(one);
                 }
             }
-            kept
+            distinct
         })
         // A single run has no order.
         .filter(|group| group.len() > 1)

@@ -30,7 +30,7 @@ fn every() -> Vec<Setting> {
     Field::ALL
         .iter()
         .map(|field| Setting {
-            name: field.name(),
+            field: *field,
             value: SettingValue::Bool(true),
             origin: Origin::Default,
             flag: None,

@@ -72,7 +72,7 @@ pub(crate) fn answer() -> Html {
                     // A search that ends in another plan would replace this one: its suggestions wait.
                     follows={app.is_followed()}
                     brief={!overview}
-                    waits={!app.ui.whole}
+                    waits={!app.ui.all_drawn}
                 />
                 <Tabs
                     label="Details"
@@ -87,7 +87,7 @@ pub(crate) fn answer() -> Html {
                 aria-labelledby={format!("{}-tab", panel.name())}
                 tabindex="-1"
             >
-                if app.ui.whole {
+                if app.ui.all_drawn {
                     <PanelView {panel} shown={shown.clone()} />
                 }
                 { for on_paper.into_iter().flatten() }

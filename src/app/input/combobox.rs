@@ -40,8 +40,8 @@ pub(super) fn model_box(props: &Props) -> Html {
         |(value, open)| if *open { offered(value) } else { Vec::new() },
     );
     // A complete name needs no suggestions.
-    let whole = names.iter().any(|one| one.eq_ignore_ascii_case(props.value.trim()));
-    let shown = *open && !names.is_empty() && !whole;
+    let exact = names.iter().any(|one| one.eq_ignore_ascii_case(props.value.trim()));
+    let shown = *open && !names.is_empty() && !exact;
     let close = {
         let (open, marked) = (open.setter(), marked.setter());
         move || {

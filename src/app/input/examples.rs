@@ -112,19 +112,19 @@ struct EstimatedProps {
 /// is computed in a separate task.
 #[component(Estimated)]
 fn estimated(props: &EstimatedProps) -> Html {
-    let told = use_state_eq(|| None::<String>);
+    let estimate = use_state_eq(|| None::<String>);
     {
-        let told = told.setter();
+        let estimate = estimate.setter();
         use_effect_with(props.example.clone(), move |example| {
             let example = example.clone();
             // After the list is painted, and one card at a time: the estimates of a chapter take a second or more.
-            let timer = Timeout::new(0, move || told.set(example.estimated().map(words)));
+            let timer = Timeout::new(0, move || estimate.set(example.estimated().map(words)));
             move || drop(timer)
         });
     }
     html! {
         <span class="small published">
-            { "estimated: " }{ (*told).clone().unwrap_or_else(|| "…".to_owned()) }
+            { "estimated: " }{ (*estimate).clone().unwrap_or_else(|| "…".to_owned()) }
         </span>
     }
 }

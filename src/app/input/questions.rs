@@ -65,21 +65,21 @@ pub(crate) fn questions(props: &Props) -> Html {
         stopping.iter().copied().partition(|item| !item.is_known && stopping.len() > 1);
     let go_on = |items: &[&NotModelled]| {
         let names = items.iter().map(|item| item.name.as_str()).collect::<Vec<_>>().join(" ");
-        let (told, button) = match items {
+        let (message, button) = match items {
             [item] => (item.sentence(), "Continue without it".to_owned()),
             items => {
                 let stated: Vec<String> = items.iter().map(|item| item.stated()).collect();
                 let count = items.len();
-                let told = format!(
+                let message = format!(
                     "not modelled: {count} unknown options that may change the model, the data, memory or sharding: {}",
                     stated.join(", ")
                 );
-                (told, format!("Continue without these {count}"))
+                (message, format!("Continue without these {count}"))
             }
         };
         html! {
             <div key={names.clone()} class="question not-modelled">
-                <span>{ unbroken_flags(&sentence(&told)) }</span>
+                <span>{ unbroken_flags(&sentence(&message)) }</span>
                 <button
                     type="button"
                     class="button"

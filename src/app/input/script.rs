@@ -2,6 +2,7 @@
 
 use gloo::file::FileList;
 use shardscope::launch::{Origin, SettingValue};
+use shardscope::plan::Field;
 use shardscope::session::{Answer, EXAMPLE, Event, PtrEq, UserInput, software_name};
 use shardscope::source::Severity;
 use shardscope::units::grouped;
@@ -135,10 +136,7 @@ fn beside(props: &BesideProps) -> Html {
 /// What the text was recognised as, in one line.
 fn found(answer: &Answer) -> Html {
     let resolution = &answer.resolution;
-    let value = |name: &str| {
-        let setting = resolution.settings.iter().find(|setting| setting.name == name);
-        setting.map(|setting| setting.value.written()).unwrap_or_default()
-    };
+    let value = |field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let count = |wanted: fn(Origin) -> bool| {
         let all = resolution.settings.iter().filter(|setting| setting.value != SettingValue::Null);
         // Unset settings have origins too, which count for nothing.
@@ -154,7 +152,7 @@ fn found(answer: &Answer) -> Html {
     html! {
         <p class="found">
             <b>{ software_name(resolution) }</b>
-            { format!(", {} × {} · ", value("world_size").parse().map(grouped).unwrap_or_default(), value("accelerator")) }
+            { format!(", {} × {} · ", resolution.count(Field::WorldSize).map(grouped).unwrap_or_default(), value(Field::Accelerator)) }
             { format!("{said} from the script, {changed}{derived} derived, {} defaults · ", count(|origin| {
                 matches!(origin, Origin::Default | Origin::Catalog)
             })) }

@@ -177,13 +177,13 @@ fn numbers_of(section: &Numbers, all: bool) -> Html {
     }
 }
 
-fn told(amount: Option<Amount>) -> String {
+fn amount_text(amount: Option<Amount>) -> String {
     amount.map_or_else(|| NONE.to_owned(), Amount::shown)
 }
 
 /// Whether both figures read the same: a difference below their last digit is invisible.
 fn reads_equal(line: &ComparedNumber) -> bool {
-    told(line.before) == told(line.after)
+    amount_text(line.before) == amount_text(line.after)
 }
 
 fn row(line: &ComparedNumber) -> Html {
@@ -197,8 +197,8 @@ fn row(line: &ComparedNumber) -> Html {
     html! {
         <tr>
             <th scope="row">{ &line.label }</th>
-            <td class="number">{ told(line.before) }</td>
-            <td class="number strong">{ told(line.after) }</td>
+            <td class="number">{ amount_text(line.before) }</td>
+            <td class="number strong">{ amount_text(line.after) }</td>
             <td class="number">
                 <span {class}>
                     { change }

@@ -146,10 +146,11 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     // Whole numbers would repeat on the axis of a short range.
     let digits = usize::from((slow - quick) / unit < 8.0);
     // What the pointer reads, else the layout that is shown.
-    let told = (*read).clone().or_else(|| {
+    let described = (*read).clone().or_else(|| {
         dots.iter().find(|dot| dot.layout.changes == search.chosen).map(|dot| dot.layout.clone())
     });
-    let by = told.as_ref().and_then(|told| dots.iter().find(|dot| dot.layout == told)?.published);
+    let by =
+        described.as_ref().and_then(|described| dots.iter().find(|dot| dot.layout == described)?.published);
     html! {
         <figure class="front">
             <svg viewBox={format!("0 0 {} {}", SIZE.0, SIZE.1)} role="img" aria-label={label}>
@@ -172,7 +173,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
             </svg>
             <figcaption class="small">
                 <span role="status">
-                    { told.as_ref().map_or_else(
+                    { described.as_ref().map_or_else(
                         || html! { <span class="soft">{ "Each point is a layout that fits; hollow points are tight: less than the headroom stays free, or only once PyTorch releases cached blocks. The line is the Pareto front, squares are published layouts of this model on these GPUs. Hover for details, click to preview." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>

@@ -48,9 +48,9 @@ fn row(product: &Utilisation) -> Html {
             <tr>
                 <th scope="row">{ pair(product.name, stage) }</th>
                 <td>{ pair(sizes(product.sharded), sizes(product.full)) }</td>
-                <td class="number">{ told(product.flops.number() / 1e9, 1) }</td>
+                <td class="number">{ rounded(product.flops.number() / 1e9, 1) }</td>
                 <td class="number">{ size(product.bytes) }</td>
-                <td class="number">{ told(product.intensity, 0) }</td>
+                <td class="number">{ rounded(product.intensity, 0) }</td>
                 <td class="number">{ pair(percent(product.efficiency), percent(product.full_efficiency)) }</td>
                 <td>{ bound }</td>
             </tr>
@@ -60,7 +60,7 @@ fn row(product: &Utilisation) -> Html {
 }
 
 /// A figure with grouped thousands, and with decimals only below a thousand.
-fn told(figure: f64, places: usize) -> String {
+fn rounded(figure: f64, places: usize) -> String {
     // Below a thousand decimals matter, above it they are noise.
     if figure < 1e3 { decimal(figure, places) } else { grouped(Count::rounded_up(figure.round()).get()) }
 }

@@ -75,7 +75,7 @@ fn table(shown: &Shown) -> Html {
             </thead>
             <tbody>
                 { for shown.stages.iter().map(line) }
-                { for shown.report.whole.iter().map(whole) }
+                { for shown.report.whole.iter().map(unsharded) }
             </tbody>
         </table>
     }
@@ -118,7 +118,7 @@ fn line(stage: &StageMemory) -> Html {
 }
 
 /// The unsharded model on one device, for comparison.
-fn whole(totals: &Totals) -> Html {
+fn unsharded(totals: &Totals) -> Html {
     html! {
         <>
             <tr class="uncut">
@@ -134,7 +134,7 @@ fn about(stage: &StageMemory) -> String {
     let flight: Vec<String> = stage.in_flight.iter().map(|count| grouped(*count)).collect();
     let flight = flight.join(" + ");
     // Several chunks, or a number other than 1, are plural.
-    let word = plural(u64::from(flight != "1") + 1, "micro-batch", "micro-batches");
+    let word = plural(if stage.in_flight == [1] { 1 } else { 2 }, "micro-batch", "micro-batches");
     format!(
         "{}. Peak: {}, {flight} {word} in flight. Steady state between steps: {}.",
         crate::app::words::sentence(&stage.holds),

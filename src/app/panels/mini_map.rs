@@ -110,12 +110,12 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
             _ => groups.coordinates(rank).pipeline % HUES,
         }
     };
-    let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
+    let shown_rank = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
     // For quantities without a chip here, show the stage.
     let colour = if matches!(colour, Colour::Group(_)) { colour } else { Colour::Stage };
     let lit = hovered.is_some() || picked.is_some();
     let mut members = if lit {
-        company_of(plan, colour, Rank::new(told), &(0..plan.layout().world_size))
+        company_of(plan, colour, Rank::new(shown_rank), &(0..plan.layout().world_size))
     } else {
         Vec::new()
     };
@@ -190,13 +190,13 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
                 }) }
                 if lit {
                     <path class="member" d={grid.path(&mut members.into_iter())} />
-                    <path class="picked" d={grid.path(&mut std::iter::once(told / grid.each))} />
+                    <path class="picked" d={grid.path(&mut std::iter::once(shown_rank / grid.each))} />
                 }
             </svg>
             if grid.each > 1 {
                 <p class="soft small">{ format!("{} GPUs, each cell is {}", grouped(world), unit(grid.each, nodes)) }</p>
             }
-            <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, colour, Rank::new(told)) }</p>
+            <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, colour, Rank::new(shown_rank)) }</p>
         </div>
     }
 }

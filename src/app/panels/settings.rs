@@ -1,6 +1,7 @@
 //! Every setting as it was understood: its value, where it comes from, and a control to change it.
 
 use shardscope::launch::Origin;
+use shardscope::plan::Field;
 use shardscope::session::{Chapter, Event, Row, State, chapters};
 use yew::prelude::*;
 
@@ -68,27 +69,27 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
 }
 
 /// Settings shown without being stated: what everyone asks about first.
-const FIRST: [&str; 16] = [
-    "num_layers",
-    "hidden_size",
-    "ffn_hidden_size",
-    "num_attention_heads",
-    "num_query_groups",
-    "seq_length",
-    "padded_vocab_size",
-    "accelerator",
-    "world_size",
-    "tensor_model_parallel_size",
-    "pipeline_model_parallel_size",
-    "data_parallel_size",
-    "micro_batch_size",
-    "num_micro_batches",
-    "software",
-    "params_dtype",
+const FIRST: [Field; 16] = [
+    Field::NumLayers,
+    Field::HiddenSize,
+    Field::FfnHiddenSize,
+    Field::NumAttentionHeads,
+    Field::NumQueryGroups,
+    Field::SeqLength,
+    Field::PaddedVocabSize,
+    Field::Accelerator,
+    Field::WorldSize,
+    Field::TensorModelParallelSize,
+    Field::PipelineModelParallelSize,
+    Field::DataParallelSize,
+    Field::MicroBatchSize,
+    Field::NumMicroBatches,
+    Field::Software,
+    Field::ParamsDtype,
 ];
 
 fn table(dispatch: &Dispatch, session: &State, chapter: &Chapter, all: bool) -> Html {
-    let matters = |row: &&Row| all || row.is_stated() || FIRST.contains(&row.setting.name);
+    let matters = |row: &&Row| all || row.is_stated() || FIRST.contains(&row.setting.field);
     let rows: Vec<Html> =
         chapter.rows.iter().filter(matters).map(|row| line(dispatch, session, row)).collect();
     // A chapter without a relevant row has no caption either.
@@ -109,7 +110,7 @@ fn table(dispatch: &Dispatch, session: &State, chapter: &Chapter, all: bool) -> 
 
 fn line(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
     let setting = &row.setting;
-    let name = setting.name;
+    let name = setting.name();
     let written = setting.value.written();
     let choices = row.choices();
     let label = format!("{name}, {}", row.field.about());
@@ -172,7 +173,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
         // Without a text there is nothing to go back to.
         Origin::User if session.input.is_settings_alone() => "set",
         Origin::User => {
-            let name = setting.name;
+            let name = setting.name();
             return html! {
                 <button
                     type="button"
@@ -212,7 +213,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
                         { "catalog, " }
                     }
                     { format!("line {line}") }
-                    <span class="hidden">{ format!(", for {}", setting.name) }</span>
+                    <span class="hidden">{ format!(", for {}", setting.name()) }</span>
                 </button>
             }
         }

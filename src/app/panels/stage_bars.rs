@@ -42,9 +42,10 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     let alone = shown.stages.len() == 1;
     let runs = runs(&shown.stages);
     let folded = if *all { 0 } else { runs.len().saturating_sub(MOST) };
-    let kept = kept(shown, &runs, runs.len() - folded);
+    let visible = visible(shown, &runs, runs.len() - folded);
     // A bar may represent several stages.
-    let more = shown.stages.len() as u64 - kept.iter().map(|run| run.last - run.first.stage + 1).sum::<u64>();
+    let more =
+        shown.stages.len() as u64 - visible.iter().map(|run| run.last - run.first.stage + 1).sum::<u64>();
     let toggle = {
         let (all, now) = (all.setter(), *all);
         move |_| all.set(!now)
@@ -55,7 +56,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
                 <figcaption class="small soft">{ "Training peak of the policy alone:" }</figcaption>
             }
             <div class="stage-rows">
-                { for kept.into_iter().map(|run| html! {
+                { for visible.into_iter().map(|run| html! {
                     <>
                         <span class="stage-name">{ if alone { "each GPU".to_owned() } else { stage_name(run) } }</span>
                         { memory_bar(run.first.uses, whole, capacity) }
@@ -86,17 +87,17 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
 }
 
 /// The first runs, always including the one with the highest peak.
-fn kept<'a>(shown: &Shown, runs: &'a [Run<'a>], most: usize) -> Vec<&'a Run<'a>> {
+fn visible<'a>(shown: &Shown, runs: &'a [Run<'a>], most: usize) -> Vec<&'a Run<'a>> {
     let worst = shown.worst().map(|worst| worst.stage);
     let holds = |run: &&Run<'_>| worst.is_some_and(|worst| (run.first.stage..=run.last).contains(&worst));
-    let mut kept: Vec<&Run<'_>> = runs.iter().take(most).collect();
+    let mut visible: Vec<&Run<'_>> = runs.iter().take(most).collect();
     // The last shown one gives way, so the number of bars stays.
-    if !kept.iter().any(holds)
-        && let (Some(place), Some(worst)) = (kept.last_mut(), runs.iter().find(holds))
+    if !visible.iter().any(holds)
+        && let (Some(place), Some(worst)) = (visible.last_mut(), runs.iter().find(holds))
     {
         *place = worst;
     }
-    kept
+    visible
 }
 
 fn stage_name(run: &Run<'_>) -> String {

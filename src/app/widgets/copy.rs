@@ -73,7 +73,7 @@ pub(crate) struct Props {
 pub(crate) fn copyable(props: &Props) -> Html {
     let (said, copy) = use_copy();
     let field = use_node_ref();
-    let told = match said {
+    let status = match said {
         Some(true) => "Copied",
         Some(false) => "Clipboard blocked, press Ctrl+C",
         None => "",
@@ -99,7 +99,7 @@ pub(crate) fn copyable(props: &Props) -> Html {
                 { icon(if said == Some(true) { Sign::Good } else { Sign::Copy }) }
                 { props.label }
             </button>
-            <span class="said small" role="status">{ told }</span>
+            <span class="said small" role="status">{ status }</span>
         </div>
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn card() -> Html {
     let why = app.as_ref().and_then(|app| app.ui.why.clone());
     let shown = app.as_ref().and_then(|app| app.session.shown.clone());
     // Computed when something is requested: trees of many layers are large.
-    let told = use_memo((why, shown), |(why, shown)| match (why, shown) {
+    let content = use_memo((why, shown), |(why, shown)| match (why, shown) {
         // Terms need no plan.
         (Some(Explained::Term(name)), _) => Some((name.to_string(), term(name))),
         (Some(why), Some(shown)) => explain(shown, why).map(|branch| {
@@ -50,7 +50,7 @@ pub(crate) fn card() -> Html {
     });
     html! {
         <div id="why" class="why" popover="auto" role="dialog" aria-labelledby="why-title">
-            if let Some((title, inside)) = &*told {
+            if let Some((title, inside)) = &*content {
                 <div class="why-head">
                     <h2 id="why-title">{ title }</h2>
                     <button

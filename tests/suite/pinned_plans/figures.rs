@@ -49,12 +49,12 @@ pub(super) fn hashes(plan: &Plan) -> Vec<u32> {
 }
 
 /// Everything that is hashed, in readable form.
-pub(super) fn told(plan: &Plan) -> String {
+pub(super) fn listed(plan: &Plan) -> String {
     let mut all = String::new();
     for (name, section) in SECTIONS {
         let mut numbers = Numbers::new(true);
         section(&mut numbers, plan);
-        all = format!("{all}\n\n{name}{}", numbers.told());
+        all = format!("{all}\n\n{name}{}", numbers.listing());
     }
     all
 }

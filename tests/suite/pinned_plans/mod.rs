@@ -36,7 +36,7 @@ use figures::SECTIONS;
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pinned/drawn.tsv");
 
 /// Maximum number of changed plans that are reported.
-const TOLD: usize = 12;
+const MOST_LISTED: usize = 12;
 
 /// The plan of a row: its model in the catalog, or nothing, and its settings as in a link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +120,7 @@ fn no_figure_of_the_pinned_plans_moves() {
     if let Some(index) =
         std::env::var("SHARDSCOPE_PIN_PLAN").ok().and_then(|index| index.parse::<usize>().ok())
     {
-        println!("{}", figures::told(&rows[index].plan().expect("a plan")));
+        println!("{}", figures::listed(&rows[index].plan().expect("a plan")));
         return;
     }
     let now = lines_of(&rows);
@@ -134,13 +134,13 @@ fn no_figure_of_the_pinned_plans_moves() {
         .map(|(index, (now, then))| (index, moved(now, then).join(", ")))
         .collect();
     if let (Some("told"), Some((index, _))) = (asked.as_deref(), moved.first()) {
-        println!("{}", figures::told(&rows[*index].plan().expect("a plan")));
+        println!("{}", figures::listed(&rows[*index].plan().expect("a plan")));
     }
-    let mut told = String::new();
-    for (index, sections) in moved.iter().take(TOLD) {
-        let _ = writeln!(told, "plan {index}: {sections}: {} {}", rows[*index].model, rows[*index].link);
+    let mut listing = String::new();
+    for (index, sections) in moved.iter().take(MOST_LISTED) {
+        let _ = writeln!(listing, "plan {index}: {sections}: {} {}", rows[*index].model, rows[*index].link);
     }
-    assert!(moved.is_empty(), "{} of {} plans moved; the first:\n{told}", moved.len(), rows.len());
+    assert!(moved.is_empty(), "{} of {} plans moved; the first:\n{listing}", moved.len(), rows.len());
     assert!(rows.len() > 300, "{} plans", rows.len());
 }
 

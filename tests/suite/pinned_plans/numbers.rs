@@ -13,18 +13,18 @@ pub(super) struct Numbers {
     word: String,
     quoted: Option<bool>,
     /// Every word that was hashed, if requested.
-    told: Option<String>,
+    listing: Option<String>,
 }
 
 impl Numbers {
-    pub(super) fn new(told: bool) -> Self {
-        Self { hash: OFFSET, word: String::new(), quoted: None, told: told.then(String::new) }
+    pub(super) fn new(listing: bool) -> Self {
+        Self { hash: OFFSET, word: String::new(), quoted: None, listing: listing.then(String::new) }
     }
 
     /// Adds the `Debug` output of `figures`.
     pub(super) fn add(&mut self, name: &str, figures: &dyn Debug) {
-        if let Some(told) = &mut self.told {
-            let _ = write!(told, "\n{name}:");
+        if let Some(listing) = &mut self.listing {
+            let _ = write!(listing, "\n{name}:");
         }
         let _ = writeln!(self, "{figures:?}");
     }
@@ -44,8 +44,8 @@ impl Numbers {
     }
 
     /// The hashed words.
-    pub(super) fn told(self) -> String {
-        self.told.unwrap_or_default()
+    pub(super) fn listing(self) -> String {
+        self.listing.unwrap_or_default()
     }
 
     /// Ends a word: a number always counts, a name only if nothing belonging to it follows, as after a type or a field.
@@ -61,9 +61,9 @@ impl Numbers {
             let word = std::mem::take(&mut self.word);
             self.text(&word);
             self.byte(b' ');
-            if let Some(told) = &mut self.told {
-                told.push(' ');
-                told.push_str(&word);
+            if let Some(listing) = &mut self.listing {
+                listing.push(' ');
+                listing.push_str(&word);
             }
         }
         self.word.clear();
@@ -119,5 +119,5 @@ fn numbers_and_variants_count_and_words_do_not() {
     };
     let mut numbers = Numbers::new(true);
     numbers.add("one", &one);
-    assert_eq!(numbers.told(), "\none: 1.5e-9 -0.0 3.0 Ring 7 true");
+    assert_eq!(numbers.listing(), "\none: 1.5e-9 -0.0 3.0 Ring 7 true");
 }

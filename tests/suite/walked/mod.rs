@@ -68,7 +68,7 @@ fn every_tensor_of_every_rank_adds_up_to_the_estimates() {
     for (feature, times) in parts.iter().flat_map(|part| &part.seen) {
         *seen.entry(feature).or_default() += times;
     }
-    let found: Vec<_> = parts.iter().flat_map(|part| &part.found.0).take(TOLD).cloned().collect();
+    let found: Vec<_> = parts.iter().flat_map(|part| &part.found.0).take(MOST_LISTED).cloned().collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
     let [plans, drawn, chunks] =
         [|part: &Walked| part.plans, |part: &Walked| part.drawn, |part: &Walked| part.chunks]
@@ -110,14 +110,14 @@ impl Walked {
             for feature in features(&plan) {
                 *self.seen.entry(feature).or_default() += 1;
             }
-            let told = || {
+            let context = || {
                 settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
             };
-            same_parameters(&plan, &mut self.found, &told);
+            same_parameters(&plan, &mut self.found, &context);
             if plan.model().mixers.linear.is_some() {
                 continue;
             }
-            self.chunks += same_activations(&plan, &mut self.found, &told);
+            self.chunks += same_activations(&plan, &mut self.found, &context);
         }
     }
 }
@@ -127,12 +127,12 @@ impl Walked {
 struct Differences(Vec<String>);
 
 /// Maximum number of differences that are reported.
-const TOLD: usize = 8;
+const MOST_LISTED: usize = 8;
 
 impl Differences {
-    fn compare(&mut self, what: &str, estimated: u64, walked: u64, told: impl FnOnce() -> String) {
-        if estimated != walked && self.0.len() < TOLD {
-            self.0.push(format!("{what}: estimated {estimated}, walked {walked}; {}", told()));
+    fn compare(&mut self, what: &str, estimated: u64, walked: u64, context: impl FnOnce() -> String) {
+        if estimated != walked && self.0.len() < MOST_LISTED {
+            self.0.push(format!("{what}: estimated {estimated}, walked {walked}; {}", context()));
         }
     }
 }
@@ -146,15 +146,15 @@ fn same_parameters(plan: &Plan, found: &mut Differences, settings: &dyn Fn() -> 
     let recipe = plan.recipe();
     for rank in &walked.ranks {
         let of = &counted.ranks[rank.stage as usize];
-        let told = || format!("stage {} of {}", rank.stage, settings());
-        found.compare("parameters of a rank", of.count.get(), rank.held, told);
-        found.compare("of its experts", of.expert_count.get(), rank.of_experts, told);
+        let context = || format!("stage {} of {}", rank.stage, settings());
+        found.compare("parameters of a rank", of.count.get(), rank.held, context);
+        found.compare("of its experts", of.expert_count.get(), rank.of_experts, context);
         if recipe.dp_sharding == DpSharding::Replicated {
             // bf16 weights, fp32 gradients, and for Adam two moments and the fp32 weights. Sharded tensors are also
             // padded: `buffers.rs` compares that.
             let totals = &memory.ranks[rank.stage as usize].totals;
-            found.compare("bytes of weights", totals.parameters.get(), 2 * rank.held, told);
-            found.compare("bytes of optimizer states", totals.optimizer.get(), 12 * rank.held, told);
+            found.compare("bytes of weights", totals.parameters.get(), 2 * rank.held, context);
+            found.compare("bytes of optimizer states", totals.optimizer.get(), 12 * rank.held, context);
         }
     }
 }
@@ -164,8 +164,8 @@ fn same_activations(plan: &Plan, found: &mut Differences, settings: &dyn Fn() ->
     for stage in &plan.layout().stages.stages {
         for chunk in &stage.chunks {
             let tape = forward::run(plan, chunk);
-            let told = || format!("{chunk:?} of {}; walked {tape:?}", settings());
-            found.compare("saved activations", kept_by_chunk(plan, chunk).get(), tape.bytes(), told);
+            let context = || format!("{chunk:?} of {}; walked {tape:?}", settings());
+            found.compare("saved activations", kept_by_chunk(plan, chunk).get(), tape.bytes(), context);
             chunks += 1;
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn named(folder: &Path, address: Option<&str>) -> Result<Named> {
             }
         }
     }
-    found.files.extend(kept(&fs::read_to_string(folder.join("sw.js")).context("there is no sw.js")?)?);
+    found.files.extend(cached(&fs::read_to_string(folder.join("sw.js")).context("there is no sw.js")?)?);
     let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.webmanifest"))?)?;
     let icons = manifest["icons"].as_array().into_iter().flatten();
     found.files.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
@@ -120,7 +120,7 @@ fn local(named: &str) -> Result<Option<String>> {
 }
 
 /// The files that the service worker caches.
-fn kept(worker: &str) -> Result<Vec<String>> {
+fn cached(worker: &str) -> Result<Vec<String>> {
     let (_, files) = worker.split_once("const FILES = ").context("sw.js names no files")?;
     let (files, _) = files.split_once(';').context("sw.js names no files")?;
     Ok(serde_json::from_str(files)?)

@@ -206,11 +206,11 @@ impl Evaluator<'_> {
         let mut names = Vec::new();
         for arm in arms {
             // `;&` runs the next body without testing its patterns.
-            let decided = if falling { Some(true) } else { self.case_matches(arm, &value, text.as_deref()) };
-            if decided != Some(true) {
+            let matched = if falling { Some(true) } else { self.case_matches(arm, &value, text.as_deref()) };
+            if matched != Some(true) {
                 // A fully known text either matches or not; only an unknown, or a pattern that is not supported,
                 // could have matched here.
-                if value.has_holes() || decided.is_none() {
+                if value.has_holes() || matched.is_none() {
                     let sets = assigned::names(&arm.body);
                     let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
                     let holes = value.holes();
@@ -244,13 +244,13 @@ impl Evaluator<'_> {
             if text.is_none() || value.has_holes() {
                 self.add_pattern_choice(value, &pattern);
             }
-            let told = match text {
+            let decided = match text {
                 Some(text) => pattern::decided(&pattern, text, self.any_case),
                 // `*` matches any unknown, unless an arm above would have matched it.
                 None => Some(pattern == "*"),
             };
-            match told {
-                Some(true) => return told,
+            match decided {
+                Some(true) => return decided,
                 Some(false) => {}
                 None => all = None,
             }

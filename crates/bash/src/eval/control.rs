@@ -244,7 +244,10 @@ impl Evaluator<'_> {
     fn turn(&mut self, body: &List, turns: &mut u32, span: Span) -> Option<Flow> {
         *turns += 1;
         if *turns > limits::LOOP_TURNS || !self.spend(1, span) {
-            let message = format!("this loop runs more than {} times; it is left here", limits::LOOP_TURNS);
+            let message = format!(
+                "this loop runs more than {} times; the rest of it is not evaluated",
+                limits::LOOP_TURNS
+            );
             self.notes.report(Diagnostic::error(Code::TooMuchWork, message).at(span));
             // Other loops of the script would likely be as long.
             self.steps_left = self.steps_left.min(limits::STEPS / 10);

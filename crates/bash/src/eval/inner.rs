@@ -121,14 +121,14 @@ impl Evaluator<'_> {
     fn remote_text(&mut self, words: &[Word]) -> Option<Value> {
         let program = base_name(words.first()?.text());
         if !matches!(program, "ssh" | "pdsh") {
-            let told = words.windows(2).find(|pair| {
+            let started = words.windows(2).find(|pair| {
                 let [flag, text] = pair else { return false };
                 let mut inner = text.text().split_ascii_whitespace();
                 COMMANDS.contains(&flag.text())
                     && inner.next().is_some_and(|word| STARTED.contains(&base_name(word)))
                     && inner.next().is_some()
             });
-            return told.and_then(|pair| pair.get(1)).map(|word| word.value.clone());
+            return started.and_then(|pair| pair.get(1)).map(|word| word.value.clone());
         }
         // A long word with a space is a quoted command; host and options are short or contain no space.
         let long = words.iter().skip(1).find(|word| word.text().contains(' ') && word.text().len() > 20);

@@ -45,9 +45,9 @@ pub(crate) enum ArithmeticError {
 impl Display for ArithmeticError {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::EndlessVariables => "variables refer to each other without end",
+            Self::EndlessVariables => "variables refer to each other in a cycle",
             Self::TooMuchWork => "too much work",
-            Self::NoExpression => "this is no integer expression",
+            Self::NoExpression => "this is not an integer expression",
             Self::TooDeep => "it is nested too deeply",
             Self::LonelyQuestionMark => "a ? without its :",
             Self::OpenParenthesis => "a parenthesis is not closed",
@@ -56,7 +56,7 @@ impl Display for ArithmeticError {
             Self::NoInteger => "this is no integer",
             Self::OpenIndex => "an index is not closed",
             Self::DivisionByZero => "division by zero",
-            Self::NegativePower => "a negative power is no integer",
+            Self::NegativePower => "a negative exponent gives no integer",
         })
     }
 }

@@ -36,7 +36,7 @@ impl Evaluator<'_> {
             // The value is known, so it is the operation that is not supported; holes need no diagnostic.
             if needs.is_empty() {
                 self.notes
-                    .report(Diagnostic::warning(Code::Expansion, "this expansion is not computed").at(span));
+                    .report(Diagnostic::warning(Code::Expansion, "this expansion is not supported").at(span));
             }
             self.unknown(HoleKind::Derived, value.text(), span, needs)
         })

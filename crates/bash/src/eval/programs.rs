@@ -358,11 +358,11 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
         return None;
     }
     let mut out = Value::default();
-    let mut kept = false;
+    let mut survives = false;
     each_line(input.known()?, &mut |content, start| {
         let mut at = 0;
         loop {
-            if kept && quiet {
+            if survives && quiet {
                 return Some(());
             }
             // With -x a match counts only if it is the whole line.
@@ -374,7 +374,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
                 Some(found) if !found.is_empty() => found,
                 _ => return Some(()),
             };
-            kept = true;
+            survives = true;
             at = part.end;
             out.append(&input.part(start + part.start, start + part.end));
             out.add("\n", Span::default());
@@ -383,5 +383,5 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
             }
         }
     })?;
-    Some((if quiet { Value::default() } else { out }, Status::certain(kept)))
+    Some((if quiet { Value::default() } else { out }, Status::certain(survives)))
 }

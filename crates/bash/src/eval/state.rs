@@ -150,7 +150,7 @@ impl Evaluator<'_> {
                         "the script takes more steps than any launch script needs; evaluation ends here",
                     )
                     .at(span)
-                    .hint("paste the part that sets the options, with loops written out"),
+                    .hint("paste the part that sets the options, with loops unrolled"),
                 );
                 false
             }
@@ -233,7 +233,7 @@ impl Evaluator<'_> {
         if value.len() <= limits::VALUE_BYTES {
             return value;
         }
-        let message = "a value grows longer than 256 KiB; it is cut off here";
+        let message = "a value exceeds 256 KiB and is cut off";
         self.notes.report(Diagnostic::error(Code::ValueTooLong, message).at_some(span));
         // Such a value is built in a loop; the rest of the script is still evaluated, but on a smaller budget.
         self.steps_left = self.steps_left.min(limits::STEPS / 10);

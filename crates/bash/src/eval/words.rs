@@ -75,10 +75,8 @@ impl Evaluator<'_> {
         }
         let room = limits::WORDS.saturating_sub(out.len());
         if fields.done.len() > room {
-            self.notes.report(
-                Diagnostic::error(Code::TooManyWords, "a command has more words than any real one")
-                    .at(word.span),
-            );
+            self.notes
+                .report(Diagnostic::error(Code::TooManyWords, "a command has too many words").at(word.span));
         }
         for value in fields.done.into_iter().take(room) {
             out.push(Word { value, span: word.span });

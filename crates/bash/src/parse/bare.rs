@@ -32,7 +32,7 @@ impl Parser<'_> {
         self.notes.report(
             Diagnostic::warning(
                 Code::UnquotedExpression,
-                format!("bash would not take {text} without quotes; read as if quoted"),
+                format!("bash rejects {text} without quotes; it is read as if quoted"),
             )
             .at(self.span(start, end))
             .hint(hint_text),

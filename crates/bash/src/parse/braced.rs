@@ -31,7 +31,7 @@ impl Parser<'_> {
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.identifier_length(),
             Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
             _ => {
-                self.fail(Code::UnreadableExpansion, "no variable can have this name", start);
+                self.fail(Code::UnreadableExpansion, "this is not a valid variable name", start);
                 0
             }
         };

@@ -173,7 +173,7 @@ impl Parser<'_> {
             *part = self.nested_parts(Mode::Arithmetic);
             // `for ((;;))`: all three parts may be empty, but not the separators between them.
             if index < 2 && !self.eat(";") {
-                self.fail(Code::UnreadableLoop, "for (( needs three expressions parted by ;", start);
+                self.fail(Code::UnreadableLoop, "for (( needs three expressions separated by ;", start);
             }
         }
         if !self.eat("))") {

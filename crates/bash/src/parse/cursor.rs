@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
             self.notes.report(
                 Diagnostic::warning(
                     Code::BlankAfterBackslash,
-                    "blanks after this backslash: bash would end the command here",
+                    "blanks after this backslash: bash ends the command here",
                 )
                 .at(span)
                 .hint("it is read as a continued line; remove the blanks"),

@@ -55,7 +55,7 @@ impl Parser<'_> {
         let start = self.at;
         let (delimiter, quoted) = self.delimiter();
         if delimiter.is_empty() && !quoted {
-            self.fail(Code::MissingTarget, "a here-document needs its closing word here", start);
+            self.fail(Code::MissingTarget, "a here-document needs a delimiter here", start);
         }
         let after = self.at;
         let Some((line_end, body)) = self.here_start() else {

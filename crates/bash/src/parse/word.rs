@@ -254,9 +254,8 @@ impl Parser<'_> {
         let (from, to) = (self.at, self.at + 1);
         self.at = to;
         let span = self.span(from, to);
-        let message = "this quote is never closed, and nothing stands behind it";
-        let said =
-            Diagnostic::warning(Code::UnclosedQuote, message).hint("it is read as if it were not there");
+        let message = "this quote is never closed, and nothing follows it";
+        let said = Diagnostic::warning(Code::UnclosedQuote, message).hint("it is ignored");
         self.notes.report(said.at(span));
         true
     }

@@ -89,7 +89,7 @@ impl Run {
             let shared = decode(fragment(link).unwrap_or(link)).map_err(|error| error.to_string())?;
             take(
                 &mut pasted,
-                shared.ok_or("the link carries nothing: hand in all of it, with what follows #")?,
+                shared.ok_or("the link carries nothing: pass all of it, including what follows #")?,
             );
         }
         // The script first and without a name: the files beside it are found by theirs.
@@ -101,10 +101,14 @@ impl Run {
         });
         pasted.texts.extend(one.chain(more));
         if pasted.texts.len() > MAX_TEXTS {
-            return Err(format!("{MAX_TEXTS} files are read; hand in the script and what it names"));
+            return Err(format!(
+                "at most {MAX_TEXTS} files are read; pass the script and the files it names"
+            ));
         }
         if pasted.texts.iter().map(|text| text.text.len()).sum::<usize>() > MAX_TEXT {
-            return Err(format!("{MAX_TEXT} bytes of text are read; hand in the script and what it names"));
+            return Err(format!(
+                "at most {MAX_TEXT} bytes of text are read; pass the script and the files it names"
+            ));
         }
         let changes = Changes {
             accelerator: self.accelerator.clone(),
@@ -116,7 +120,7 @@ impl Run {
         changes.checked().map_err(|error| error.to_string())?;
         changes.put_into(&mut pasted);
         if pasted.texts.is_empty() && pasted.settings.is_empty() {
-            return Err("hand in the launch script as text, a link, or settings".to_owned());
+            return Err("pass the launch script as text, a link, or settings".to_owned());
         }
         Ok(pasted)
     }
@@ -147,7 +151,7 @@ fn no_plan(answer: &Answer) -> String {
     let said = anstream::adapter::strip_str(&answer.obstacles()).to_string();
     format!(
         "the run makes no plan, so there are no figures. Answer each `open` setting through settings (its name stands in brackets), \
-         hand in the files that are named as missing, or correct the lines pointed at:\n{said}"
+         pass the files that are named as missing, or correct the lines pointed at:\n{said}"
     )
 }
 
@@ -303,7 +307,7 @@ pub(super) struct CompareInput {
 impl CompareInput {
     pub(super) fn sides(&self) -> Result<(Read, Read), String> {
         if self.after.is_none() && self.changes.is_empty() {
-            return Err("hand in after, or changes to before".to_owned());
+            return Err("pass after, or changes to before".to_owned());
         }
         let before = self.before.read(&BTreeMap::new()).map_err(|why| format!("before: {why}"))?;
         let after = self.after.as_ref().unwrap_or(&self.before);

@@ -124,7 +124,7 @@ impl Estimate {
         // Defaults alone: what is derived follows from what somebody said. Without a plan an answer may still change them.
         let assumed = resolution.settings.iter().filter(|setting| setting.origin == Origin::Default);
         let assumed = assumed.filter(|_| found.is_some());
-        let assumed = assumed.map(|setting| (setting.name, setting.value.written()));
+        let assumed = assumed.map(|setting| (setting.name(), setting.value.written()));
         Ok(Self {
             plan: found.is_some(),
             to_do: if found.is_some() { Vec::new() } else { to_do },

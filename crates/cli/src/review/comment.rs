@@ -87,7 +87,7 @@ fn title(runs: &[Run]) -> String {
     let open = of(|side| matches!(side, Side::Open(_)));
     let all = after().count();
     let mut title = match (large, all) {
-        (_, 0) => "No run is left of those that changed".to_owned(),
+        (_, 0) => "None of the changed runs is left".to_owned(),
         (0, 1) if open == 0 => "The changed run fits".to_owned(),
         (0, _) if open == 0 => format!("All {all} changed runs fit"),
         (0, _) => format!("{} of {all} changed runs fit", all - open),

@@ -49,7 +49,7 @@ pub(super) fn kinds(
         let answer = input.answer_of(pasted);
         let Some(plan) = answer.resolution.plan else {
             return refuse(&format!(
-                "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
+                "the run gives no plan on {name}: `shardscope report --accelerator {name}` says why"
             ));
         };
         // Included in the answer's changes, which start from the run as it was given.
@@ -69,7 +69,7 @@ pub(super) fn kinds(
             }
         },
         &format!(
-            "Nothing fits on any of these kinds of accelerators, where {} are in a node",
+            "Nothing fits on any of these kinds of accelerators with {} per node",
             plan.cluster().gpus_per_node
         ),
     )
@@ -184,8 +184,8 @@ fn write(
         comparison.answers().map(|(candidate, answer)| CandidateLine::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
     // The search ends at the first that fits: of many that do not, those next to it are informative enough.
-    let told = document.compared.len().saturating_sub(terms.limit);
-    let lines = document.compared.iter().skip(told).map(CandidateLine::text);
+    let skipped = document.compared.len().saturating_sub(terms.limit);
+    let lines = document.compared.iter().skip(skipped).map(CandidateLine::text);
     match terms.format {
         Format::Json => print_json(&document),
         Format::Text => {

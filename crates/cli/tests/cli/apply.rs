@@ -77,24 +77,24 @@ fn the_difference_is_one_that_patch_takes() {
 fn what_cannot_be_changed_is_said_and_nothing_is_written() {
     let folder = Folder::new("unplaced");
     let file = folder.file("train.sh", BEFORE);
-    let told = |arguments: &[&str]| {
+    let answer = |arguments: &[&str]| {
         let output = call(arguments, "");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let unplaced = told(&["apply", "-i", "hidden_size=4096", "data_parallel_size=3", &file]);
+    let unplaced = answer(&["apply", "-i", "hidden_size=4096", "data_parallel_size=3", &file]);
     assert_eq!(unplaced, "error: no place is found for data_parallel_size=3\nnothing is changed\n");
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), BEFORE);
-    let misspelt = told(&["apply", "hiden_size=4096", &file]);
+    let misspelt = answer(&["apply", "hiden_size=4096", &file]);
     assert_eq!(misspelt, "error: there is no setting hiden_size; did you mean hidden_size?\n");
-    let unfit = told(&["apply", "-i", "tensor_model_parallel_size=zzz", &file]);
+    let unfit = answer(&["apply", "-i", "tensor_model_parallel_size=zzz", &file]);
     assert_eq!(unfit, "error: tensor_model_parallel_size takes a whole number, not \"zzz\"\n");
-    assert!(told(&["apply", "hidden_size=4096"]).contains("no file"));
-    assert!(told(&["apply", &file]).contains("no change"));
-    assert!(told(&["apply", "-i", "hidden_size=4096", "-"]).contains("standard input"));
-    assert!(told(&["apply", "hidden_size=4096", "#/1?tp=2"]).contains("link"));
+    assert!(answer(&["apply", "hidden_size=4096"]).contains("no file"));
+    assert!(answer(&["apply", &file]).contains("no change"));
+    assert!(answer(&["apply", "-i", "hidden_size=4096", "-"]).contains("standard input"));
+    assert!(answer(&["apply", "hidden_size=4096", "#/1?tp=2"]).contains("link"));
     let latin = folder.0.join("latin.sh");
     std::fs::write(&latin, [BEFORE.as_bytes(), b"# caf\xe9\n"].concat()).expect("a file");
-    assert!(told(&["apply", "-i", "hidden_size=4096", &latin.display().to_string()]).contains("not UTF-8"));
+    assert!(answer(&["apply", "-i", "hidden_size=4096", &latin.display().to_string()]).contains("not UTF-8"));
 }

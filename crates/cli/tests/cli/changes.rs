@@ -4,26 +4,26 @@ use super::{Folder, SCRIPT, call, printed};
 
 /// Standard error of a call that exits with this code.
 #[track_caller]
-fn told(arguments: &[&str], input: &str, code: i32) -> String {
+fn stderr(arguments: &[&str], input: &str, code: i32) -> String {
     let output = call(arguments, input);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
-    told
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    stderr
 }
 
 #[test]
 fn a_misspelt_accelerator_or_setting_is_no_answer() {
     for command in ["check", "report", "search", "badge"] {
-        let said = told(&[command, "--accelerator", "H10-SXM", "-"], SCRIPT, 2);
+        let said = stderr(&[command, "--accelerator", "H10-SXM", "-"], SCRIPT, 2);
         assert!(said.contains("did you mean H100-SXM?"), "{command}: {said}");
-        let said = told(&[command, "--set", "tensor_model_paralel_size=4", "-"], SCRIPT, 2);
+        let said = stderr(&[command, "--set", "tensor_model_paralel_size=4", "-"], SCRIPT, 2);
         assert!(said.contains("did you mean tensor_model_parallel_size?"), "{command}: {said}");
     }
-    let said = told(&["compare", "-", "--with", "tensor_model_paralel_size=4"], SCRIPT, 2);
+    let said = stderr(&["compare", "-", "--with", "tensor_model_paralel_size=4"], SCRIPT, 2);
     assert!(said.contains("did you mean tensor_model_parallel_size?"), "the two were the same: {said}");
-    let said = told(&["check", "--set", "per_device_train_batch_size=4", "-"], SCRIPT, 2);
+    let said = stderr(&["check", "--set", "per_device_train_batch_size=4", "-"], SCRIPT, 2);
     assert!(said.contains("`shardscope settings` lists them"), "{said}");
-    let said = told(&["check", "--set", "accelerator=nosuch", "-"], SCRIPT, 2);
+    let said = stderr(&["check", "--set", "accelerator=nosuch", "-"], SCRIPT, 2);
     assert!(said.contains("there is no accelerator nosuch"), "{said}");
 }
 
@@ -41,9 +41,9 @@ fn settings_have_the_short_names_of_links() {
 
 /// What is left open is answered by an option, and with that there is a plan.
 #[test]
-fn what_is_left_open_is_told_with_the_option_that_answers_it() {
+fn what_is_left_open_is_reported_with_the_option_that_answers_it() {
     let open = SCRIPT.replace("--nnodes 2", "--nnodes $NODES");
-    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --set num_nodes=1\n"));
+    assert!(stderr(&["check", "-"], &open, 2).ends_with("\nanswer by --set num_nodes=1\n"));
     printed(&["check", "--accelerator", "H100-SXM", "--set", "num_nodes=1", "-"], &open, 0);
     let open = SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS");
     for command in ["check", "report", "search", "badge", "measured"] {
@@ -53,24 +53,24 @@ fn what_is_left_open_is_told_with_the_option_that_answers_it() {
         let files = [folder.file("open.sh", &open), folder.file("run.log", log)];
         let words = [command, &files[0], &files[1]];
         let words = if command == "measured" { &words[..] } else { &words[..2] };
-        assert!(told(words, "", 2).ends_with("\nanswer by --env LAYERS=…\n"), "{command}");
+        assert!(stderr(words, "", 2).ends_with("\nanswer by --env LAYERS=…\n"), "{command}");
     }
     printed(&["check", "--accelerator", "H100-SXM", "--env", "LAYERS=24", "-"], &open, 0);
     let open = SCRIPT
         .replace("--num-layers 24", "--num-layers $1")
         .replace("--hidden-size 4096", "--hidden-size $2");
-    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --args \"… …\"\n"));
+    assert!(stderr(&["check", "-"], &open, 2).ends_with("\nanswer by --args \"… …\"\n"));
     printed(&["check", "--accelerator", "H100-SXM", "--args", "24 4096", "-"], &open, 0);
     let stage = "accelerate launch --config_file x.yaml --num_processes 8 sft.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 \
                  --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --bf16 True\n";
-    assert!(told(&["report", "-"], stage, 2).ends_with("answer by --set zero_stage=…\n"));
+    assert!(stderr(&["report", "-"], stage, 2).ends_with("answer by --set zero_stage=…\n"));
 }
 
 #[test]
-fn an_assumed_accelerator_is_told_beside_the_verdict() {
-    let said = told(&["check", "-"], SCRIPT, 0);
+fn an_assumed_accelerator_is_reported_beside_the_verdict() {
+    let said = stderr(&["check", "-"], SCRIPT, 0);
     assert!(said.contains("H100-SXM is assumed"), "{said}");
-    assert_eq!(told(&["check", "--accelerator", "H100-SXM", "-"], SCRIPT, 0), "");
+    assert_eq!(stderr(&["check", "--accelerator", "H100-SXM", "-"], SCRIPT, 0), "");
 }
 
 #[test]

@@ -22,9 +22,9 @@ fn a_plan_is_written_in_others_words_and_read_back_equal() {
 fn what_an_export_cannot_say_is_said_before_it_is_copied() {
     // Megatron core's distributed optimizer is none of DeepSpeed's.
     let output = call(&["export", "--to", "deepspeed", "-"], SCRIPT);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
-    assert!(told.starts_with("it cannot say: ") && told.contains("--partial prints it"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
+    assert!(stderr.starts_with("it cannot say: ") && stderr.contains("--partial prints it"), "{stderr}");
     let partial = call(&["export", "--to", "deepspeed", "--partial", "-"], SCRIPT);
     assert_eq!(partial.status.code(), Some(0));
     assert!(json(&String::from_utf8_lossy(&partial.stdout))["train_batch_size"] == 512);
@@ -32,9 +32,9 @@ fn what_an_export_cannot_say_is_said_before_it_is_copied() {
     printed(&["export", "--to", "megatron", "-"], "echo\n", 2);
     for target in ["torchtitan", "accelerate"] {
         let output = call(&["export", "--to", target, "-"], SCRIPT);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{target}: {told}");
-        assert!(told.starts_with("it cannot say: num_layers, hidden_size, "), "{target}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{target}: {stderr}");
+        assert!(stderr.starts_with("it cannot say: num_layers, hidden_size, "), "{target}: {stderr}");
     }
 }
 
@@ -120,8 +120,8 @@ fn a_run_is_contributed_without_its_script() {
             String::from_utf8(output.stderr).expect("text"),
         )
     };
-    let (code, row, told) = call_of(&[&said[..], &["--accelerator", "H100-SXM"]].concat(), &log);
-    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let (code, row, stderr) = call_of(&[&said[..], &["--accelerator", "H100-SXM"]].concat(), &log);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(!row.contains("secret") && !row.contains("train.sh") && row.lines().count() == 1, "{row}");
     let read = json(&row);
     // Without the first, the middle of 5002 to 5012 ms.
@@ -152,17 +152,17 @@ fn a_run_is_contributed_without_its_script() {
         (String::new(), "there is no row"),
     ] {
         let output = call(&["contribute", "--check", "-"], &wrong);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{why}");
-        assert!(told.contains(&format!("lacking: {why}")), "{why}: {told}");
+        assert!(stderr.contains(&format!("lacking: {why}")), "{why}: {stderr}");
     }
     // What is lacking is said, and the row printed to be completed.
     let short = folder.file("short.log", &lines(3));
-    let (code, row, told) = call_of(&[], &short);
+    let (code, row, stderr) = call_of(&[], &short);
     assert_eq!(code, Some(1));
     assert_eq!(json(&row)["steps"], 3);
     for what in ["source", "date", "versions", "steps: 3 are timed", "accelerator: the one here was assumed"]
     {
-        assert!(told.contains(&format!("lacking: {what}")), "{what}: {told}");
+        assert!(stderr.contains(&format!("lacking: {what}")), "{what}: {stderr}");
     }
 }

@@ -71,8 +71,8 @@ fn call(arguments: &[&str], input: &str) -> Output {
 #[track_caller]
 fn printed(arguments: &[&str], input: &str, code: i32) -> String {
     let output = call(arguments, input);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -106,7 +106,7 @@ fn settings_variables_and_words_change_the_plan() {
 }
 
 #[test]
-fn what_makes_no_plan_is_told_and_ends_with_2() {
+fn what_makes_no_plan_is_reported_and_ends_with_2() {
     let output = call(&["report", "--format", "json", "-"], "echo nothing to train\n");
     assert_eq!(output.status.code(), Some(2));
     let document = json(&String::from_utf8_lossy(&output.stdout));
@@ -301,10 +301,10 @@ fn what_is_too_large_or_commands_a_terminal_is_not_passed_on() {
     let folder = Folder::new("hostile");
     let large = folder.file("large.sh", &"# \n".repeat(2 << 20));
     let output = call(&["check", &large], "");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(told.contains("larger than 4 MiB"), "{told}");
+    assert!(stderr.contains("larger than 4 MiB"), "{stderr}");
     let output = call(&["report", "-"], &SCRIPT.replace("--bf16", "--bf\u{1b}]0;pwned\u{7}16"));
-    let told = [output.stdout, output.stderr].concat();
-    assert!(!String::from_utf8_lossy(&told).contains(['\u{1b}', '\u{7}']));
+    let stderr = [output.stdout, output.stderr].concat();
+    assert!(!String::from_utf8_lossy(&stderr).contains(['\u{1b}', '\u{7}']));
 }

@@ -27,11 +27,11 @@ fn the_manual_names_every_command_and_no_other() {
 #[test]
 fn the_manual_names_every_question_and_no_other() {
     let refused = call(&["search", "--question", "none-such", "-"], SCRIPT);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    let (_, values) = told.split_once("possible values: ").expect("the questions");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let (_, values) = stderr.split_once("possible values: ").expect("the questions");
     let (values, _) = values.split_once(']').expect("the end of them");
     let known: BTreeSet<String> = values.split(", ").map(str::to_owned).collect();
-    assert!(known.len() > 5, "{told}");
+    assert!(known.len() > 5, "{stderr}");
     assert_eq!(rows(TERMINAL, "| question | the answer |\n"), known);
 }
 

@@ -64,21 +64,21 @@ fn every_tool_s_figure_stands_beside_its_prediction() {
 }
 
 #[test]
-fn what_is_no_measurement_is_told() {
+fn what_is_no_measurement_is_reported() {
     let folder = Folder::new("unmeasured");
     let script = folder.file("train.sh", SCRIPT);
-    let told = |files: &[&str]| {
+    let answer = |files: &[&str]| {
         let output = call(&[&["measured"], files].concat(), "");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(told(&[&script]).contains("no file has a measurement"));
-    assert!(told(&[&recorded("snapshot.pickle")]).contains("no run is given"));
+    assert!(answer(&[&script]).contains("no file has a measurement"));
+    assert!(answer(&[&recorded("snapshot.pickle")]).contains("no run is given"));
     let hostile = folder.0.join("evil.pickle");
     std::fs::write(&hostile, b"\x80\x02cposix\nsystem\nq\x00X\x04\x00\x00\x00echoq\x01\x85q\x02Rq\x03.")
         .expect("a file");
-    let said = told(&[&script, &hostile.display().to_string()]);
-    assert!(said.contains("GLOBAL would run code of its author"), "{said}");
+    let said = answer(&[&script, &hostile.display().to_string()]);
+    assert!(said.contains("GLOBAL would run arbitrary code"), "{said}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn folder(name: &str) -> (Folder, String, String) {
 }
 
 #[test]
-fn a_change_is_told_run_by_run() {
+fn a_change_is_reported_run_by_run() {
     let (folder, before, after) = folder("review");
     folder.file("before/a.sh", SCRIPT);
     folder.file("after/a.sh", &SCRIPT.replace(USUAL, LARGE));
@@ -109,7 +109,7 @@ fn settings_that_are_a_whole_run_are_met_and_parts_of_one_are_not() {
 }
 
 #[test]
-fn what_a_run_costs_is_told_where_it_has_a_price() {
+fn what_a_run_costs_is_reported_where_it_has_a_price() {
     let (folder, before, after) = folder("review-price");
     folder.file("before/a.sh", SCRIPT);
     folder.file("after/a.sh", &SCRIPT.replace(USUAL, "--micro-batch-size 2"));

@@ -63,9 +63,9 @@ fn what_a_question_does_not_take_is_refused() {
         (&["--range", "schedule=1..2"], "schedule has no sizes: it is fixed or open"),
     ] {
         let output = call(&[&["search", "no-such-file.sh"], words].concat(), "");
-        let told = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(told.contains(said) && output.stdout.is_empty(), "{words:?}: {told}");
+        assert!(stderr.contains(said) && output.stdout.is_empty(), "{words:?}: {stderr}");
     }
 }
 
@@ -94,9 +94,9 @@ fn dimensions_are_held_as_the_caller_says() {
         ("tp=4..2", "no size of tp lies between 4 and 2"),
         ("dp=2", "one of tp, pp"),
     ] {
-        let told = call(&["search", "-", "--range", range], SCRIPT);
-        let text = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(!told.status.success() && text.contains(said), "{range}: {text}");
+        let output = call(&["search", "-", "--range", range], SCRIPT);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(said), "{range}: {text}");
     }
 }
 
@@ -108,17 +108,17 @@ fn a_layout_that_is_asked_about_says_why_it_is_not_the_answer() {
     assert!(whys[0].starts_with("refused: ") && whys[0].contains("TP 3"), "{whys:?}");
     assert!(whys[1].starts_with("out of memory by "), "{whys:?}");
     assert!(whys[2].contains("slower: ") && whys[2].contains("exposed TP communication"), "{whys:?}");
-    let told = |more: &[&str]| {
-        let told = call(&[&["search", "-"], more].concat(), SCRIPT);
-        assert_eq!(told.status.code(), Some(2));
-        String::from_utf8_lossy(&told.stderr).into_owned()
+    let refusal = |more: &[&str]| {
+        let output = call(&[&["search", "-"], more].concat(), SCRIPT);
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(told(&["--why-not", "eight"]).contains("eight is not understood"));
-    assert!(told(&["--why-not", "TP 8", "--question", "scaling"]).contains("leave --question out"));
+    assert!(refusal(&["--why-not", "eight"]).contains("eight is not understood"));
+    assert!(refusal(&["--why-not", "TP 8", "--question", "scaling"]).contains("leave --question out"));
 }
 
 #[test]
-fn the_best_changes_are_told_with_what_they_save_and_cost() {
+fn the_best_changes_are_reported_with_what_they_save_and_cost() {
     let found = found(&[]);
     let changes = found["changes"].as_array().expect("changes");
     assert!(changes.len() > 1, "{found}");

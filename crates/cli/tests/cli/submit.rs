@@ -57,7 +57,7 @@ impl Cluster {
     }
 }
 
-fn told(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -67,7 +67,7 @@ fn sbatch_gets_the_same_arguments_and_the_job_is_looked_at() {
     let output = cluster.call(&["-p", "gpu", "--mem=0", &cluster.job, "7", "--lr", "a b"], "");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Submitted batch job 1\n");
-    let said = told(&output);
+    let said = stderr_of(&output);
     assert!(said.starts_with(&format!("shardscope: {}: fits: 34.69 GiB of ", cluster.job)), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(
@@ -75,7 +75,7 @@ fn sbatch_gets_the_same_arguments_and_the_job_is_looked_at() {
         ["-p", "gpu", "--mem=0", &cluster.job, "7", "--lr", "a b"].map(str::to_owned)
     );
     // Options of the call count before those of the script, as they do for sbatch.
-    let of = |words: &[&str]| told(&cluster.call(&[words, &[&cluster.job]].concat(), ""));
+    let of = |words: &[&str]| stderr_of(&cluster.call(&[words, &[&cluster.job]].concat(), ""));
     assert_ne!(of(&["-N", "4"]), said);
     assert_ne!(of(&["--export=ALL,TP=4"]), said);
     assert_eq!(of(&["--export=ALL,TP=2"]), said);
@@ -88,13 +88,13 @@ fn a_job_is_refused_only_where_asked() {
     let large = ["--accelerator", "V100-SXM2-16GB"];
     let output = cluster.call(&[&large[..], &[&cluster.job]].concat(), "");
     assert_eq!(output.status.code(), Some(0), "told and submitted");
-    assert!(told(&output).contains("does not fit") && cluster.seen().is_some());
+    assert!(stderr_of(&output).contains("does not fit") && cluster.seen().is_some());
     let output = cluster.call(&[&["--refuse", "oom"], &large[..], &["--", &cluster.job]].concat(), "");
     assert_eq!((output.status.code(), cluster.seen()), (Some(1), None));
     assert!(
-        told(&output).ends_with("shardscope: it does not fit\nnot submitted, as --refuse asks\n"),
+        stderr_of(&output).ends_with("shardscope: it does not fit\nnot submitted, as --refuse asks\n"),
         "{}",
-        told(&output)
+        stderr_of(&output)
     );
     let script = std::fs::read_to_string(&cluster.job).expect("the job");
     let full =
@@ -111,7 +111,7 @@ fn a_job_is_refused_only_where_asked() {
     // What is no training is no affair of ours.
     let other = cluster.folder.file("other.sbatch", "#!/bin/bash\nhostname\n");
     let output = cluster.call(&["--refuse", "oom,tight,open", &other], "");
-    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
+    assert_eq!((output.status.code(), stderr_of(&output).as_str()), (Some(0), ""));
     assert!(cluster.seen().is_some());
 }
 
@@ -120,17 +120,17 @@ fn scripts_of_standard_input_and_of_wrap_are_handed_on() {
     let cluster = Cluster::new("stdin");
     let script = std::fs::read_to_string(&cluster.job).expect("the job");
     let output = cluster.call(&["-N", "2"], &script);
-    assert!(told(&output).starts_with("shardscope: stdin: fits"), "{}", told(&output));
+    assert!(stderr_of(&output).starts_with("shardscope: stdin: fits"), "{}", stderr_of(&output));
     assert_eq!(std::fs::read_to_string(cluster.folder.0.join("seen.stdin")).expect("its input"), script);
     let output = cluster.call(&["-N2", "--gpus-per-node=8", "--wrap", SCRIPT], "");
-    assert!(told(&output).starts_with("shardscope: wrap: fits"), "{}", told(&output));
+    assert!(stderr_of(&output).starts_with("shardscope: wrap: fits"), "{}", stderr_of(&output));
     // A script of which a part was read is not handed on as a whole one.
     let output = cluster.call(&["-N", "2"], &"# \n".repeat(2 << 20));
-    assert_eq!((output.status.code(), cluster.seen()), (Some(2), None), "{}", told(&output));
+    assert_eq!((output.status.code(), cluster.seen()), (Some(2), None), "{}", stderr_of(&output));
     // sbatch's own end is ours.
     assert_eq!(cluster.call(&["--job-name=fails", &cluster.job], "").status.code(), Some(3));
     let output = cluster.call(&["no-such-file.sbatch"], "");
-    assert!(told(&output).contains("no-such-file.sbatch cannot be read") && cluster.seen().is_some());
+    assert!(stderr_of(&output).contains("no-such-file.sbatch cannot be read") && cluster.seen().is_some());
     let output = cluster.call(&["--refuse", "oom", "--program", "/no/such/sbatch", &cluster.job], "");
     assert_eq!(output.status.code(), Some(2));
 }

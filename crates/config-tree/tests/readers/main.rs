@@ -145,7 +145,7 @@ fn corners_of_yaml() {
 }
 
 #[test]
-fn faults_are_told_and_the_rest_is_read() {
+fn faults_are_reported_and_the_rest_is_read() {
     #[track_caller]
     fn check(text: &str, path: &str, expected: &str, codes: &[&str]) {
         let tree = read_yaml(text, 0);

@@ -169,10 +169,10 @@ impl Issue {
     /// How `recipe` issues its kernels on a typical node of `accelerator`.
     #[must_use]
     pub fn new(recipe: &Recipe, accelerator: &Accelerator) -> Self {
-        let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
+        let graphed = recipe.cuda_graphs == CudaGraphs::Iteration;
         let usual = recipe.software.semantics().issue;
         let host = if recipe.fusions.compiled_layers { HostIssue::Compiled } else { usual };
-        let issue = if whole { GRAPHED } else { Self::of_host(host) };
+        let issue = if graphed { GRAPHED } else { Self::of_host(host) };
         let found = PROCESSORS.iter().find(|one| one.processor == accelerator.processor);
         let share = found.map_or(1.0, |one| one.share);
         // Whatever streams inputs to the host is its own checkpoint implementation, without these hooks.

@@ -81,14 +81,14 @@ fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
         _ => BLOCK * cached.state.div_ceil(BLOCK.saturating_mul(cached.row)).max(1),
     };
     let page = if attends { block.saturating_mul(cached.row) } else { cached.state };
-    let whole = length.div_ceil(block);
+    let per_rollout = length.div_ceil(block);
     // A sliding window begins inside a block and may end inside another.
     let last = if cached.chunked {
         cached.window.div_ceil(block)
     } else {
         cached.window.saturating_sub(1).div_ceil(block) + 1
     };
-    let kinds = [(cached.full, whole), (cached.windowed, whole.min(last)), (cached.linear, 1)];
+    let kinds = [(cached.full, per_rollout), (cached.windowed, per_rollout.min(last)), (cached.linear, 1)];
     let layers = || kinds.iter().map(|(layers, _)| *layers).filter(|layers| *layers > 0);
     let (least, most) = (layers().min().unwrap_or(1), layers().max().unwrap_or(1));
     // Groups have as many layers as the smallest kind, or as the largest if that is less than half again as many.

@@ -197,16 +197,16 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
     let model = plan.model();
     let count = engine_parameters(plan, rollout.tensor);
     let weights = count.bytes(rollout.weights.width());
-    let whole = match rollout.engine {
+    let available = match rollout.engine {
         // SGLang measures free memory when it starts, vLLM takes a share of the entire device: the same fraction
         // means different bytes.
         RolloutEngine::Sglang => accelerator.memory.less(taken),
         RolloutEngine::Vllm | RolloutEngine::Transformers => accelerator.memory,
     };
-    let share = Count::rounded_up(whole.number() * rollout.fraction).bytes(1);
+    let share = Count::rounded_up(available.number() * rollout.fraction).bytes(1);
     let kv_cache = share.less(weights);
     let graphs = if rollout.graphs { GRAPH * rollout.sequences } else { Bytes::ZERO };
-    let given = [("F", rollout.fraction), ("C", whole.number()), ("W", weights.number())];
+    let given = [("F", rollout.fraction), ("C", available.number()), ("W", weights.number())];
     let leaf = |label, bytes, formula, symbols: &[(&'static str, f64)]| {
         Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
     };

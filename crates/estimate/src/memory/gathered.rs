@@ -290,8 +290,8 @@ pub(super) fn of_adafactor(x: &Symbols<'_>) -> Vec<Bytes> {
         && recipe.software.semantics().eager_modules
         && recipe.tuning.is_full()
         && !recipe.transformers.steps_in_backward;
-    let whole = recipe.dp_sharding == DpSharding::Replicated;
-    if adafactor && whole { adafactor_step(x) } else { Vec::new() }
+    let replicated = recipe.dp_sharding == DpSharding::Replicated;
+    if adafactor && replicated { adafactor_step(x) } else { Vec::new() }
 }
 
 fn one_by_one(x: &Symbols<'_>) -> Option<Term> {
@@ -380,12 +380,12 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     let forward = vec![one, whole_ends];
     let mut ends = forward.clone();
     let reducing = term("gradients being reduced", own, reduced, &REDUCED);
-    if let Some(whole) = deferred {
+    if let Some(unsharded) = deferred {
         // The gradients being reduced alias the unsharded ones until they are copied; then the layer's new gradients
         // are added.
-        layers = vec![weights, whole_ends, reducing, whole];
+        layers = vec![weights, whole_ends, reducing, unsharded];
         layers.extend(of_others.clone());
-        ends.push(whole);
+        ends.push(unsharded);
         ends.extend(of_others);
     } else {
         layers.extend([whole_ends, reducing]);

@@ -36,7 +36,7 @@ pub struct LayerNode {
     /// For leaves, the shape of the tensor on one rank.
     pub sharded_shape: Option<Shape>,
     /// Load in the full model.
-    pub whole: Load,
+    pub full: Load,
     /// Load on one rank that holds it.
     pub sharded: Load,
     /// Its parts.
@@ -45,12 +45,12 @@ pub struct LayerNode {
 
 impl LayerNode {
     fn parent(name: &'static str, times: u64, children: Vec<Self>) -> Self {
-        let (mut whole, mut sharded) = (Load::default(), Load::default());
+        let (mut full, mut sharded) = (Load::default(), Load::default());
         for child in &children {
-            whole.add(child.whole, child.times);
+            full.add(child.full, child.times);
             sharded.add(child.sharded, child.times);
         }
-        Self { name, times, shape: None, sharded_shape: None, whole, sharded, children }
+        Self { name, times, shape: None, sharded_shape: None, full, sharded, children }
     }
 
     fn weight(weight: &Weight, width: u64) -> Self {
@@ -64,23 +64,23 @@ impl LayerNode {
             times: 1,
             shape: Some(weight.full),
             sharded_shape: Some(weight.local),
-            whole: load(weight.full_count()),
+            full: load(weight.full_count()),
             sharded: load(weight.count()),
             children: Vec::new(),
         }
     }
 
-    fn kept(whole: Option<&Saved>, sharded: Option<&Saved>) -> Self {
+    fn kept(full: Option<&Saved>, sharded: Option<&Saved>) -> Self {
         let load = |saved: Option<&Saved>| Load {
             activation_bytes: saved.map_or(Bytes::ZERO, |saved| saved.bytes),
             ..Load::default()
         };
         Self {
-            name: whole.or(sharded).map_or("", |saved| saved.name),
+            name: full.or(sharded).map_or("", |saved| saved.name),
             times: 1,
-            shape: whole.map(|saved| saved.shape),
+            shape: full.map(|saved| saved.shape),
             sharded_shape: sharded.map(|saved| saved.shape),
-            whole: load(whole),
+            full: load(full),
             sharded: load(sharded),
             children: Vec::new(),
         }
@@ -126,18 +126,18 @@ fn section(x: &Symbols<'_>, unsharded: &Symbols<'_>, kind: SectionKind, times: u
 
 /// The tensors that an operator saves, in the full model and on one rank. A tensor may exist on only one side.
 fn kept(x: &Symbols<'_>, unsharded: &Symbols<'_>, operator: Operator) -> Vec<LayerNode> {
-    let whole = operator.saved(unsharded);
+    let full = operator.saved(unsharded);
     let sharded = operator.saved(x);
-    let mut taken = vec![false; whole.len()];
+    let mut taken = vec![false; full.len()];
     let mut out = Vec::with_capacity(sharded.len());
     for saved in &sharded {
-        let twin = (0..whole.len()).find(|&index| !taken[index] && whole[index].name == saved.name);
+        let twin = (0..full.len()).find(|&index| !taken[index] && full[index].name == saved.name);
         if let Some(index) = twin {
             taken[index] = true;
         }
-        out.push(LayerNode::kept(twin.map(|index| &whole[index]), Some(saved)));
+        out.push(LayerNode::kept(twin.map(|index| &full[index]), Some(saved)));
     }
-    for (saved, taken) in whole.iter().zip(taken) {
+    for (saved, taken) in full.iter().zip(taken) {
         if !taken {
             out.push(LayerNode::kept(Some(saved), None));
         }
@@ -174,13 +174,13 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
     let first = plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
     let runs = first.map(|chunk| layers_kept(&x, chunk));
     let kept = |kind| {
-        let whole = super::kept::section_kept(&x, SectionKind::Layer(kind));
+        let full = super::kept::section_kept(&x, SectionKind::Layer(kind));
         match runs {
             Some(kept) if kept.runs > 0 && x.recipe().offload.every_input => Bytes::ZERO,
             Some(kept) if kept.runs > 0 && kept.layers == [0; LayerKind::ALL.len()] => {
                 Bytes::new(super::kept::run_input(&x).bytes.get() / kept.run.max(1))
             }
-            _ => whole,
+            _ => full,
         }
     };
     let model = plan.model();

@@ -83,6 +83,7 @@ pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>
     let tower = [Term::new("vision layer", tower, &TOWER).given(&[("np", Count::new(patches).number())])];
     let moments = [&head[..], &layer, &tower];
     let fullest = moments.into_iter().max_by_key(|terms| sum(terms)).unwrap_or(&head);
-    let whole = Term::new("gathered weights", totals.whole, &WHOLE).given(&[("W", totals.whole.number())]);
-    Some(fullest.iter().chain([&whole]).map(|term| term.leaf(&x)).collect())
+    let gathered_in_forward = Term::new("gathered weights", totals.gathered_in_forward, &WHOLE)
+        .given(&[("W", totals.gathered_in_forward.number())]);
+    Some(fullest.iter().chain([&gathered_in_forward]).map(|term| term.leaf(&x)).collect())
 }

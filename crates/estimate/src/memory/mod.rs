@@ -59,4 +59,5 @@ pub use phases::{Phase, PhaseKind, RlMemory};
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, memory};
 pub use sums::{KnownUnits, kept_by_chunk, memory_totals, memory_totals_knowing};
 pub use totals::Totals;
+pub use tree::PEAK_ALLOCATED;
 pub use verdict::{Needs, Verdict};

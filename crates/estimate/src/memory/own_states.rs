@@ -15,7 +15,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let engine = recipe.transformers.engine;
     let deepspeed = is_deepspeed(recipe);
     let sharding = recipe.dp_sharding;
-    let whole = sharding == DpSharding::Parameters;
+    let shards_weights = sharding == DpSharding::Parameters;
     // DeepSpeed's engine casts the entire model; FSDP shards it as loaded.
     let held = if engine == DataEngine::DeepSpeed { recipe.module_dtype() } else { recipe.params_dtype };
     let width = held.width();
@@ -25,15 +25,15 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     // What is held of the model.
     let tuning = &recipe.tuning;
     let frozen = if tuning.upcast { NumberFormat::Fp32.width() } else { width };
-    add("frozen weights", Part::Parameters, frozen, whole, Of::Plain);
+    add("frozen weights", Part::Parameters, frozen, shards_weights, Of::Plain);
     if let Some(tower) = plan.model().vision {
         // DeepSpeed's engine casts it along with the rest.
         let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, NumberFormat::width);
-        add("frozen vision tower", Part::Parameters, own, whole, Of::Vision);
+        add("frozen vision tower", Part::Parameters, own, shards_weights, Of::Vision);
     }
     if tuning.quantization != Quantization::None {
-        add("quantized weights", Part::Parameters, 1, whole, Of::Packed);
-        add("constants of quantized weights", Part::Parameters, 1, whole, Of::Constants);
+        add("quantized weights", Part::Parameters, 1, shards_weights, Of::Packed);
+        add("constants of quantized weights", Part::Parameters, 1, shards_weights, Of::Constants);
     }
     let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     let [trained, adapter] = widths(recipe);
@@ -42,13 +42,13 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         ("adapters", "gradients of adapters", Of::Adapters, adapter),
     ];
     for (name, _, of, width) in groups {
-        add(name, Part::Parameters, width, whole, of);
+        add(name, Part::Parameters, width, shards_weights, of);
     }
     if sharding == DpSharding::Gradients && sharded {
         add("gathered weights", Part::Parameters, recipe.module_dtype().width(), false, Of::Trained);
     }
     if tuning.objective.reference() == Some(Reference::Loaded) {
-        add("reference model", Part::Parameters, width, whole, Of::Model);
+        add("reference model", Part::Parameters, width, shards_weights, Of::Model);
     }
 
     // Gradients and copies of them.
@@ -66,7 +66,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         let away = deepspeed && spread && recipe.offload.optimizer;
         // ZeRO-3 holds a flat buffer in the accumulation format of gradients, ZeRO-2 what backward created
         // (`stage3.py:grad_partitions_flat_buffer`, `stage_1_and_2.py:get_all_grad_tensors`).
-        let wide = deepspeed && whole && recipe.params_dtype.width() < recipe.grads_dtype.width();
+        let wide = deepspeed && shards_weights && recipe.params_dtype.width() < recipe.grads_dtype.width();
         let held = if wide { recipe.grads_dtype.width() } else { width };
         if !away {
             add(name, Part::Gradients, held, spread, of);

@@ -96,8 +96,8 @@ mod tests {
             backward: 1,
             forward,
         };
-        let (of, told) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
-        assert_eq!((of, told.modules, told.net), (0, Bytes::new(30), 900));
+        let (of, found) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
+        assert_eq!((of, found.modules, found.net), (0, Bytes::new(30), 900));
         assert_eq!(in_forward(&chunks, &flight(Some(1))), None);
         assert_eq!(in_forward(&chunks, &flight(None)), None);
     }

@@ -64,7 +64,7 @@ impl Common {
         let layers = units.iter().zip(&counts).find(|((kind, _), count)| kind.has_layer() && **count > 0);
         if let Some(((kind, _), _)) = layers {
             let tuning = &x.recipe().tuning;
-            for (modules, layers) in tuning.whole.iter() {
+            for (modules, layers) in tuning.unquantized.iter() {
                 for shape in kind.linear_layers(x, modules) {
                     parameters.dense.leave_whole(shape, layers, tuning.quantization);
                 }
@@ -321,7 +321,7 @@ impl<'a> Rank<'a> {
             // What has to fit: cached blocks that the allocator can release do not cause an out-of-memory error.
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
             // Gradients that backward had yet to create at the peak exist once it has finished.
-            whole: common.gathered.in_forward().iter().map(|term| term.bytes).sum(),
+            gathered_in_forward: common.gathered.in_forward().iter().map(|term| term.bytes).sum(),
             between_steps: (states + absent).less(dropped) + self.lasting() + received + more + stays,
         }
     }

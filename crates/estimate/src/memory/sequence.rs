@@ -61,13 +61,13 @@ fn followed<'a>(x: &Symbols<'a>) -> Option<&'a Chunk> {
     let stays = inputs_stay
         && !(offload.saved_tensors || offload.parameters || offload.optimizer)
         && offload.modules.is_empty();
-    let whole =
+    let steps_after_backward =
         !matches!(recipe.recompute, Recompute::Selective(_)) && !recipe.transformers.steps_in_backward;
-    let whole = whole && recipe.optimizer.low_rank.is_none();
+    let steps_after_backward = steps_after_backward && recipe.optimizer.low_rank.is_none();
     let language = model.vision.is_none() && model.mtp_num_layers == 0;
     let [chunk] = &layout.stages.stages.first()?.chunks[..] else { return None };
     let few = usize::try_from(model.num_layers).is_ok_and(|layers| layers <= SECTIONS);
-    (alone && plain && engine && stays && whole && language && few).then_some(chunk)
+    (alone && plain && engine && stays && steps_after_backward && language && few).then_some(chunk)
 }
 
 /// Blocks of a tensor of a point, or of several counted as one.

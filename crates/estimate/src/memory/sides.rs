@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn matrices_have_sides_rows_and_squares_and_vectors_their_elements() {
         let of = |sizes: &[u64]| {
-            let weight = Weight::whole("weight", Account::Attention, sizes);
+            let weight = Weight::replicated("weight", Account::Attention, sizes);
             [sides(&weight), rows(&weight), squares(&weight)].map(|count| count.get())
         };
         assert_eq!(of(&[2, 3, 5]), [3 + 5 + 3 + 5, 6, 9 + 25 + 9 + 25]);

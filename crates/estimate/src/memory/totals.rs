@@ -32,7 +32,7 @@ pub struct Totals {
     /// Bytes allocated between the end of one step and the start of the next.
     pub between_steps: Bytes,
     /// Weights gathered at the peak of a pass without gradients.
-    pub whole: Bytes,
+    pub gathered_in_forward: Bytes,
 }
 
 impl Totals {

@@ -28,12 +28,15 @@ static ADDED_UP: Formula = Formula::new(
     "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_all_reduce_state",
 ).letters(&[("P", "parameters of the rank that train"), ("w", "bytes per element")]);
 
+/// What torch counts: the sum of the parts that have names of their own.
+pub const PEAK_ALLOCATED: &str = "peak_allocated";
+
 /// The entire rank: what is allocated, and what the device shows beyond that.
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     let activations = activations(x, units, rank);
     let temporaries = temporaries(x, units, rank);
     let allocated = Breakdown::sum(
-        "peak_allocated",
+        PEAK_ALLOCATED,
         vec![
             part(rank, "parameters", Part::Parameters),
             gradients(rank),
@@ -62,9 +65,9 @@ fn part(rank: &Rank<'_>, label: &'static str, part: Part) -> Tree {
 
 /// Gradients: all of them, or those that backward has created by the time of the peak.
 fn gradients(rank: &Rank<'_>) -> Tree {
-    let whole = part(rank, "gradients", Part::Gradients);
+    let all = part(rank, "gradients", Part::Gradients);
     if rank.absent == Bytes::ZERO {
-        return whole;
+        return all;
     }
     let made = Breakdown::leaf("gradients that backward has made", rank.totals.gradients);
     Breakdown::sum("gradients", vec![made])

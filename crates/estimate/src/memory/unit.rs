@@ -192,10 +192,10 @@ fn gradients_made(x: &Symbols<'_>, kind: SectionKind, unit: &Unit) -> Bytes {
 /// Bytes per element of gradients that a layer's backward creates anew and that are not sharded, so they stay alive
 /// while the rest of backward runs.
 fn gradients_stay(x: &Symbols<'_>, kind: SectionKind) -> Option<[u64; 2]> {
-    let whole = matches!(x.recipe().dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
+    let unsharded = matches!(x.recipe().dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
     // For experts, the points themselves count the gradient of the first weights.
     let layer = kind.layer().is_some() && !kind.routes(x);
-    let stays = whole && layer && !x.recipe().transformers.steps_in_backward;
+    let stays = unsharded && layer && !x.recipe().transformers.steps_in_backward;
     super::own_states::widths_made_anew(x.plan).filter(|_| stays && !super::own_states::defers(x.plan))
 }
 
@@ -203,8 +203,8 @@ fn gradients_stay(x: &Symbols<'_>, kind: SectionKind) -> Option<[u64; 2]> {
 fn made_anew(x: &Symbols<'_>, unit: &Unit, [trained, adapters]: [u64; 2]) -> Bytes {
     let layout = x.plan.layout();
     let bytes = |counts: &ParameterCounts, shards: u64| {
-        let whole = counts.trained.bytes(trained) + counts.adapters.bytes(adapters);
-        Bytes::new(whole.get() / shards.max(1))
+        let unsharded = counts.trained.bytes(trained) + counts.adapters.bytes(adapters);
+        Bytes::new(unsharded.get() / shards.max(1))
     };
     let spread = matches!(x.recipe().dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let shards = |shards| if spread { shards } else { 1 };

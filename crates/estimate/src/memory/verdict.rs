@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_beside_a_verdict_is_above_the_capacity_only_where_memory_runs_out() {
+    fn what_is_reported_beside_a_verdict_is_above_the_capacity_only_where_memory_runs_out() {
         let needs = |reserved, required| {
             let needs = Needs::new(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000));
             (needs.bytes.get(), needs.released.get())

@@ -99,8 +99,8 @@ mod tests {
     use shardscope_units::Seconds;
 
     #[test]
-    fn a_short_training_is_told_in_what_it_takes() {
-        let told = |seconds: f64| {
+    fn a_short_training_is_stated_in_what_it_takes() {
+        let sentence_of = |seconds: f64| {
             let (time, days) = (Seconds::new(seconds), seconds / 86_400.0);
             let gpu_hours = 8.0 * seconds / 3600.0;
             let training =
@@ -108,9 +108,9 @@ mod tests {
             training.sentence()
         };
         let sentence = |length: &str| format!("1,000 tokens in 10 steps take {length} GPU-hours.");
-        assert_eq!(told(172_800.0), sentence("2.0 days at this pace, 384"));
-        assert_eq!(told(5_400.0), sentence("1.5 hours at this pace, 12"));
-        assert_eq!(told(4_500.0), sentence("1.2 hours at this pace, 10"));
-        assert_eq!(told(90.0), sentence("1.5 minutes at this pace, 0.20"));
+        assert_eq!(sentence_of(172_800.0), sentence("2.0 days at this pace, 384"));
+        assert_eq!(sentence_of(5_400.0), sentence("1.5 hours at this pace, 12"));
+        assert_eq!(sentence_of(4_500.0), sentence("1.2 hours at this pace, 10"));
+        assert_eq!(sentence_of(90.0), sentence("1.5 minutes at this pace, 0.20"));
     }
 }

@@ -42,7 +42,7 @@ impl ChunkParts {
 }
 
 /// The share of an all-reduce: a reduce-scatter and an all-gather are each half of one.
-const fn whole(collective: Collective) -> f64 {
+const fn share_of_all_reduce(collective: Collective) -> f64 {
     match collective {
         Collective::AllGather | Collective::ReduceScatter => 0.5,
         Collective::AllReduce | Collective::AllToAll | Collective::SendRecv | Collective::Broadcast => 1.0,
@@ -131,7 +131,7 @@ impl Setting<'_> {
             };
             // For a group of one, no call is issued, so the host spends no time on it.
             if ring.size > 1 {
-                pass.messages += real(message.calls) * whole(message.collective);
+                pass.messages += real(message.calls) * share_of_all_reduce(message.collective);
             }
             traffic.add(message.dimension, time, message.overlapped);
         }

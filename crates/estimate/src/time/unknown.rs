@@ -158,8 +158,8 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(standing == Standing::Stranger, Unknown::Accelerator);
     when(standing == Standing::Related, Unknown::Relative);
     // For a part without runs of its own, the sentences above already cover every constant.
-    let told = standing == Standing::Measured;
-    for share in assumed(plan.cluster().accelerator.generation).iter().filter(|_| told) {
+    let has_runs = standing == Standing::Measured;
+    for share in assumed(plan.cluster().accelerator.generation).iter().filter(|_| has_runs) {
         when(share.counts_in(plan), Unknown::Assumed(*share));
     }
     let fp4 = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);

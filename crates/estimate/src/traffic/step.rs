@@ -111,13 +111,13 @@ fn dot(counts: &[u64], elements: &[u64]) -> u64 {
 /// summed (`finalize_model_grads.py`: parameters that require a gradient and are marked accordingly). Image patches
 /// are not sharded over ranks.
 fn is_partial(sequence_parallel: bool, weight: &Weight) -> bool {
-    let whole = weight.shard == Shard::Whole
+    let replicated = weight.shard == Shard::Whole
         && weight.group == WeightGroup::Dense
         && weight.role.trains()
         && weight.part != WeightPart::VisionTower;
     let head_norm = weight.part == WeightPart::HeadNorm;
     // Positions are added before the sequence is sharded, so every rank has their full gradient.
-    whole && if sequence_parallel { weight.account != Account::Embedding } else { head_norm }
+    replicated && if sequence_parallel { weight.account != Account::Embedding } else { head_norm }
 }
 
 fn scalars(builder: &mut Builder<'_>) {

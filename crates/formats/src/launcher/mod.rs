@@ -60,13 +60,14 @@ pub fn script(
     if is_model(program) && !starts(program) {
         return model(program).ok_or_else(|| {
             let message = "options of a model that its program takes from elsewhere";
-            told(
+            reading_of(
                 Diagnostic::error(Code::Python, message)
                     .hint("paste the line that starts the training, or name the model"),
             )
         });
     }
-    let said = |message: String, hint: &str| Err(told(Diagnostic::error(Code::Python, message).hint(hint)));
+    let said =
+        |message: String, hint: &str| Err(reading_of(Diagnostic::error(Code::Python, message).hint(hint)));
     match follow(program, variables) {
         Outcome::Starts(started) => Ok(command(&started, program.contains("slime.utils"), beside)),
         Outcome::Stops(what) => {
@@ -74,7 +75,7 @@ pub fn script(
             let message =
                 format!("with the values that it has by itself, this program starts nothing: `{what}`");
             let hint = "change its values here to those that its command line gives";
-            let mut reading = told(Diagnostic::error(Code::Python, message).hint(hint));
+            let mut reading = reading_of(Diagnostic::error(Code::Python, message).hint(hint));
             let starts = |nodes: &&u32| {
                 let given = [(NODES.to_owned(), nodes.to_string())];
                 matches!(follow(program, &given), Outcome::Starts(_))
@@ -101,7 +102,7 @@ pub fn script(
     }
 }
 
-fn told(said: Diagnostic) -> Box<Reading> {
+fn reading_of(said: Diagnostic) -> Box<Reading> {
     Box::new(Reading { diagnostics: vec![said], ..Reading::default() })
 }
 

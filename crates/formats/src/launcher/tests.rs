@@ -105,7 +105,7 @@ fn a_models_options_are_those_of_its_function() {
 }
 
 #[test]
-fn a_program_that_starts_several_trainings_is_told() {
+fn a_program_that_starts_several_trainings_is_reported() {
     assert!(starts_several("U.execute_train(a)\nU.execute_train(b)"));
     assert!(!starts_several("from x import execute_train\nU.execute_train(a)"));
 }

@@ -385,7 +385,7 @@ mod tests {
     use super::find;
 
     #[test]
-    fn forks_are_told_whatever_joins_their_words() {
+    fn forks_are_reported_whatever_joins_their_words() {
         assert!(find("ds_sequence_parallel_size").is_some());
         assert!(find("num-layers").is_none());
     }

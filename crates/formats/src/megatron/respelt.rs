@@ -81,7 +81,7 @@ mod tests {
     use shardscope_plan::Field;
 
     #[test]
-    fn forks_are_told_in_megatrons_words() {
+    fn forks_are_stated_in_megatrons_words() {
         assert_eq!(
             respelt("num-layer-list", "7,8"),
             vec![(Field::PipelineModelParallelLayout, "Et*7|t*8L".to_owned())]

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn trainer_and_engine_give_way_where_they_are_told_to() {
+    fn trainer_and_engine_give_way_where_they_are_asked_to() {
         let said = |words: &str| {
             let line = format!("--num-layers 2 --rollout-batch-size 8 {words}");
             let reading = read(&Argument::split(&line));

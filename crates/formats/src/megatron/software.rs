@@ -52,34 +52,37 @@ impl Signs {
 /// The software, and how it was inferred.
 pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, String)> {
     let says = |field, value: &str| reading.value(field) == Some(value);
-    let told = |software, by: String| Some((software, format!("inferred from {by}")));
+    let inferred = |software, by: String| Some((software, format!("inferred from {by}")));
     if let Some(flag) = &signs.deepspeed {
-        return told(Software::MegatronDeepspeed, format!("--{flag}"));
+        return inferred(Software::MegatronDeepspeed, format!("--{flag}"));
     }
     if says(Field::UseLegacyModels, "true") {
-        return told(Software::MegatronLegacy, "--use-legacy-models".to_owned());
+        return inferred(Software::MegatronLegacy, "--use-legacy-models".to_owned());
     }
     if says(Field::TransformerImpl, "local") {
-        return told(Software::MegatronCoreLocal, "--transformer-impl local".to_owned());
+        return inferred(Software::MegatronCoreLocal, "--transformer-impl local".to_owned());
     }
     if says(Field::TransformerImpl, "transformer_engine") {
-        return told(Software::MegatronCoreTe, "--transformer-impl transformer_engine".to_owned());
+        return inferred(Software::MegatronCoreTe, "--transformer-impl transformer_engine".to_owned());
     }
     if says(Field::UseMcoreModels, "true") {
-        return told(Software::MegatronCoreTe, "--use-mcore-models".to_owned());
+        return inferred(Software::MegatronCoreTe, "--use-mcore-models".to_owned());
     }
     if says(Field::WholeKeys, "true") {
-        return told(Software::MegatronLegacy, "--attention-head-type, of bigcode's fork of 2022".to_owned());
+        return inferred(
+            Software::MegatronLegacy,
+            "--attention-head-type, of bigcode's fork of 2022".to_owned(),
+        );
     }
     if let Some((release, flag)) = signs.since.filter(|(release, _)| *release >= Release::TRANSFORMER_ENGINE)
     {
-        return told(Software::MegatronCoreTe, format!("--{flag}, there since {}", release.name()));
+        return inferred(Software::MegatronCoreTe, format!("--{flag}, there since {}", release.name()));
     }
     if let Some((release, flag)) = signs.until.filter(|(release, _)| *release <= Release::LAST_LEGACY) {
-        return told(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
+        return inferred(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
     }
     if says(Field::UseFlashAttn, "true") {
-        return told(
+        return inferred(
             Software::MegatronLegacy,
             "--use-flash-attn, which only the legacy models read".to_owned(),
         );

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_values_are_told_from_others() {
+    fn harmless_values_are_distinguished_from_others() {
         assert!(find("use-sharp", "true").is_some() && find("use-sharp", "false").is_none());
         assert!(find("pipeline-model-parallel-comm-backend", "nccl").is_none());
         assert!(find("spec", "mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec").is_none());

@@ -162,11 +162,11 @@ impl OfWords {
             name.len() >= sign.len()
                 && sign.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'_' { b'-' } else { b })
         };
-        let told = |framework: &&Framework| {
+        let reads_options = |framework: &&Framework| {
             let there = |sign: &&str| words.iter().any(|word| begins(word, sign));
             framework.signs.is_empty() || framework.signs.iter().any(there)
         };
-        Self(frameworks().iter().filter(|framework| framework.reader == "--").filter(told).collect())
+        Self(frameworks().iter().filter(|framework| framework.reader == "--").filter(reads_options).collect())
     }
 
     /// The effect of an option: if several frameworks have it, the largest effect.

@@ -10,7 +10,7 @@ use shardscope_python::evaluate::{Calls, Outcome, evaluate_with};
 use shardscope_python::expression::{Expression, expression};
 use shardscope_python::program::{Function, functions};
 use shardscope_python::statements::statements;
-use shardscope_python::tree::{Scalar, Tree, scalar, text as told};
+use shardscope_python::tree::{Scalar, Tree, scalar, text as scalar_text};
 use shardscope_source::Span;
 
 /// Vocabulary sizes of OLMo-core's named tokenizers (`olmo_core/data/tokenizer.py`), as
@@ -108,7 +108,7 @@ const PADDED: &str = "padded_vocab_size()";
 /// A model by the name of its factory and the arguments.
 fn model(name: &str, given: &[(Option<String>, Tree)]) -> Tree {
     let of = |keyword: &str| given.iter().find(|(known, _)| known.as_deref() == Some(keyword));
-    let word = |keyword: &str| of(keyword).and_then(|(_, tree)| told(tree, "")).unwrap_or("");
+    let word = |keyword: &str| of(keyword).and_then(|(_, tree)| scalar_text(tree, "")).unwrap_or("");
     let known = if name == "llama_like" {
         let multiple = word("hidden_size_multiple_of").parse().unwrap_or(256);
         word("d_model")
@@ -133,7 +133,7 @@ fn model(name: &str, given: &[(Option<String>, Tree)]) -> Tree {
             out.push((path, plain(keyword)));
             continue;
         };
-        let yes = told(tree, "") == Some("true");
+        let yes = scalar_text(tree, "") == Some("true");
         match (keyword, path) {
             (_, None) => {}
             ("qk_norm", Some(path)) => {
@@ -221,7 +221,7 @@ pub fn read_olmo_core(text: &str, base: u32) -> Option<(Format, Reading)> {
         return None;
     }
     let options = options(text);
-    let usual = told(&options, "model_factory").map(str::to_owned);
+    let usual = scalar_text(&options, "model_factory").map(str::to_owned);
     let calls = OlmoCore { usual: usual.as_deref() };
     let common = common(text, &functions);
     let mut all = Outcome::default();

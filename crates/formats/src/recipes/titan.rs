@@ -126,14 +126,14 @@ pub(super) fn read(outcome: &Outcome, name: &str, base: u32) -> Reading {
     let value = |path: &str| text(&outcome.tree, path).unwrap_or("");
     let mut leaves: Vec<Leaf> = Vec::new();
     let mut push = |path: &str, text: &str, from: &str| {
-        let told = outcome.tree.iter().rev().find(|(known, _)| known == from).map(|(_, scalar)| scalar);
-        let at = told.and_then(|scalar| u32::try_from(scalar.at).ok()).filter(|at| *at > 0);
+        let stated = outcome.tree.iter().rev().find(|(known, _)| known == from).map(|(_, scalar)| scalar);
+        let at = stated.and_then(|scalar| u32::try_from(scalar.at).ok()).filter(|at| *at > 0);
         let place = at.map(|at| at.saturating_add(base));
         leaves.push(Leaf {
             path: path.to_owned(),
             value: text.to_owned(),
             span: place.map(|at| Span::new(at, at)),
-            hole: told.and_then(|scalar| scalar.hole.clone()),
+            hole: stated.and_then(|scalar| scalar.hole.clone()),
             ..Leaf::default()
         });
     };
@@ -189,8 +189,8 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
         reading.not_modelled.push(NotModelled::new("training.dtype", "bfloat16", Effect::Memory, what));
     }
     for part in ["model_spec.converters", "model_converters", "override"] {
-        let told = outcome.tree.iter().find(|(path, _)| path == part);
-        if told.is_some_and(|(_, scalar)| scalar.hole.is_some() || scalar.text.len() > 2) {
+        let stated = outcome.tree.iter().find(|(path, _)| path == part);
+        if stated.is_some_and(|(_, scalar)| scalar.hole.is_some() || scalar.text.len() > 2) {
             let what = "converters of the model's layers (float8, MX, LoRA)";
             reading.not_modelled.push(NotModelled::new(part, "", Effect::Memory, what));
         }

@@ -51,14 +51,14 @@ pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
         let word = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
         word.eq_ignore_ascii_case("npu") || word.eq_ignore_ascii_case("ascend")
     };
-    let told = |leaf: &&Leaf| {
+    let states = |leaf: &&Leaf| {
         let words = leaf.path.starts_with("trainer.") || leaf.path.ends_with(".attention_backend");
         let mut said = leaf.value.split(|letter: char| !letter.is_ascii_alphanumeric());
         leaf.path.split('.').any(|key| key == "npu") || words && said.any(is_npu)
     };
     // The configuration that verl prints at start has keys of every profiler, and a device that is not an NPU.
     let other = leaves.text("trainer.device").is_some_and(|device| !is_npu(device));
-    let Some(leaf) = leaves.all().iter().find(told).filter(|_| !other) else { return };
+    let Some(leaf) = leaves.all().iter().find(states).filter(|_| !other) else { return };
     leaves.say_noted(Field::Accelerator, "Ascend-910B", leaf, "an NPU of a type that the text does not name");
     lack(
         leaves,

@@ -340,9 +340,9 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     // The choice of layers is also the program's own default; `use_peft` stands for PEFT
     // itself, which knows the model's.
-    let told = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
+    let has_targets = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
     let sized = ["lora_r", "lora_rank", "lora_alpha"].iter().any(|path| leaves.has(path));
-    if !told && (by_switch || sized) && !leaves.has("use_peft") {
+    if !has_targets && (by_switch || sized) && !leaves.has("use_peft") {
         let prompt =
             "Which linear layers have adapters? The program that reads these options has its own default";
         left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");

@@ -73,9 +73,9 @@ fn is_held_back(leaves: &Leaves<'_>, size: &str, other: &str) -> bool {
 /// axolotl evaluates if it has data for it and an evaluation interval
 /// (`axolotl/core/builders/base.py:_configure_save_and_eval_strategy`).
 fn is_asked_of_axolotl(leaves: &Leaves<'_>, switched: bool) -> bool {
-    let told = switched || leaves.has("eval_steps") || leaves.has("evals_per_epoch");
+    let evaluates = switched || leaves.has("eval_steps") || leaves.has("evals_per_epoch");
     let listed = leaves.all().iter().any(|leaf| leaf.path.starts_with("test_datasets"));
-    told && (listed || is_held_back(leaves, "val_set_size", "test_datasets"))
+    evaluates && (listed || is_held_back(leaves, "val_set_size", "test_datasets"))
 }
 
 /// ms-swift evaluates as often as it saves if it has data for it (`swift/arguments/sft_args.py:_init_eval_strategy`);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_told_by_their_names() {
+    fn groups_are_recognised_by_their_names() {
         let own = "training:\n  per_device_train_batch_size: 4\n  learning_rate: 1.0e-4\n  optimizer: adamw_torch\n";
         let beside = "model:\n  name: a/b\n  dtype: bfloat16\nlora_config:\n  r: 8\ndata:\n  max_length: 512\n  path: c\nx:\n  y: 1\n";
         assert_eq!(

@@ -63,7 +63,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
 const COMPARES: &str = "beta max_prompt_length rpo_alpha precompute_ref_log_probs ref_model_init_kwargs \
     num_generations max_completion_length use_vllm vllm_mode";
 /// Words in a run's name, and the trainer that each indicates; the first match counts.
-const TELLING: [(&str, &str); 6] =
+const HINTS: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
 
 /// Losses that only TRL's DPO has (`trl/trainer/dpo_config.py`, `cpo_config.py`, `kto_config.py`, `experimental/bco`).
@@ -90,9 +90,9 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         .filter_map(|path| leaves.text(path))
         .map(str::to_ascii_lowercase)
         .collect();
-    let told = TELLING.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
+    let hint = HINTS.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
     // Only trainers that generate rollouts have several per prompt; unless the name says otherwise it is GRPO.
-    let of_rollouts = match told {
+    let of_rollouts = match hint {
         None | Some((_, "GRPO")) => Some(&GRPO),
         Some((_, "RLOO")) => Some(&RLOO),
         Some(_) => None,
@@ -105,7 +105,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
     let loss = leaves.get("loss_type").filter(|leaf| OF_DPO.split(' ').any(|loss| loss == leaf.value));
-    match told {
+    match hint {
         _ if let Some(loss) = loss => {
             leaves.say_noted(Field::TrainingObjective, "dpo", loss, "a loss of TRL's DPO alone");
             named_by_trl(leaves);
@@ -160,7 +160,7 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
         return lack(leaves, leaf, PAIRS);
     }
     let places = ["output_dir", "tensorboard_path"];
-    let told = |words: &[&str]| {
+    let leaf_named = |words: &[&str]| {
         places.iter().find_map(|path| {
             leaves.get(path).filter(|leaf| {
                 let place = leaf.value.to_ascii_lowercase();
@@ -169,10 +169,10 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
         })
     };
     // Reward models are also step 2, and have an option of their own.
-    if let Some(leaf) = told(&["dpo", "step2"]) {
+    if let Some(leaf) = leaf_named(&["dpo", "step2"]) {
         return lack(leaves, leaf, PAIRS);
     }
-    if leaves.has("sft_only_data_path") || told(&["sft", "step1"]).is_some() {
+    if leaves.has("sft_only_data_path") || leaf_named(&["sft", "step1"]).is_some() {
         return;
     }
     let mut found = Found::new(Field::TrainingObjective, String::new(), Origin::Script);
@@ -296,8 +296,8 @@ pub(super) fn without_dropout(leaves: &mut Leaves<'_>, dialect: Dialect) {
 
 /// Adapters of a preference trainer, which turns every dropout off, unless a switch for it was not read.
 pub fn turn_dropout_off(reading: &mut Reading) {
-    let told = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
-    if reading.value(Field::LoraDropout).is_some() && !told {
+    let disables_dropout = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
+    if reading.value(Field::LoraDropout).is_some() && !disables_dropout {
         reading.keep(&|found| found.field != Field::LoraDropout);
         let why = "preference trainers turn dropout off (disable_dropout)";
         reading.take(Found::new(Field::LoraDropout, "0", Origin::Derived).note(why));

@@ -39,7 +39,7 @@ pub(super) fn sent_inputs(leaves: &mut Leaves<'_>, dialect: Dialect, by_unsloth:
 }
 
 /// Keys that state whether checkpoints are reentrant.
-const TOLD: [&str; 4] = [
+const STATED_BY: [&str; 4] = [
     "use_reentrant_gc",
     "use_reentrant",
     "gradient_checkpointing_use_reentrant",
@@ -48,8 +48,8 @@ const TOLD: [&str; 4] = [
 
 /// Runs once sharding and loss are known. Both kinds save the same tensors; the reentrant one has no Python hooks.
 pub(super) fn reentrance(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    let told = TOLD.iter().filter_map(|path| leaves.get(path)).find(|leaf| leaf.flag().is_some());
-    if let Some(leaf) = told {
+    let stated = STATED_BY.iter().filter_map(|path| leaves.get(path)).find(|leaf| leaf.flag().is_some());
+    if let Some(leaf) = stated {
         return leaves.follow(&leaf.path, Field::ReentrantCheckpoints, true);
     }
     // As in a command: a single word of JSON.

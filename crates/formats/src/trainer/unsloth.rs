@@ -224,14 +224,14 @@ fn length(leaves: &mut Leaves<'_>) {
 
 /// The argument of `get_peft_model`, regardless of the trainer's `gradient_checkpointing`.
 fn checkpointing(leaves: &mut Leaves<'_>) {
-    let told =
+    let stated =
         leaves.all().iter().rfind(|leaf| leaf.path == "use_gradient_checkpointing" && !leaf.value.is_empty());
     leaves.pass("use_gradient_checkpointing");
     let overruled = [Field::GradientCheckpointing, Field::OffloadLayerInputs];
     leaves.reading.found.retain(|found| !overruled.contains(&found.field));
     let short = leaves.reading.count(Field::SeqLength).is_some_and(|tokens| tokens < LEAST_SENT_TOKENS);
-    let sends = told.is_none_or(|leaf| leaf.value == "unsloth") && !short;
-    match told {
+    let sends = stated.is_none_or(|leaf| leaf.value == "unsloth") && !short;
+    match stated {
         Some(leaf) => {
             leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
             leaves.switch(Field::OffloadLayerInputs, sends, leaf);

@@ -35,10 +35,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
         leaves.state(Field::ParamsDtype, "fp32", Origin::Derived, "float32_mixed_precision");
     }
     // `get_peft_model` returns immediately, so only the loader's arguments count.
-    let told =
+    let stated =
         leaves.all().iter().find(|leaf| leaf.path == "use_gradient_checkpointing" && !leaf.value.is_empty());
     if leaves.reading.value(Field::LoraRank).is_some()
-        && let Some(leaf) = told.filter(|leaf| leaf.value != "unsloth")
+        && let Some(leaf) = stated.filter(|leaf| leaf.value != "unsloth")
     {
         leaves.lack(
             leaf,

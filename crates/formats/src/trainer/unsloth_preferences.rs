@@ -72,12 +72,12 @@ fn of_dpo(leaves: &Leaves<'_>) -> &'static str {
 /// model's (`unsloth/models/rl.py`).
 fn length(leaves: &mut Leaves<'_>) {
     let most = leaves.reading.count(Field::SeqLength).unwrap_or(u64::MAX);
-    let told = leaves.get("max_length").filter(|leaf| leaf.whole().is_some());
-    if told.and_then(Leaf::whole).unwrap_or(LENGTH) >= most {
+    let stated = leaves.get("max_length").filter(|leaf| leaf.whole().is_some());
+    if stated.and_then(Leaf::whole).unwrap_or(LENGTH) >= most {
         return;
     }
     leaves.reading.keep(&|found| found.field != Field::SeqLength);
-    match told {
+    match stated {
         Some(leaf) => leaves.say(Field::SeqLength, &leaf.value, leaf),
         None => leaves.state(
             Field::SeqLength,

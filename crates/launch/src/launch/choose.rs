@@ -1,7 +1,7 @@
 //! Chooses the training among a script's commands.
 
 use super::chosen::Chosen;
-use super::command_line::{CommandLine, Launcher, program_of, told};
+use super::command_line::{CommandLine, Launcher, program_of, subcommand};
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
 use super::tidy;
@@ -87,7 +87,7 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
         if (command.kind == CommandKind::Skipped) != skipped {
             continue;
         }
-        let trainer = told(&command.words).is_some()
+        let trainer = subcommand(&command.words).is_some()
             || program_of(&command.words).is_some_and(|program| formats::is_named_program(program.text()));
         if is_bare(&command.words)
             || !trainer
@@ -205,7 +205,7 @@ fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
         (_, Some(word)) => format!("the {word}"),
         (other, None) => format!("number {}", other + 1),
     };
-    let program = told(&chosen.words).or_else(|| program_of(&chosen.words));
+    let program = subcommand(&chosen.words).or_else(|| program_of(&chosen.words));
     let program = program.map_or_else(String::new, |program| format!(" ({})", program.text()));
     let message = format!("{count} commands start a training; the estimate is for {which}{program}");
     chosen
@@ -215,7 +215,7 @@ fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
 
 /// Whether the program has no purpose other than training.
 fn trains(words: &[Word]) -> bool {
-    told(words)
+    subcommand(words)
         .or_else(|| program_of(words))
         .map(Word::text)
         .is_none_or(|program| !matches!(purpose(program), Purpose::NoTraining(_)))

@@ -44,7 +44,7 @@ pub struct CommandLine {
     /// The words after the program.
     pub arguments: Vec<Word>,
     /// The subcommand of a trainer's own command.
-    pub told: Option<Word>,
+    pub subcommand: Option<Word>,
     /// Whether another program runs the command, on machines that it chooses.
     pub wrapped: bool,
 }
@@ -94,7 +94,7 @@ impl CommandLine {
         let starts = launchers(words);
         let program = program(words, &starts);
         let end = program.map_or(words.len(), |(at, _)| at);
-        line.told = told(words).cloned();
+        line.subcommand = subcommand(words).cloned();
         line.push_segments(words, &starts, end);
         match program {
             Some((at, arguments)) => {
@@ -221,14 +221,15 @@ const TRAINERS: [(&str, &str); 8] = [
 ];
 
 /// Whether a word is a trainer's command followed by one of its subcommands.
-pub(super) fn is_trainer(name: &str, told: &str) -> bool {
-    TRAINERS.iter().any(|(trainer, can)| *trainer == name && can.split(' ').any(|word| word == told))
+pub(super) fn is_trainer(name: &str, subcommand: &str) -> bool {
+    TRAINERS.iter().any(|(trainer, can)| *trainer == name && can.split(' ').any(|word| word == subcommand))
 }
 
 /// The subcommand of a trainer's command.
-pub(super) fn told(words: &[Word]) -> Option<&Word> {
-    let pair =
-        words.windows(2).find(|pair| matches!(pair, [name, told] if is_trainer(base(name), told.text())));
+pub(super) fn subcommand(words: &[Word]) -> Option<&Word> {
+    let pair = words
+        .windows(2)
+        .find(|pair| matches!(pair, [name, subcommand] if is_trainer(base(name), subcommand.text())));
     pair.and_then(|pair| pair.get(1))
 }
 

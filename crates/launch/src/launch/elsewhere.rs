@@ -192,7 +192,7 @@ fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
         let text = word.text.as_str();
         let (flag, inline) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
         let next = words.get(at + 1).map(|next| next.text.as_str());
-        let told = FLAGS
+        let named = FLAGS
             .iter()
             .chain([&WHOLE])
             .any(|known| is_spelt(flag, known))
@@ -203,9 +203,9 @@ fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
         let behind = before.starts_with("--") && !before.contains('=');
         let other = behind && !OF_SETTINGS.iter().any(|part| before.contains(part));
         let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
-        if let Some(name) = told.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
+        if let Some(name) = named.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
             let name = base_name(name).to_owned();
-            return Some(match (told, inline) {
+            return Some(match (named, inline) {
                 (Some(_), None) => (name, at, 2),
                 (None, _) if behind => (name, at - 1, 2),
                 _ => (name, at, 1),

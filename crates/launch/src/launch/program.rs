@@ -157,7 +157,7 @@ mod tests {
     use super::{Purpose, purpose};
 
     #[test]
-    fn training_is_told_from_what_is_none() {
+    fn training_is_distinguished_from_what_is_none() {
         for name in [
             "pretrain_gpt.py",
             "train.py",

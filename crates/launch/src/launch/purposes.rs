@@ -39,7 +39,7 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
 /// with everything around the program (`bash -c "RANK=… python -u check.py"`).
 pub(super) fn of_bare(chosen: &Chosen) -> Option<(Word, &'static str)> {
     let line = CommandLine::new(chosen);
-    let program = line.told.or(line.program).filter(|_| chosen.bare)?;
+    let program = line.subcommand.or(line.program).filter(|_| chosen.bare)?;
     match purpose(called(program.text())) {
         Purpose::NoTraining(what) => Some((program, what)),
         _ => None,
@@ -110,8 +110,8 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
     let foreign = claim.is_none()
         && reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
     // The format's defaults are its own and are not stated by the words.
-    let told = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
-    let known = reading.found.iter().filter(told).filter(|found| !found.field.is_idle()).count();
+    let stated = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
+    let known = reading.found.iter().filter(stated).filter(|found| !found.field.is_idle()).count();
     let own = match claim {
         Some(Claim::Own(_) | Claim::Certain) => return,
         Some(Claim::Shared(_)) => false,
@@ -240,7 +240,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
     if elsewhere {
         reading.not_modelled.retain(|item| item.span.is_some());
     }
-    let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
+    let Some(program) = line.subcommand.as_ref().or(line.program.as_ref()) else { return };
     // Options of its examples' own programs, which can also be started by torchrun
     // (`examples/tutorial/opt/opt/run_clm.py`).
     const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];

@@ -274,8 +274,8 @@ impl Launch {
             }
             read => read,
         };
-        let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command));
-        let (claim, mut reading) = match told {
+        let recognised = named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command));
+        let (claim, mut reading) = match recognised {
             Some((claim, reading)) => (Some(claim), reading),
             None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
             None => {
@@ -306,7 +306,7 @@ impl Launch {
         // training on as many as their own option says.
         let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
         self.ask_the_job(&mut reading);
-        let told = elsewhere::is_launched(&self.arguments)
+        let starts_all = elsewhere::is_launched(&self.arguments)
             || starts_its_own
             || counted
             || reading.value(Field::RlFramework).is_some()
@@ -326,7 +326,7 @@ impl Launch {
             (Field::ImagePixels, &self.world.pixels),
         ] {
             match said {
-                _ if told => {}
+                _ if starts_all => {}
                 Some(Said::Known(fact)) => {
                     let origin = if fact.given { Origin::Environment } else { Origin::Script };
                     let found = Found::new(*field, fact.value.to_string(), origin)
@@ -363,7 +363,7 @@ impl Launch {
     /// ms-swift starts NPROC_PER_NODE processes, or one if that is not set, and spreads a model over the devices that
     /// each can see (`device_map`).
     fn tell_device_map(&self, reading: &mut Reading) {
-        let swift = self.line.told.is_some() && shell::base_name(self.line.trainer()) == "swift";
+        let swift = self.line.subcommand.is_some() && shell::base_name(self.line.trainer()) == "swift";
         let (true, Some(visible)) = (swift, self.world.visible) else { return };
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         // The visible devices only count as processes if nothing else is stated.

@@ -8,13 +8,13 @@ use shardscope_bash::{Directive, Script, Value, Word};
 /// Takes nodes and accelerators per node from scheduler directives and from the options of `sbatch` itself. A
 /// scheduler's number also replaces one that the script asks the running job for.
 pub(super) fn lines(world: &mut World, script: &Script, line: &CommandLine, direct: bool) {
-    let mut told = World::default();
-    slurm(&mut told, script, direct && line.has(Launcher::Srun));
-    others(&mut told, script);
+    let mut scheduled = World::default();
+    slurm(&mut scheduled, script, direct && line.has(Launcher::Srun));
+    others(&mut scheduled, script);
     for (slot, said) in [
-        (&mut world.nodes, told.nodes),
-        (&mut world.gpus_per_node, told.gpus_per_node),
-        (&mut world.world_size, told.world_size),
+        (&mut world.nodes, scheduled.nodes),
+        (&mut world.gpus_per_node, scheduled.gpus_per_node),
+        (&mut world.world_size, scheduled.world_size),
     ] {
         let replaces = match (&slot, &said) {
             (None, _) => true,

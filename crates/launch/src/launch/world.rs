@@ -266,7 +266,7 @@ impl World {
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
         // A trainer's own command is also its program, with no launcher in front of it.
-        let trainer = line.told.is_some() && !torch;
+        let trainer = line.subcommand.is_some() && !torch;
         if trainer || line.launcher() == Some(Launcher::Python) {
             self.see(script, chosen);
         }

@@ -339,7 +339,7 @@ fn a_causal_model_of_qwen_3_5_has_no_tower() {
 /// `qlora.py` of artidoro/qlora without any option for adapters (its own `scripts/finetune.sh`, and those of forks) was
 /// read as full training.
 #[test]
-fn qloras_program_trains_adapters_unless_it_is_told_to_train_all() {
+fn qloras_program_trains_adapters_unless_it_is_asked_to_train_all() {
     let run = |more: &str| {
         script(&format!(
             "python3 qlora.py --model_name_or_path huggyllama/llama-30b --do_eval False --do_mmlu_eval False --source_max_len 3072 \

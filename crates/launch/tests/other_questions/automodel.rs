@@ -43,7 +43,7 @@ fn on() -> Resolution {
 }
 
 #[test]
-fn gradients_wait_for_the_last_micro_batch_unless_told_otherwise() {
+fn gradients_wait_for_the_last_micro_batch_unless_stated_otherwise() {
     let several = |distributed: &str, world: &str| {
         let text = format!(
             "step_scheduler: {{global_batch_size: 16, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: \

@@ -221,7 +221,7 @@ fn what_starts_no_training_says_what_to_paste() {
 /// Files of only a model: MaxText asks for the rest of a step that XLA was seen to compile, MindSpeed-RL has Megatron
 /// keys.
 #[test]
-fn files_of_a_model_alone_are_told() {
+fn files_of_a_model_alone_are_reported() {
     let maxtext = "base_emb_dim: 5120\nbase_num_query_heads: 40\nbase_num_kv_heads: 8\nbase_mlp_dim: 17408\nbase_num_decoder_layers: 40\n";
     let read = said("qwen3-14b.yml", maxtext, &[]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
@@ -257,7 +257,7 @@ fn unlike_accelerators_stop() {
 
 /// Only the name of a torchtune file says that its recipe runs on one device.
 #[test]
-fn torchtunes_recipes_on_one_device_are_told_by_name() {
+fn torchtunes_recipes_on_one_device_are_recognised_by_name() {
     let text = "tokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  max_seq_len: 2048\nmodel:\n  _component_: \
         torchtune.models.llama2.llama2_7b\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n";
     assert_eq!(value(&said("7B_full_single_device.yaml", text, &[]), Field::WorldSize), "1");
@@ -379,11 +379,11 @@ fn a_text_that_tells_nothing_can_be_gone_on_from() {
         ];
         let gone_on = said(name, text, &answers);
         assert!(gone_on.plan.is_some(), "{:?}", gone_on.diagnostics);
-        let told = |said: &&shardscope_source::Diagnostic| {
+        let reported = |said: &&shardscope_source::Diagnostic| {
             matches!(said.code, Code::UnknownSettings | Code::NoTrainingCommand)
                 && said.severity == Severity::Warning
         };
-        assert!(gone_on.diagnostics.iter().any(|said| told(&said)), "{:?}", gone_on.diagnostics);
+        assert!(gone_on.diagnostics.iter().any(|said| reported(&said)), "{:?}", gone_on.diagnostics);
     }
 }
 
@@ -393,8 +393,8 @@ fn a_script_that_runs_another_names_it() {
     let text =
         "chmod +x configs/gpt3_175b_base.sh\n./configs/gpt3_175b_base.sh 4 full 1 64 8 run gs://bucket\n";
     let read = script(text);
-    let told = |said: &shardscope_source::Diagnostic| {
+    let reported = |said: &shardscope_source::Diagnostic| {
         said.code == Code::MissingFile && said.message.contains("gpt3_175b_base.sh") && said.hint.is_some()
     };
-    assert!(read.diagnostics.iter().any(told), "{:?}", read.diagnostics);
+    assert!(read.diagnostics.iter().any(reported), "{:?}", read.diagnostics);
 }

@@ -90,7 +90,7 @@ fn validation_alone_is_no_training() {
 
 /// AReaL and ROLL, whose files were taken for an inference server's or not recognised.
 #[test]
-fn trainings_of_areal_and_roll_are_told_by_name() {
+fn trainings_of_areal_and_roll_are_recognised_by_name() {
     let areal = "experiment_name: a\ncluster: {n_nodes: 1, n_gpus_per_node: 8}\ngconfig: {n_samples: 4}\nactor: {path: Qwen/Qwen2.5-7B}\n\
         vllm: {model: '${actor.path}'}\n";
     let roll = "exp_name: a\npretrain: Qwen/Qwen2.5-7B\nactor_train: {training_args: {learning_rate: 1.0e-6}}\nactor_infer: {}\n\
@@ -109,7 +109,7 @@ const NEMO: &str = "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\n 
 /// NVIDIA/NeMo-Aligner `examples/nlp/gpt/conf` and `examples/nlp/synthetic_data_gen/conf/compute_topk_logits.yaml`; -1
 /// steps means as many as the data allow.
 #[test]
-fn nemo_aligners_trainings_and_tools_are_told_from_pretraining() {
+fn nemo_aligners_trainings_and_tools_are_distinguished_from_pretraining() {
     let steps = "  optim:\n    name: mcore_distributed_optim\n";
     let read = |more: &str| said("a.yaml", &format!("{NEMO}{more}"), &[("vocab_size", "32000")]);
     let plain = read(steps);
@@ -134,7 +134,7 @@ fn nemo_aligners_trainings_and_tools_are_told_from_pretraining() {
 /// NVIDIA/NeMo-Framework-Launcher `auto_configurator/base_configs/chatglm_6b.yaml`;
 /// `megatron_gpt_model.py:model_provider_func` uses the vocabulary size without padding.
 #[test]
-fn a_vocabulary_that_nemo_is_told_is_not_asked_for_nor_padded() {
+fn a_vocabulary_that_nemo_is_reported_is_not_asked_for_nor_padded() {
     let read = |more: &str| {
         let text = format!(
             "{NEMO}  make_vocab_size_divisible_by: 128\n  tokenizer:\n    library: huggingface\n    type: THUDM/chatglm3-6b\n  optim:\n    \
@@ -144,8 +144,11 @@ fn a_vocabulary_that_nemo_is_told_is_not_asked_for_nor_padded() {
     };
     let open = read("");
     assert!(open.plan.is_none() && open.questions.iter().any(|asked| asked.name() == "vocab_size"));
-    let told = read("  override_vocab_size: 65025\n");
-    assert_eq!((told.plan.is_some(), value(&told, Field::PaddedVocabSize)), (true, "65025".to_owned()));
+    let reported = read("  override_vocab_size: 65025\n");
+    assert_eq!(
+        (reported.plan.is_some(), value(&reported, Field::PaddedVocabSize)),
+        (true, "65025".to_owned())
+    );
 }
 
 /// EleutherAI/pythia `models/1B/pythia-1b.yml`: keys with dashes, and accumulation steps under another name.

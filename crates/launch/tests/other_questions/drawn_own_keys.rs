@@ -122,7 +122,7 @@ fn terms_of_a_pairs_loss_and_condensed_positions_hold_nothing() {
 /// data, samples or names, and others that stop by their effect. `bnb_4bit_compute_type` is not a keyword of
 /// `BitsAndBytesConfig`, which ignores it.
 #[test]
-fn options_of_public_programs_are_told_by_what_they_do() {
+fn options_of_public_programs_are_recognised_by_what_they_do() {
     let trainer = |program: &str, more: &str| {
         script(&format!(
             "torchrun --nproc_per_node 8 {program} --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 \

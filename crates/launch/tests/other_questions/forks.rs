@@ -134,7 +134,7 @@ fn a_checkpoint_of_mpt_runs_llm_foundrys_own_code() {
 /// stas00/ml-engineering at 744d01e18b, `orchestration/slurm/launchers/{srun,torchrun}-launcher.slurm`: the program
 /// they start trains nothing, and nothing is asked.
 #[test]
-fn a_launcher_of_a_check_is_told_in_one_sentence() {
+fn a_launcher_of_a_check_is_stated_in_one_sentence() {
     for command in [
         "srun --wait=60 bash -c \"RANK=\\$SLURM_PROCID LOCAL_RANK=\\$SLURM_LOCALID python -u torch-distributed-gpu-test.py\"",
         "srun bash -c \"python -u -m torch.distributed.run --nproc_per_node 8 --nnodes $SLURM_NNODES torch-distributed-gpu-test.py\"",
@@ -187,15 +187,15 @@ fn groups_of_deepspeed_in_accelerates_file_offload_nothing() {
     let nested = said("a.yaml", &text("  offload_optimizer:\n    device: cpu\n"), &answers);
     assert!(nested.plan.is_some(), "{:?}", nested.not_modelled);
     assert_ne!(value(&nested, Field::OffloadOptimizer), "true");
-    let told = |run: &shardscope_launch::Resolution| {
+    let reported = |run: &shardscope_launch::Resolution| {
         run.diagnostics
             .iter()
             .any(|said| said.message.contains("it takes deepspeed_config.offload_optimizer_device"))
     };
-    assert!(told(&nested));
+    assert!(reported(&nested));
     let own = said("a.yaml", &text("  offload_optimizer_device: cpu\n"), &answers);
     assert_eq!(value(&own, Field::OffloadOptimizer), "true");
-    assert!(!told(&own));
+    assert!(!reported(&own));
 }
 
 /// huggingface/nanotron, `src/nanotron/trainer.py`: it asserts that the stages' length is the run's.

@@ -88,7 +88,7 @@ const FOUNDRY: &str = "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_mod
 /// mosaicml/llm-foundry, `scripts/train/yamls/pretrain`: formerly padded to 50,304 rows, and sharded without being told
 /// to.
 #[test]
-fn llm_foundry_pads_nothing_and_shards_where_it_is_told() {
+fn llm_foundry_pads_nothing_and_shards_where_it_is_asked_to() {
     let read = |more: &str| said("a.yaml", &format!("{FOUNDRY}{more}"), &[("world_size", "8")]);
     let alone = read("");
     assert_eq!(value(&alone, Field::PaddedVocabSize), "50257");
@@ -255,9 +255,9 @@ fn levanters_models_are_theirs_by_their_type() {
     let text = "model:\n  type: llama\ntrainer:\n  train_batch_size: 100\n";
     let refused =
         said("a.yaml", text, &[("world_size", "8"), ("without", "framework"), ("vocab_size", "32000")]);
-    let told =
+    let reported =
         refused.diagnostics.iter().any(|said| said.message.contains("global batch 100 is not a multiple"));
-    assert!(refused.plan.is_none() && told, "{:?}", refused.diagnostics);
+    assert!(refused.plan.is_none() && reported, "{:?}", refused.diagnostics);
 }
 
 /// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: formerly read as nanotron's.
@@ -280,7 +280,7 @@ const NEOX: &str = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 2
 /// EleutherAI/gpt-neox, `configs/mamba/mamba-130M.yml`, `rwkv/170M.yml`, `gmlp_small.yml`, `20B.yml`: formerly read as
 /// GPT layers.
 #[test]
-fn layers_of_gpt_neox_are_told_by_their_kind() {
+fn layers_of_gpt_neox_are_recognised_by_their_kind() {
     let read = |more: &str| {
         let text = NEOX.replace("model_parallel_size: 1\n", "");
         said("a.yml", &format!("{text}{more}"), &[("world_size", "8"), ("vocab_size", "50257")])

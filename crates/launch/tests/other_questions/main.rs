@@ -62,8 +62,8 @@ fn launch(program: &str, more: &str) -> String {
 fn stopped(resolution: &Resolution, names: &[&str]) {
     assert!(resolution.plan.is_none(), "a verdict all the same");
     for name in names {
-        let told = resolution.not_modelled.iter().any(|item| item.is_called(name));
-        assert!(told, "{name} among {:?}; {:?}", resolution.not_modelled, resolution.diagnostics);
+        let reported = resolution.not_modelled.iter().any(|item| item.is_called(name));
+        assert!(reported, "{name} among {:?}; {:?}", resolution.not_modelled, resolution.diagnostics);
     }
 }
 

@@ -119,7 +119,7 @@ fn paths_of_gpt_neox_are_no_training() {
 /// Pai's `examples/baichuan/run_finetune_huggingface_baichuan.sh`; ColossalAI's `examples/tutorial/opt`: each was
 /// formerly read as the training of a decoder.
 #[test]
-fn programs_of_other_purposes_are_told_by_their_names_and_options() {
+fn programs_of_other_purposes_are_recognised_by_their_names_and_options() {
     for (program, more) in [
         ("/w/deepseek_v3_hf_to_mg.py", "--target-tensor-model-parallel-size 1"),
         ("esm2/scripts/train_esm2.py", ""),
@@ -289,9 +289,9 @@ fn a_batch_stated_whole_says_how_many_gpus_there_are() {
         said("neox.yml", &text, set)
     };
     let whole = "train_batch_size: 64\ngradient_accumulation_steps: 2\n";
-    let told = run(whole, &[]);
-    assert!(told.plan.is_some(), "{:?}", told.diagnostics);
-    assert_eq!([value(&told, Field::WorldSize), value(&told, Field::NumMicroBatches)], ["32", "2"]);
+    let reported = run(whole, &[]);
+    assert!(reported.plan.is_some(), "{:?}", reported.diagnostics);
+    assert_eq!([value(&reported, Field::WorldSize), value(&reported, Field::NumMicroBatches)], ["32", "2"]);
     // Other machines contradict it, while previously accumulation was adjusted.
     let other = run(whole, &[("world_size", "64")]);
     assert!(other.plan.is_none());

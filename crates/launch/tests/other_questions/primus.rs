@@ -86,10 +86,10 @@ fn models_are_those_of_its_own_files() {
         );
         said("exp.yaml", &text, &[("world_size", "8")])
     };
-    let told = |model: &str, field| value(&of(model), field);
-    assert_eq!(told("llama3.2_1B", Field::UntieEmbeddingsAndOutputWeights), "true");
-    assert_eq!(told("qwen2.5_7B", Field::AddQkvBias), "false");
-    assert_eq!(told("qwen3_8B", Field::QkLayernorm), "false");
-    assert_eq!(told("qwen3_30B_A3B", Field::QkLayernorm), "true");
+    let value_of = |model: &str, field| value(&of(model), field);
+    assert_eq!(value_of("llama3.2_1B", Field::UntieEmbeddingsAndOutputWeights), "true");
+    assert_eq!(value_of("qwen2.5_7B", Field::AddQkvBias), "false");
+    assert_eq!(value_of("qwen3_8B", Field::QkLayernorm), "false");
+    assert_eq!(value_of("qwen3_30B_A3B", Field::QkLayernorm), "true");
     assert!(of("llama3.1_8B").plan.is_some() && of("gpt_oss_20B").plan.is_none());
 }

@@ -41,8 +41,8 @@ fn transformers_has_the_other_kind_since_release_5() {
     assert!(!is_reentrant(&script(TRAINER)));
     assert!(is_reentrant(&script(&format!("{TRAINER} --evaluation_strategy no"))));
     for (json, reentrant) in [("true", true), ("True", true), ("false", false)] {
-        let told = format!("{TRAINER} --gradient_checkpointing_kwargs '{{\"use_reentrant\": {json}}}'");
-        assert_eq!(is_reentrant(&script(&told)), reentrant, "{told}");
+        let line = format!("{TRAINER} --gradient_checkpointing_kwargs '{{\"use_reentrant\": {json}}}'");
+        assert_eq!(is_reentrant(&script(&line)), reentrant, "{line}");
     }
 }
 
@@ -62,7 +62,7 @@ fn the_default_is_a_setting_only_where_layers_are_recomputed() {
         assert!(plan.recipe().transformers.reentrant_checkpoints, "{whose}");
     }
     // A value stated by the text is a setting in any case.
-    let told = AXOLOTL
+    let script = AXOLOTL
         .replace("gradient_checkpointing: true\n", "gradient_checkpointing_kwargs:\n  use_reentrant: true\n");
-    assert_eq!(value(&file(&told), Field::ReentrantCheckpoints), "true");
+    assert_eq!(value(&file(&script), Field::ReentrantCheckpoints), "true");
 }

@@ -52,7 +52,7 @@ fn adapters_that_verl_loads_are_no_full_training() {
 }
 
 #[test]
-fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
+fn files_of_fsdp_and_trainers_of_verl_are_recognised_by_name() {
     let swift = "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 2048 \
         --gradient_accumulation_steps 1 --per_device_train_batch_size 1 --fsdp";
     let file = script(&format!("{swift} ./examples/fsdp2.json"));
@@ -189,7 +189,7 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
 /// kilian-group/phantom-reasoning's `config_pw_1gpu_smoke.yaml`, shortened: without `beta` and `max_prompt_length`,
 /// which current TRL's GRPO does not need, it was answered as supervised fine-tuning.
 #[test]
-fn files_of_grpo_are_told_by_what_makes_their_rollouts() {
+fn files_of_grpo_are_recognised_by_what_makes_their_rollouts() {
     let text = "model_name_or_path: Qwen/Qwen3-0.6B\nfrom_local: true\nbf16: true\ndtype: bfloat16\nattn_implementation: flash_attention_2\n\
         gradient_checkpointing: true\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 1\nuse_vllm: true\nvllm_mode: colocate\n\
         vllm_gpu_memory_utilization: 0.30\nvllm_max_model_length: 10496\nnum_generations: 4\nmax_completion_length: 1024\n";

@@ -129,8 +129,8 @@ fn weights_are_on_the_host_from_stage_3_on() {
              --data_split 2,4,4 --max_seq_len 512 --gradient_accumulation_steps 1 --zero_stage {stage} --deepspeed \
              --num_padding_at_beginning 0 --gradient_checkpointing --offload"
         ));
-        let told = resolution.diagnostics.iter().any(|said| said.code == Code::NoEffect);
-        (resolution.plan.expect("a plan").recipe().offload.parameters, told)
+        let reported = resolution.diagnostics.iter().any(|said| said.code == Code::NoEffect);
+        (resolution.plan.expect("a plan").recipe().offload.parameters, reported)
     };
     assert_eq!((chat("2"), chat("3")), ((false, true), (true, false)));
 }

@@ -94,7 +94,7 @@ fn the_line_is_one_question_and_its_answer_counts_as_pasted() {
         let (answer, paste) = (answered(PROGRAM, &line), beside(PROGRAM, &line));
         let said = |resolution: &Resolution| -> Vec<_> {
             let settings = resolution.settings.iter();
-            settings.map(|setting| (setting.name, setting.value.written(), setting.origin)).collect()
+            settings.map(|setting| (setting.name(), setting.value.written(), setting.origin)).collect()
         };
         assert_eq!(said(&answer), said(&paste), "{more}");
         assert_eq!((answer.plan.is_some(), names(&answer)), (paste.plan.is_some(), names(&paste)), "{more}");

@@ -44,8 +44,8 @@ fn sgd_without_a_schedule_keeps_one_state() {
 #[track_caller]
 fn refused(resolution: &Resolution, code: Code, message: &str) {
     assert!(resolution.plan.is_none(), "a verdict all the same");
-    let told = resolution.diagnostics.iter().find(|said| said.code == code);
-    assert_eq!(told.map(|said| said.message.as_str()), Some(message), "{:?}", resolution.diagnostics);
+    let reported = resolution.diagnostics.iter().find(|said| said.code == code);
+    assert_eq!(reported.map(|said| said.message.as_str()), Some(message), "{:?}", resolution.diagnostics);
 }
 
 /// Megatron asserts both at start.

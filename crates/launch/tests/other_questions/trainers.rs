@@ -46,7 +46,7 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
 }
 
 #[test]
-fn heads_predictions_and_quantized_checkpoints_are_told_from_trainings_of_the_model() {
+fn heads_predictions_and_quantized_checkpoints_are_distinguished_from_trainings_of_the_model() {
     let axolotl =
         "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
     stopped(
@@ -204,8 +204,8 @@ fn commands_and_options_that_were_read_past_stop_the_verdict() {
     stopped(&command("examples/finetune.py", "--use_customized_optim 1"), &["use_customized_optim"]);
     stopped(&command("examples/raft_align.py", "--raft_batch_size 1024"), &["raft_batch_size"]);
     stopped(&command("main.py", "--vision_model_name_or_path openai/clip"), &["vision_model_name_or_path"]);
-    for told in ["app", "web-ui", "rollout"] {
-        let line = format!("CUDA_VISIBLE_DEVICES=0 swift {told} --model Qwen/Qwen3-8B --stream true\n");
+    for subcommand in ["app", "web-ui", "rollout"] {
+        let line = format!("CUDA_VISIBLE_DEVICES=0 swift {subcommand} --model Qwen/Qwen3-8B --stream true\n");
         stopped(&script(&line), &["program"]);
     }
 }

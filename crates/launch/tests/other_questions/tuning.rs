@@ -197,8 +197,8 @@ fn a_file_before_the_options_is_asked_for() {
     let missing = |said: &&shardscope_source::Diagnostic| {
         said.code == Code::MissingFile && said.severity == Severity::Error
     };
-    let told = read.diagnostics.iter().find(missing).expect("the file is asked for");
-    assert!(told.message.contains("config_full.yaml"), "{}", told.message);
+    let reported = read.diagnostics.iter().find(missing).expect("the file is asked for");
+    assert!(reported.message.contains("config_full.yaml"), "{}", reported.message);
     // A preference weight is not a sample weight; the run's names indicate the loss.
     assert_eq!(value(&script(&text("")), Field::TrainingObjective), "dpo");
     let open = script(&text("").replace("step-dpo", "out"));
@@ -210,26 +210,26 @@ fn of_two_whole_runs_one_is_answered_and_named() {
     let one = "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 4096 \
         --per_device_train_batch_size 2 --gradient_accumulation_steps 4";
     let other = one.replace("Qwen2.5-7B", "Qwen2.5-0.5B");
-    let told = |read: &Resolution| {
+    let reported = |read: &Resolution| {
         let said = read.diagnostics.iter().find(|said| said.code == Code::SeveralCommands);
         said.filter(|said| said.severity == Severity::Warning).map(|said| said.message.clone())
     };
     let both = read_all(&[("a.sh", one), ("b.sh", &other)]);
     assert_eq!(value(&both, Field::NumLayers), "28");
     assert!(
-        told(&both).is_some_and(|said| said.contains("the estimate is for a.sh")),
+        reported(&both).is_some_and(|said| said.contains("the estimate is for a.sh")),
         "{:?}",
         both.diagnostics
     );
     // A script started by another one belongs to it, and one that starts nothing does not count.
     let starts = "export MODEL=a\nbash b.sh\n";
-    assert_eq!(told(&read_all(&[("a.sh", starts), ("b.sh", &other)])), None);
-    assert_eq!(told(&read_all(&[("a.sh", one), ("env.sh", "export NCCL_DEBUG=INFO\n")])), None);
+    assert_eq!(reported(&read_all(&[("a.sh", starts), ("b.sh", &other)])), None);
+    assert_eq!(reported(&read_all(&[("a.sh", one), ("env.sh", "export NCCL_DEBUG=INFO\n")])), None);
     // Settings files of one format.
     let file = "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 2\nbf16: true\n";
     let both = read_all(&[("a.yaml", file), ("b.yaml", &file.replace("8B", "4B"))]);
-    assert!(told(&both).is_some_and(|said| said.contains("a.yaml") && said.contains("b.yaml")));
-    assert_eq!(told(&read_all(&[("a.yaml", file)])), None);
+    assert!(reported(&both).is_some_and(|said| said.contains("a.yaml") && said.contains("b.yaml")));
+    assert_eq!(reported(&read_all(&[("a.yaml", file)])), None);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn targets_that_a_program_keeps_to_itself_are_asked_for() {
 }
 
 #[test]
-fn other_losses_than_the_next_tokens_are_told_by_name() {
+fn other_losses_than_the_next_tokens_are_recognised_by_name() {
     // pytorch/torchtune `recipes/dev/7B_full_early_exit.yaml`, modelscope/ms-swift `examples/ray/gkd/`, shortened.
     let tune = "model:\n  _component_: torchtune.models.llama2.llama2_7b\ntokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  \
         max_seq_len: 2048\nbatch_size: 2\ngradient_accumulation_steps: 1\noptimizer:\n  _component_: torch.optim.AdamW\nshuffle: true\ndtype: bf16\n";

@@ -26,11 +26,11 @@ fn an_option_that_nobody_knows_stops_the_verdict() {
 /// A user who knows the fork continues without all of its options at once: they are distinguished from known ones that
 /// are not modelled.
 #[test]
-fn options_that_nobody_knows_are_told_from_those_that_are_not_modelled() {
+fn options_that_nobody_knows_are_distinguished_from_those_that_are_not_modelled() {
     let read = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --optimizer came --my-own-moe 8"));
-    let told: Vec<(&str, bool)> =
+    let reported: Vec<(&str, bool)> =
         read.not_modelled.iter().map(|item| (item.name.as_str(), item.is_known)).collect();
-    assert_eq!(told, [("--my-own-attention", false), ("--my-own-moe", false), ("optimizer", true)]);
+    assert_eq!(reported, [("--my-own-attention", false), ("--my-own-moe", false), ("optimizer", true)]);
 }
 
 /// Options that, according to the sources of frameworks and forks, change nothing (listed in `options/*.txt`), and
@@ -65,8 +65,8 @@ fn settings_of_a_generation_are_no_training() {
         tensor_model_parallel_size: 1\n";
     let read = said("generation.yaml", text, &[]);
     assert!(read.plan.is_none());
-    let told = read.diagnostics.iter().find(|said| said.code == Code::NoTraining);
-    let message = told.map(|said| said.message.as_str());
+    let reported = read.diagnostics.iter().find(|said| said.code == Code::NoTraining);
+    let message = reported.map(|said| said.message.as_str());
     assert_eq!(message, Some("verl generation settings (main_generation), not a training run"));
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     // With an actor it trains.

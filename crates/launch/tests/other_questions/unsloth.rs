@@ -32,15 +32,15 @@ fn the_runtime_that_a_notebook_asks_colab_for_is_its_accelerator() {
     assert_eq!(named("\"provenance\": []"), "H100-SXM");
     stopped(&on("\"gpuType\": \"V28\""), &["gpuType"]);
     // Without metadata a sentence says where the notebook runs.
-    let told = |words: &str| {
+    let reported = |words: &str| {
         let page = format!("{{\"cells\": [{{\"cell_type\": \"markdown\", \"source\": [\"{words}\"]}},\n");
         let text =
             notebook(QLORA, "").replacen("{\"cells\": [", &page, 1).replace("markdown\", ", "markdown\",\n");
         value(&said("a.ipynb", &text, &[]), Field::Accelerator)
     };
-    assert_eq!(told("Press *Run all* on a **free** Tesla T4 Google Colab instance!"), "T4");
-    assert_eq!(told("Press *Run all* on your A100 Google Colab Pro instance!"), "A100-SXM-40GB");
-    assert_eq!(told("A Google Colab notebook for a T4"), "H100-SXM");
+    assert_eq!(reported("Press *Run all* on a **free** Tesla T4 Google Colab instance!"), "T4");
+    assert_eq!(reported("Press *Run all* on your A100 Google Colab Pro instance!"), "A100-SXM-40GB");
+    assert_eq!(reported("A Google Colab notebook for a T4"), "H100-SXM");
     // A mention in a cell does not define the runtime.
     let cell = format!("{QLORA}x = {{\"gpuType\": \"L4\"}}\n");
     assert_eq!(value(&said("a.ipynb", &notebook(&cell, ""), &[]), Field::Accelerator), "H100-SXM");

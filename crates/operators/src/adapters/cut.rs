@@ -64,6 +64,6 @@ fn matrix(
         shard,
         group,
         role: WeightRole::Adapter,
-        ..Weight::whole(name, account, &whole)
+        ..Weight::replicated(name, account, &whole)
     }
 }

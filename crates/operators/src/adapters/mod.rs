@@ -40,7 +40,7 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
         let mut copies: Vec<_> = weights.iter().map(trained_copy).collect();
         if operator == Operator::OutputLayer && copies.is_empty() {
             // A tied output layer has no separate weight until it is copied.
-            copies.push(trained_copy(&Weight::whole("", Account::OutputLayer, &[x.v, x.h])));
+            copies.push(trained_copy(&Weight::replicated("", Account::OutputLayer, &[x.v, x.h])));
         }
         weights.extend(copies);
     }

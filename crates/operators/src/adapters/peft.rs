@@ -63,7 +63,7 @@ fn of_experts(x: &Symbols<'_>, rank: u64, [router, weights]: [bool; 2]) -> Vec<W
 
 fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
     let shape: Shape = Shape::new(shape);
-    Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
+    Weight { role: WeightRole::Adapter, ..Weight::replicated(name, account, &shape) }
 }
 
 /// Adds the products of adapters and the dequantization of quantized weights.

@@ -20,8 +20,8 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
         );
     }
     if keys > 0 {
-        out.push(Weight::whole("key_value.weight", Account::Attention, &[keys, x.h]));
-        out.extend(biases.then(|| Weight::whole("key_value.bias", Account::Attention, &[keys])));
+        out.push(Weight::replicated("key_value.weight", Account::Attention, &[keys, x.h]));
+        out.extend(biases.then(|| Weight::replicated("key_value.bias", Account::Attention, &[keys])));
     }
     if model.qk_layernorm {
         let [queries, keys] = if model.arrangement.norms_over_heads {
@@ -61,7 +61,7 @@ pub(crate) fn sinks(x: &Symbols<'_>) -> Option<Weight> {
 pub(crate) fn projection(x: &Symbols<'_>, width: u64) -> Vec<Weight> {
     let mut out = vec![Weight::row("linear_proj.weight", Account::Attention, [x.h, width], x.t)];
     if x.model().linear_bias == LinearBias::All {
-        out.push(Weight::whole("linear_proj.bias", Account::Attention, &[x.h]));
+        out.push(Weight::replicated("linear_proj.bias", Account::Attention, &[x.h]));
     }
     out.into_iter().map(|weight| weight.created(Created::FirstInAttention)).collect()
 }

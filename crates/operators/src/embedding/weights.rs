@@ -11,11 +11,11 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let mut out = vec![Weight { linear: false, part: WeightPart::WordEmbedding, ..words }];
     if model.position_embedding == PositionEmbedding::LearnedAbsolute {
         let shape = [model.max_position_embeddings, x.h];
-        out.push(Weight::whole("position_embeddings.weight", Account::Embedding, &shape));
+        out.push(Weight::replicated("position_embeddings.weight", Account::Embedding, &shape));
     }
     if model.arrangement.embedding_norm && x.recipe().software.semantics().eager_modules {
         for name in ["word_embeddings_layernorm.weight", "word_embeddings_layernorm.bias"] {
-            out.push(Weight::whole(name, Account::Embedding, &[x.h]));
+            out.push(Weight::replicated(name, Account::Embedding, &[x.h]));
         }
     }
     out

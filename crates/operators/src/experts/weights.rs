@@ -10,9 +10,9 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let bias = x.model().linear_bias == LinearBias::All;
     let mut out = Vec::with_capacity(8);
-    out.extend([Weight::whole("router.weight", Account::Router, &[experts.num_experts, x.h])]);
+    out.extend([Weight::replicated("router.weight", Account::Router, &[experts.num_experts, x.h])]);
     if bias {
-        out.push(Weight::whole("router.bias", Account::Router, &[experts.num_experts]));
+        out.push(Weight::replicated("router.bias", Account::Router, &[experts.num_experts]));
     }
     out.extend(latent_projections(x, experts, bias));
     out.extend(routed(x, experts, bias));
@@ -24,12 +24,12 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 fn latent_projections(x: &Symbols<'_>, experts: &Experts, bias: bool) -> Vec<Weight> {
     let Some(latent) = experts.latent_size else { return Vec::new() };
     let mut out = vec![
-        Weight::whole("fc1_latent_proj.weight", Account::Experts, &[latent, x.h]).as_linear(),
-        Weight::whole("fc2_latent_proj.weight", Account::Experts, &[x.h, latent]).as_linear(),
+        Weight::replicated("fc1_latent_proj.weight", Account::Experts, &[latent, x.h]).as_linear(),
+        Weight::replicated("fc2_latent_proj.weight", Account::Experts, &[x.h, latent]).as_linear(),
     ];
     if bias {
-        out.push(Weight::whole("fc1_latent_proj.bias", Account::Experts, &[latent]));
-        out.push(Weight::whole("fc2_latent_proj.bias", Account::Experts, &[x.h]));
+        out.push(Weight::replicated("fc1_latent_proj.bias", Account::Experts, &[latent]));
+        out.push(Weight::replicated("fc2_latent_proj.bias", Account::Experts, &[x.h]));
     }
     out
 }
@@ -93,7 +93,7 @@ fn shared(x: &Symbols<'_>, experts: &Experts) -> Vec<Weight> {
     let account = Account::SharedExperts;
     let mut out = Vec::new();
     if experts.shared_expert_gate {
-        let gate = Weight::whole("shared_experts.gate_weight", account, &[1, x.h]);
+        let gate = Weight::replicated("shared_experts.gate_weight", account, &[1, x.h]);
         out.push(gate.created(Created::Last));
     }
     let first = Weight::column("shared_experts.linear_fc1.weight", account, [x.gate * width, x.h], x.t);

@@ -12,7 +12,7 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let heads = x.model().num_attention_heads;
     let mut out = queries(x, latent);
     let down = latent.kv_lora_rank + latent.qk_pos_emb_head_dim;
-    out.push(Weight::whole("linear_kv_down_proj.weight", Account::Attention, &[down, x.h]).as_linear());
+    out.push(Weight::replicated("linear_kv_down_proj.weight", Account::Attention, &[down, x.h]).as_linear());
     if x.model().qk_layernorm {
         let names = ["kv_layernorm.weight", "kv_layernorm.bias"];
         out.extend(norm::scale(x, names, Account::Norms, latent.kv_lora_rank));
@@ -29,7 +29,9 @@ fn queries(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Weight> {
     let normed = x.model().qk_layernorm;
     let mut out = Vec::new();
     if let Some(rank) = latent.q_lora_rank {
-        out.push(Weight::whole("linear_q_down_proj.weight", Account::Attention, &[rank, x.h]).as_linear());
+        out.push(
+            Weight::replicated("linear_q_down_proj.weight", Account::Attention, &[rank, x.h]).as_linear(),
+        );
         if normed {
             out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], rank));
         }

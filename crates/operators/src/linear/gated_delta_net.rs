@@ -2,7 +2,9 @@
 //! kernels of flash-linear-attention: one projection for queries, keys, values, gate, step and decay; a convolution;
 //! unit norms of queries and keys, repeated for every value head; the chunked gated delta rule; a gated norm.
 
-use super::parts::{CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, vector, whole};
+use super::parts::{
+    CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, unsharded, vector,
+};
 use crate::{Account, Saved, Symbols, Weight, Work, column};
 use shardscope_explain::Formula;
 
@@ -35,15 +37,15 @@ static GATE: Formula = Formula::new("n·lv·B", "The gate.", MODULE);
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let Some(whole) = whole(x) else { return Vec::new() };
-    let (keys, values, heads) = (whole.keys(), whole.values(), whole.value_heads);
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    let (keys, values, heads) = (unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let projected = 2 * keys + 2 * values + 2 * heads;
     let mut out = vec![
         Weight::column("in_proj.weight", Account::Attention, [projected, x.h], x.t),
-        rows("conv1d.weight", [2 * keys + values, whole.convolution], x.t),
+        rows("conv1d.weight", [2 * keys + values, unsharded.convolution], x.t),
         vector("dt_bias", heads, x.t),
         vector("A_log", heads, x.t),
-        Weight::whole("out_norm.weight", Account::Norms, &[whole.value_width]),
+        Weight::replicated("out_norm.weight", Account::Norms, &[unsharded.value_width]),
     ];
     out.extend(output(x, values, false));
     out
@@ -53,7 +55,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (sizes, w) = (x.linear, x.width);
     let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("conv1d input", &[x.n, 2 * keys + values], w, &CONVOLVED),
         Saved::new("query", &[x.n, keys], w, &QUERY),
         Saved::new("key", &[x.n, keys], w, &KEY),
@@ -83,11 +85,11 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let sizes = x.linear;
     let columns = |keys: u64, values: u64, heads: u64| 2 * keys + 2 * values + 2 * heads;
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
-    let full = columns(whole.keys(), whole.values(), whole.value_heads);
+    let full = columns(unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
     // Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
     // values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products

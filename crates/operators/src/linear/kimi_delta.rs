@@ -2,7 +2,9 @@
 //! each for queries, keys and values; a decay for every channel of a key through a low rank; a gated norm, whose gate
 //! is low-rank too.
 
-use super::parts::{CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, vector, whole};
+use super::parts::{
+    CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, unsharded, vector,
+};
 use crate::{Account, Saved, Symbols, Weight, Work, column};
 use shardscope_explain::Formula;
 
@@ -32,16 +34,17 @@ static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's reciprocal stan
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let Some(whole) = whole(x) else { return Vec::new() };
-    let (keys, values, heads, rank) = (whole.keys(), whole.values(), whole.value_heads, whole.rank);
-    let decay = heads * whole.key_width;
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    let (keys, values, heads, rank) =
+        (unsharded.keys(), unsharded.values(), unsharded.value_heads, unsharded.rank);
+    let decay = heads * unsharded.key_width;
     let linear = |name, size| Weight::column(name, Account::Attention, size, x.t);
-    let low = |name| Weight::whole(name, Account::Attention, &[rank, x.h]).as_linear();
+    let low = |name| Weight::replicated(name, Account::Attention, &[rank, x.h]).as_linear();
     let mut out = vec![
         linear("q_proj.weight", [keys, x.h]),
         linear("k_proj.weight", [keys, x.h]),
         linear("v_proj.weight", [values, x.h]),
-        rows("conv1d.weight", [2 * keys + values, whole.convolution], x.t),
+        rows("conv1d.weight", [2 * keys + values, unsharded.convolution], x.t),
         low("f_proj.0.weight"),
         linear("f_proj.1.weight", [decay, rank]),
         linear("b_proj.weight", [heads, x.h]),
@@ -49,7 +52,7 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
         vector("dt_bias", decay, x.t),
         low("g_proj.0.weight"),
         linear("g_proj.1.weight", [values, rank]),
-        Weight::whole("o_norm.weight", Account::Norms, &[whole.value_width]),
+        Weight::replicated("o_norm.weight", Account::Norms, &[unsharded.value_width]),
     ];
     out.extend(output(x, values, false));
     out
@@ -60,7 +63,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
     let within = [x.n, heads, CHUNK];
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("convolutions' inputs", &[x.n, 2 * keys + values], w, &PROJECTED),
         Saved::new("query", &[x.n, keys], w, &QUERY),
         Saved::new("key", &[x.n, keys], w, &KEY),
@@ -84,18 +87,18 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let (sizes, tokens) = (x.linear, x.full_tokens());
     let columns = |keys: u64, values: u64, heads: u64| 2 * keys + values + heads;
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
-    let full = columns(whole.keys(), whole.values(), whole.value_heads);
+    let full = columns(unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let (k, v) = (sizes.key_width, sizes.value_width);
-    let decay = [sizes.value_heads * k, whole.value_heads * k];
+    let decay = [sizes.value_heads * k, unsharded.value_heads * k];
     let mut work = vec![
         input(x, "qkv_proj", local, full),
         input(x, "low_rank_down", 2 * sizes.rank, 2 * sizes.rank),
         Work::linear("f_proj", [x.n, decay[0], sizes.rank], [tokens, decay[1], sizes.rank]),
-        Work::linear("g_proj", [x.n, sizes.values(), sizes.rank], [tokens, whole.values(), sizes.rank]),
+        Work::linear("g_proj", [x.n, sizes.values(), sizes.rank], [tokens, unsharded.values(), sizes.rank]),
         convolution(x, 2 * sizes.keys() + sizes.values()),
     ];
     // As the gated delta rule; what the kernel recomputes in backward is not counted.

@@ -1,7 +1,7 @@
 //! Mamba (Gu and Dao 2023) on the kernels of `mamba_ssm`: a convolution, a projection to step, B and C, and the
 //! selective scan, which saves its inputs and the state at every 2,048 tokens.
 
-use super::parts::{FLOAT, convolution, input, last, output, rows, vector, whole};
+use super::parts::{FLOAT, convolution, input, last, output, rows, unsharded, vector};
 use crate::shared::kernel;
 use crate::{Account, Saved, Symbols, Weight, Work, column};
 use shardscope_explain::Formula;
@@ -30,22 +30,22 @@ static SCANNED: Formula = Formula::new("n·lv·B", "The scan's output before the
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let Some(whole) = whole(x) else { return Vec::new() };
-    let (width, state, rank) = (whole.values(), whole.key_width, whole.rank);
-    let [in_bias, conv_bias, out_bias] = whole.biases;
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    let (width, state, rank) = (unsharded.values(), unsharded.key_width, unsharded.rank);
+    let [in_bias, conv_bias, out_bias] = unsharded.biases;
     let mut out = vec![Weight::column("in_proj.weight", Account::Attention, [2 * width, x.h], x.t)];
     out.extend(in_bias.then(|| vector("in_proj.bias", 2 * width, x.t)));
-    out.push(rows("conv1d.weight", [width, whole.convolution], x.t));
+    out.push(rows("conv1d.weight", [width, unsharded.convolution], x.t));
     out.extend(conv_bias.then(|| vector("conv1d.bias", width, x.t)));
     out.push(Weight::row("x_proj.weight", Account::Attention, [rank + 2 * state, width], x.t));
     out.push(Weight::column("dt_proj.weight", Account::Attention, [width, rank], x.t));
     out.push(vector("dt_proj.bias", width, x.t));
     out.push(rows("A_log", [width, state], x.t));
     out.push(vector("D", width, x.t));
-    if whole.norm {
-        out.push(Weight::whole("dt_layernorm.weight", Account::Norms, &[rank]));
-        out.push(Weight::whole("b_layernorm.weight", Account::Norms, &[state]));
-        out.push(Weight::whole("c_layernorm.weight", Account::Norms, &[state]));
+    if unsharded.norm {
+        out.push(Weight::replicated("dt_layernorm.weight", Account::Norms, &[rank]));
+        out.push(Weight::replicated("b_layernorm.weight", Account::Norms, &[state]));
+        out.push(Weight::replicated("c_layernorm.weight", Account::Norms, &[state]));
     }
     out.extend(output(x, width, out_bias));
     out
@@ -57,11 +57,11 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let small = sizes.rank + 2 * sizes.key_width;
     let states = [x.b, x.s.div_ceil(KEPT_EVERY), width, 2 * sizes.key_width];
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, 2 * width], w, &PROJECTED),
         Saved::new("convolved values", &[x.n, width], w, &CONVOLVED),
     ];
-    if whole(x).is_some_and(|whole| whole.norm) {
+    if unsharded(x).is_some_and(|unsharded| unsharded.norm) {
         out.push(Saved::new("step, B and C before norms", &[x.n, small], w, &SMALL));
     }
     out.extend([
@@ -76,9 +76,9 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let (sizes, tokens) = (x.linear, x.full_tokens());
-    let (width, full) = (sizes.values(), whole.values());
+    let (width, full) = (sizes.values(), unsharded.values());
     let small = sizes.rank + 2 * sizes.key_width;
     let mut work = vec![
         input(x, "in_proj", 2 * width, 2 * full),

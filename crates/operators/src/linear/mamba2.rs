@@ -1,7 +1,9 @@
 //! Mamba-2 (Dao and Gu 2024) as Megatron builds it (`megatron/core/ssm/mamba_mixer.py`, core 0.16) on the kernel of
 //! `mamba_ssm` that fuses convolution and scan: its input is saved, and everything in between is recomputed.
 
-use super::parts::{CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, vector, whole};
+use super::parts::{
+    CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, unsharded, vector,
+};
 use crate::{Account, Saved, Symbols, Weight, Work, column};
 use shardscope_explain::Formula;
 
@@ -19,16 +21,16 @@ static DEVIATION: Formula =
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let Some(whole) = whole(x) else { return Vec::new() };
-    let (keys, values, heads) = (whole.keys(), whole.values(), whole.value_heads);
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    let (keys, values, heads) = (unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let projected = 2 * values + 2 * keys + heads;
-    let [in_bias, conv_bias, out_bias] = whole.biases;
+    let [in_bias, conv_bias, out_bias] = unsharded.biases;
     let mut out = vec![Weight::column("in_proj.weight", Account::Attention, [projected, x.h], x.t)];
     out.extend(in_bias.then(|| vector("in_proj.bias", projected, x.t)));
-    out.push(rows("conv1d.weight", [values + 2 * keys, whole.convolution], x.t));
+    out.push(rows("conv1d.weight", [values + 2 * keys, unsharded.convolution], x.t));
     out.extend(conv_bias.then(|| vector("conv1d.bias", values + 2 * keys, x.t)));
     out.extend(["dt_bias", "A_log", "D"].map(|name| vector(name, heads, x.t)));
-    if whole.norm {
+    if unsharded.norm {
         out.push(Weight::split_vector("norm.weight", Account::Norms, values, x.t));
     }
     out.extend(output(x, values, out_bias));
@@ -40,11 +42,11 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (keys, values) = (sizes.keys(), sizes.values());
     let projected = 2 * values + 2 * keys + sizes.value_heads;
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, projected], w, &PROJECTED),
         Saved::new("scanned output", &[x.n, values], w, &SCANNED),
     ];
-    if whole(x).is_some_and(|whole| whole.norm) {
+    if unsharded(x).is_some_and(|unsharded| unsharded.norm) {
         out.push(Saved::new("norm input", &[x.n, values], w, &GATED));
         out.push(Saved::new("norm inverse deviation", &[x.n, sizes.key_heads], FLOAT, &DEVIATION));
     }
@@ -54,11 +56,11 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let sizes = x.linear;
     let columns = |keys: u64, values: u64, heads: u64| 2 * values + 2 * keys + heads;
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
-    let full = columns(whole.keys(), whole.values(), whole.value_heads);
+    let full = columns(unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
     // Within a chunk, C times B and the result times values; with the state, the update and the output. FLOPs are
     // counted as Megatron's 7 operations per channel and state (`megatron/training/training.py:mamba_layer_flops`).

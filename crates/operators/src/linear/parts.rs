@@ -11,7 +11,7 @@ pub(crate) const CHUNK: u64 = 64;
 pub(super) const FLOAT: u64 = 4;
 
 /// The mixer's sizes, unsharded; `None` if the model has no linear mixer, in which case no layer needs it.
-pub(super) fn whole(x: &Symbols<'_>) -> Option<LinearMixer> {
+pub(super) fn unsharded(x: &Symbols<'_>) -> Option<LinearMixer> {
     x.model().mixers.linear
 }
 
@@ -29,7 +29,7 @@ pub(super) fn vector(name: &'static str, elements: u64, t: u64) -> Weight {
 pub(super) fn output(x: &Symbols<'_>, width: u64, bias: bool) -> Vec<Weight> {
     let mut out = vec![Weight::row("out_proj.weight", Account::Attention, [x.h, width], x.t)];
     if bias {
-        out.push(Weight::whole("out_proj.bias", Account::Attention, &[x.h]));
+        out.push(Weight::replicated("out_proj.bias", Account::Attention, &[x.h]));
     }
     out
 }
@@ -56,7 +56,7 @@ pub(super) fn gated_norm(x: &Symbols<'_>, columns: u64) -> Work {
 /// token and head; for the unsharded model, `counted` are those that FLOP counts use. Between chunks the states are
 /// written and read.
 pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let sizes = x.linear;
     let [outer, inner] = counted;
     let local_inner = (within / sizes.value_width.max(1)).max(1);
@@ -64,7 +64,7 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
         name: "scan",
         batch: x.b * sizes.value_heads,
         local: [x.s, sizes.value_width, local_inner],
-        full_batch: x.b * whole.value_heads,
+        full_batch: x.b * unsharded.value_heads,
         full: [x.model().seq_length, outer, inner],
         kind: MatmulKind::Values,
         share: 1.0,
@@ -80,10 +80,10 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
 
 /// The output projection and the residual addition after it.
 pub(super) fn last(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let tokens = x.full_tokens();
     vec![
-        Work::linear("out_proj", [x.n, x.h, x.linear.values()], [tokens, x.h, whole.values()]),
+        Work::linear("out_proj", [x.n, x.h, x.linear.values()], [tokens, x.h, unsharded.values()]),
         residual_addition(x, "mixer_bda"),
     ]
 }

@@ -1,7 +1,7 @@
 //! A short convolution between two gates (LFM2): one projection computes both gates and the values that they act on.
 //! A kernel saves the convolution's input (`causal_conv1d/causal_conv1d_interface.py:CausalConv1dFn`).
 
-use super::parts::{convolution, input, last, output, rows, vector, whole};
+use super::parts::{convolution, input, last, output, rows, unsharded, vector};
 use crate::shared::kernel;
 use crate::transient::{has_weight_gradient, residual};
 use crate::{Account, Saved, Symbols, Transient, Weight, Work, column};
@@ -36,12 +36,12 @@ fn projected(keys: u64, values: u64) -> u64 {
 }
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let Some(whole) = whole(x) else { return Vec::new() };
-    let (columns, values) = (projected(whole.keys(), whole.values()), whole.values());
-    let [in_bias, conv_bias, out_bias] = whole.biases;
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    let (columns, values) = (projected(unsharded.keys(), unsharded.values()), unsharded.values());
+    let [in_bias, conv_bias, out_bias] = unsharded.biases;
     let mut out = vec![Weight::column("in_proj.weight", Account::Attention, [columns, x.h], x.t)];
     out.extend(in_bias.then(|| vector("in_proj.bias", columns, x.t)));
-    out.push(rows("conv.weight", [values, whole.convolution], x.t));
+    out.push(rows("conv.weight", [values, unsharded.convolution], x.t));
     out.extend(conv_bias.then(|| vector("conv.bias", values, x.t)));
     out.extend(output(x, values, out_bias));
     out
@@ -50,7 +50,7 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (columns, values) = (projected(x.linear.keys(), x.linear.values()), x.linear.values());
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, columns], x.width, &PROJECTED),
         Saved::new("convolution input", &[x.n, values], x.width, &GATED),
         Saved::new("convolved values", &[x.n, values], x.width, &CONVOLVED),
@@ -61,11 +61,11 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 }
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let Some(whole) = whole(x) else { return Vec::new() };
+    let Some(unsharded) = unsharded(x) else { return Vec::new() };
     let (keys, values) = (x.linear.keys(), x.linear.values());
     // A gate reads two and writes one; backward reads three and writes two.
     let gate = |name| kernel(name, [x.bytes(3 * x.n * values), x.bytes(5 * x.n * values)], [1, 2]);
-    let full = projected(whole.keys(), whole.values());
+    let full = projected(unsharded.keys(), unsharded.values());
     let mut work = vec![input(x, "in_proj", projected(keys, values), full), gate("first_gate")];
     work.push(convolution(x, values));
     work.push(gate("second_gate"));

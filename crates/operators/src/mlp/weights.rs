@@ -19,7 +19,7 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     }
     out.push(Weight::row("linear_fc2.weight", Account::Mlp, [x.h, ffn], x.t));
     if bias {
-        out.push(Weight::whole("linear_fc2.bias", Account::Mlp, &[x.h]));
+        out.push(Weight::replicated("linear_fc2.bias", Account::Mlp, &[x.h]));
     }
     out.extend(norm::post(x, ["post_mlp_layernorm.weight", "post_mlp_layernorm.bias"]));
     out

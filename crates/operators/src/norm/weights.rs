@@ -58,9 +58,9 @@ pub(crate) fn scale(
 }
 
 fn scaled(x: &Symbols<'_>, [weight, bias]: [&'static str; 2], account: Account, width: u64) -> Vec<Weight> {
-    let mut out = vec![Weight::whole(weight, account, &[width])];
+    let mut out = vec![Weight::replicated(weight, account, &[width])];
     if x.model().normalization == Normalization::LayerNorm && x.model().arrangement.norm_weights.biases {
-        out.push(Weight::whole(bias, account, &[width]));
+        out.push(Weight::replicated(bias, account, &[width]));
     }
     out
 }

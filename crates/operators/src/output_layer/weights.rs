@@ -5,7 +5,7 @@ use crate::{Account, Symbols, Weight, WeightPart};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     if let Some(labels) = x.labels() {
-        let head = Weight::whole("score.weight", Account::OutputLayer, &[labels, x.h]);
+        let head = Weight::replicated("score.weight", Account::OutputLayer, &[labels, x.h]);
         return vec![Weight { linear: false, part: WeightPart::OutputProjection, ..head }];
     }
     let shape = [x.model().padded_vocab_size, x.h];

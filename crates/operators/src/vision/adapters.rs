@@ -71,7 +71,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
                 [("lora_A.weight", [rank, site.inner]), ("lora_B.weight", [site.outer, rank])]
             {
                 let weight =
-                    Weight::whole(name, Account::VisionTower, &shape).as_part(WeightPart::VisionTower);
+                    Weight::replicated(name, Account::VisionTower, &shape).as_part(WeightPart::VisionTower);
                 out.push(Weight { role: WeightRole::Adapter, ..weight });
             }
         }

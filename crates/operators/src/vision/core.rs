@@ -119,7 +119,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     };
     let role =
         if tower.gradients == TowerGradients::Trained { WeightRole::Trained } else { WeightRole::Frozen };
-    let whole = Weight::whole(name, Account::VisionTower, &[all.saturating_sub(cut)]);
+    let whole = Weight::replicated(name, Account::VisionTower, &[all.saturating_sub(cut)]);
     let split = Weight::split_vector("of it, cut over tensor ranks", Account::VisionTower, cut, x.t);
     [whole, split].map(|weight| Weight { role, ..weight.as_part(WeightPart::VisionTower) }).to_vec()
 }

@@ -34,7 +34,8 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
         return projector::weights(x);
     }
     let of = |name, trains, count| {
-        let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
+        let weight =
+            Weight::replicated(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
         let role = if trains { WeightRole::Trained } else { WeightRole::Frozen };
         Weight { role, ..weight }
     };
@@ -77,7 +78,7 @@ fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
     } else {
         ("patch embedding and projector", tower.outside_layers(), kept.cut_ends)
     };
-    let whole = Weight::whole(name, Account::VisionTower, &[all.saturating_sub(cut)]);
+    let whole = Weight::replicated(name, Account::VisionTower, &[all.saturating_sub(cut)]);
     let mut weights = vec![whole];
     if cut > 0 {
         weights.push(Weight::split_vector("of it, cut over tensor ranks", Account::VisionTower, cut, x.t));

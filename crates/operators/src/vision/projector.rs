@@ -37,14 +37,15 @@ static INNER: Formula = Formula::new(
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
     let Some(projector) = tower.projector else {
-        let weight = Weight::whole("projector", Account::VisionTower, &[tower.projecting()]);
+        let weight = Weight::replicated("projector", Account::VisionTower, &[tower.projecting()]);
         return vec![weight.as_part(WeightPart::VisionTower)];
     };
     let mut weights = Vec::new();
     for layer in 0..projector.layers {
         let inner = if layer == 0 { tower.hidden_size } else { x.h };
         for (name, shape) in [("mm_projector.weight", &[x.h, inner][..]), ("mm_projector.bias", &[x.h])] {
-            weights.push(Weight::whole(name, Account::VisionTower, shape).as_part(WeightPart::VisionTower));
+            weights
+                .push(Weight::replicated(name, Account::VisionTower, shape).as_part(WeightPart::VisionTower));
         }
     }
     weights

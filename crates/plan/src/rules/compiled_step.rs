@@ -24,7 +24,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         && model.linear_bias == LinearBias::None
         && model.mtp_num_layers == 0;
     let dense = model.experts.is_none() && model.latent.is_none() && model.vision.is_none();
-    let whole = recipe.tuning.lora.is_none() && recipe.tuning.base == BaseTraining::All;
+    let trains_all = recipe.tuning.lora.is_none() && recipe.tuning.base == BaseTraining::All;
     let adam = recipe.optimizer.kind == OptimizerKind::Adam && recipe.optimizer.states == StateFormat::Plain;
     let again = matches!(recipe.recompute, Recompute::Uniform { num_layers: 1, .. });
     let compiled = plan.cluster().accelerator.tpu;
@@ -70,7 +70,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             "",
         ),
         (
-            whole && adam && recipe.fp8.is_none(),
+            trains_all && adam && recipe.fp8.is_none(),
             &[Field::Optimizer, Field::TrainType, Field::Fp8],
             "not modelled: MaxText with other than all weights trained by Adam in bf16",
             "",

@@ -73,13 +73,13 @@ fn modules(plan: &Plan, refusals: &mut Refusals) {
     );
     refusals.unless(!within || !recipe.recompute.recomputes(RecomputeModule::Moe), rule_of_experts, &[]);
     // What Megatron would do in this case is not known, so no search or advice may propose it.
-    let whole = matches!(recipe.recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
+    let recomputed = matches!(recipe.recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
     let rule_of_layers = &rule(
         &[Field::OffloadModules, Field::RecomputeGranularity],
         "offloaded modules are modelled where no layer is recomputed whole",
         "recompute selectively, or leave --fine-grained-activation-offloading out",
     );
-    refusals.unless(!whole, rule_of_layers, &[]);
+    refusals.unless(!recomputed, rule_of_layers, &[]);
     let rule_of_format = &rule(
         &[Field::OffloadModules, Field::Fp8],
         "offloaded modules are modelled where tensors are saved in 16 bits",

@@ -50,7 +50,7 @@ fn known(plan: &Plan, tower: &VisionTower, refusals: &mut Refusals) {
     let trains = tower.gradients != TowerGradients::None;
     let recomputed = matches!(recipe.recompute, Recompute::None | Recompute::Uniform { num_layers: 1, .. });
     let offloads = recipe.offload.activation_layers > 0 || !recipe.offload.modules.is_empty();
-    let whole = matches!(recipe.dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
+    let unsharded = matches!(recipe.dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
     for (holds, fields, sentence) in [
         (
             recomputed || !trains,
@@ -63,7 +63,7 @@ fn known(plan: &Plan, tower: &VisionTower, refusals: &mut Refusals) {
             "not modelled: a vision tower of Megatron core's layers with context parallelism",
         ),
         (
-            whole,
+            unsharded,
             &[Field::DataParallelShardingStrategy],
             "not modelled: a vision tower of Megatron core's layers whose gradients or weights are sharded",
         ),

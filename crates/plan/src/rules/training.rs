@@ -151,10 +151,10 @@ fn on_host(plan: &Plan, refusals: &mut Refusals) {
         sentence: "saved tensors on the host are modelled where every layer is recomputed whole, in one pipeline stage",
         hint: "recompute all layers, or leave the saved tensors on the device",
     };
-    let whole = match recipe.recompute {
+    let all_recomputed = match recipe.recompute {
         Recompute::Uniform { .. } => true,
         Recompute::Block { num_layers, .. } => num_layers >= plan.model().num_layers,
         Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
-    refusals.unless(!recipe.offload.saved_tensors || (whole && layout.pipeline <= 1), rule, &[]);
+    refusals.unless(!recipe.offload.saved_tensors || (all_recomputed && layout.pipeline <= 1), rule, &[]);
 }

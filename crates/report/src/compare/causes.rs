@@ -3,6 +3,7 @@
 use super::figures::fullest_rank;
 use super::line::{Amount, Cause};
 use crate::Report;
+use shardscope_estimate::PEAK_ALLOCATED;
 use shardscope_estimate::time::part_words;
 use shardscope_explain::{Breakdown, Rule};
 use shardscope_units::{Bytes, Quantity, product};
@@ -37,7 +38,7 @@ pub(super) fn causes<Q: Quantity>(
 /// Adds the value of every leaf that counts, `times` over, under its path.
 fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leaves<'a>) {
     // What torch counts is the sum of the others and needs no name.
-    let named = node.label() != "peak_allocated";
+    let named = node.label() != PEAK_ALLOCATED;
     if named {
         let label = node.label();
         // Part names at the first level are identifiers of the time's breakdown; deeper labels are words already.

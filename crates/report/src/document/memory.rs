@@ -306,7 +306,7 @@ impl<'r> Layer<'r> {
             // Omitted for one, the usual case.
             times: Some(node.times).filter(|times| *times != 1),
             shape: node.shape.as_deref(),
-            whole: LayerLoad::new(&node.whole),
+            whole: LayerLoad::new(&node.full),
             sharded: ShardedLayer {
                 shape: node.sharded_shape.as_deref(),
                 load: LayerLoad::new(&node.sharded),

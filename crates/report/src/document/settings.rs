@@ -132,7 +132,7 @@ pub(super) fn settings<'r>(
         place: Position::new(source, setting.span),
         note: setting.note.as_deref(),
     };
-    Object(settings.iter().map(|setting| (setting.name, one(setting))).collect())
+    Object(settings.iter().map(|setting| (setting.name(), one(setting))).collect())
 }
 
 impl<'r> Question<'r> {

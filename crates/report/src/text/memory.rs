@@ -141,8 +141,8 @@ fn collect(node: &LayerNode, depth: usize, rows: &mut Vec<Vec<String>>) {
     rows.push(vec![
         format!("{}{}{times}", "  ".repeat(depth), node.name),
         shape(node.shape.as_ref()),
-        mib(node.whole.parameter_bytes),
-        mib(node.whole.activation_bytes),
+        mib(node.full.parameter_bytes),
+        mib(node.full.activation_bytes),
         shape(node.sharded_shape.as_ref()),
         mib(node.sharded.parameter_bytes),
         mib(node.sharded.activation_bytes),

@@ -142,7 +142,7 @@ impl Table {
             Ok(value) => self.put(
                 found.field,
                 Setting {
-                    name: found.field.name(),
+                    field: found.field,
                     value,
                     origin: found.origin,
                     flag: found.flag.clone(),
@@ -272,7 +272,7 @@ impl Table {
     /// Sets a setting to a value with its origin.
     pub(super) fn fill(&mut self, field: Field, value: SettingValue, origin: Origin, note: &str) {
         let note = Some(note.to_owned());
-        self.put(field, Setting { name: field.name(), value, origin, flag: None, span: None, note });
+        self.put(field, Setting { field, value, origin, flag: None, span: None, note });
     }
 
     /// Reports what the plan rejects, pointing at the first affected setting that the text states.
@@ -361,7 +361,7 @@ impl Table {
             settings.push(match self.get(*field) {
                 Some(setting) => setting.clone(),
                 None => Setting {
-                    name: field.name(),
+                    field: *field,
                     value: SettingValue::Null,
                     origin: Origin::Default,
                     flag: None,

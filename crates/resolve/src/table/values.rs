@@ -1,7 +1,7 @@
 //! Values of settings in the type that a stage needs, with a fallback if there is none.
 
 use super::{Table, listed_names};
-use shardscope_plan::{Field, SettingValue, Software};
+use shardscope_plan::{Field, NumberFormat, SettingValue, Software, Word};
 
 impl Table {
     /// A count.
@@ -59,14 +59,44 @@ impl Table {
         }
     }
 
-    /// Whether a word or text is this one.
-    pub(crate) fn says(&self, field: Field, word: &str) -> bool {
-        self.word(field) == word
+    /// The value of a setting that holds one of some words.
+    pub(crate) fn chosen<W: Word>(&self) -> Option<W> {
+        W::from_word(self.word(W::FIELD))
+    }
+
+    /// Whether a setting has this value.
+    pub(crate) fn is<W: Word>(&self, value: W) -> bool {
+        self.chosen() == Some(value)
+    }
+
+    /// Whether a setting has one of these values.
+    pub(crate) fn is_any<W: Word>(&self, values: &[W]) -> bool {
+        self.chosen().is_some_and(|value| values.contains(&value))
+    }
+
+    /// Whether a setting has no value or one of these.
+    pub(crate) fn is_unset_or<W: Word>(&self, values: &[W]) -> bool {
+        self.chosen().is_none_or(|value| values.contains(&value))
+    }
+
+    /// The values of a setting that holds several of some words; others are passed over.
+    pub(crate) fn listed<W: Word>(&self) -> Vec<W> {
+        self.words(W::FIELD).into_iter().filter_map(W::from_word).collect()
+    }
+
+    /// A number format.
+    pub(crate) fn format(&self, field: Field) -> Option<NumberFormat> {
+        NumberFormat::named(self.word(field))
+    }
+
+    /// Whether a setting has this number format.
+    pub(crate) fn is_format(&self, field: Field, format: NumberFormat) -> bool {
+        self.format(field) == Some(format)
     }
 
     /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
     pub(crate) fn is_old(&self) -> bool {
-        matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
+        self.is_any(&[Software::MegatronLegacy, Software::MegatronDeepspeed])
     }
 
     /// How missing settings can be given: by flags, if the command has them, or else by an answer. Other trainers have
@@ -78,7 +108,7 @@ impl Table {
             Software::MegatronCoreTe,
             Software::MegatronDeepspeed,
         ];
-        if WITH_FLAGS.iter().any(|software| self.says(Field::Software, software.name())) {
+        if self.is_any(&WITH_FLAGS) {
             return "add --".to_owned() + &listed_names(fields, ", --").replace('_', "-");
         }
         const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];

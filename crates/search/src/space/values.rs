@@ -74,7 +74,7 @@ impl Space {
     /// The same if the plan was derived from another by `before`: changes are reported against that one, whose
     /// variant is `origin`.
     #[must_use]
-    pub fn told_from(mut self, origin: &Variant, before: Vec<(Field, String)>) -> Self {
+    pub fn derived_from(mut self, origin: &Variant, before: Vec<(Field, String)>) -> Self {
         self.origin = origin.clone();
         self.before = before;
         self

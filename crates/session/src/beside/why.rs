@@ -69,7 +69,7 @@ pub(super) fn planned(input: &UserInput, changes: &Changes) -> Result<Plan, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beside::{Found, Task, Told, Working};
+    use crate::beside::{Found, Progress, Task, Working};
     use crate::{EXAMPLE, PtrEq, State, Varied};
 
     fn searched() -> (Pinned, Found) {
@@ -78,7 +78,7 @@ mod tests {
         let mut working =
             Working::begin(&Task::layouts(&input, &Varied::default(), 0, 1).written()).expect("a task");
         while working.step(u64::MAX) {}
-        let Told::Found(found) = working.known() else { panic!("no search") };
+        let Progress::Found(found) = working.known() else { panic!("no search") };
         (Pinned { input, shown: PtrEq::clone(&shown) }, *found)
     }
 

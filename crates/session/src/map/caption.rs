@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pipeline_no_stage_is_told() {
+    fn without_a_pipeline_no_stage_is_reported() {
         let whole = crate::apply(
             State::default(),
             crate::Event::Set { name: "pipeline_model_parallel_size".into(), value: "1".into() },
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn under_the_stage_chip_the_stage_is_told_and_lit() {
+    fn under_the_stage_chip_the_stage_is_reported_and_lit() {
         let shown = State::default().shown.expect("a plan");
         let rank = Rank::new(9);
         let caption = group_caption(&shown.plan, &shown.report.traffic, Colour::Stage, rank);

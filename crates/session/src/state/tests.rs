@@ -160,8 +160,8 @@ fn a_link_is_taken_up_and_a_broken_one_leaves_everything() {
     );
     assert_eq!(world(&state), Some(8), "{:?}", state.answer.resolution.diagnostics);
     assert!(state.broken_link.is_none() && state.input.is_settings_alone());
-    let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
-    assert!(told("unknown-setting"), "a newer version's setting is told");
+    let has_code = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
+    assert!(has_code("unknown-setting"), "a newer version's setting is told");
     let state = apply(state, Event::Follow("#memory".into()));
     assert!(state.input.is_settings_alone(), "an anchor is no link");
     assert_eq!(&*apply(state, Event::Undo).input.text, EXAMPLE);

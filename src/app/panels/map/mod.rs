@@ -155,7 +155,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         });
     }
     let zoom = {
-        let (view, frame, middle, told) =
+        let (view, frame, middle, pointed) =
             // Under the pointer, else the picked one, otherwise the one in the middle of the frame.
             (view.clone(), frame.clone(), middle, (*hovered).or(picked.map(Rank::get)));
         Callback::from(move |by: isize| {
@@ -165,7 +165,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 let y = f64::from(frame.scroll_top() + frame.client_height() / 2);
                 geometry.at(x, y)
             });
-            let gpu = told.or(seen);
+            let gpu = pointed.or(seen);
             *middle.borrow_mut() = gpu;
             let to = view.zoomed(by, world);
             let around = frame.zip(gpu).map(|(frame, gpu)| to.around(&frame, &closely(to.closer), gpu));
@@ -262,10 +262,10 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         move |_| hovered.set(None)
     };
     // The GPU that the caption is about: the GPU under the pointer, else the picked one, else the first.
-    let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
+    let pointed = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
     let of_scene = scene.map_or(*colour, Colour::Group);
     // During playback the caption is about the scene's groups.
-    let caption = group_caption(plan, &shown.report.traffic, of_scene, Rank::new(told));
+    let caption = group_caption(plan, &shown.report.traffic, of_scene, Rank::new(pointed));
     let caption = caption.map(|caption| match scene {
         Some(kind) => format!("{}. {caption}", moment(kind)),
         None => caption,
@@ -294,7 +294,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                     }) }
                 </g>
                 if scene.is_some() {
-                    { traced(shown, picture, of_scene, told) }
+                    { traced(shown, picture, of_scene, pointed) }
                 } else if let Some(gpu) = *hovered {
                     { traced(shown, picture, *colour, gpu) }
                 } else if let Some(rank) = *picked {

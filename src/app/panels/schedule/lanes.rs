@@ -29,7 +29,7 @@ pub(super) struct Props {
 pub(super) fn lanes(props: &Props) -> Html {
     let Props { timeline, picture, window, .. } = props;
     let node = use_node_ref();
-    let told = use_state_eq(|| None::<String>);
+    let running = use_state_eq(|| None::<String>);
     let height = timeline.lanes() * LANE;
     let shown = height.min(HIGHEST);
     // Narrower lanes have no room for text.
@@ -50,7 +50,7 @@ pub(super) fn lanes(props: &Props) -> Html {
         }
     };
     let onpointermove = {
-        let (pan, cursor, told) = (props.pan.clone(), props.move_cursor.clone(), told.setter());
+        let (pan, cursor, running) = (props.pan.clone(), props.move_cursor.clone(), running.setter());
         let (timeline, window, place, node) = (timeline.clone(), *window, place.clone(), node.clone());
         move |event: PointerEvent| {
             let Some((share, lane)) = place(event.client_x(), event.client_y()) else { return };
@@ -61,14 +61,14 @@ pub(super) fn lanes(props: &Props) -> Html {
                 return pan.emit(Pan::Shift(-f64::from(event.movement_x()) / width.max(1.0)));
             }
             cursor.emit(Some(share));
-            told.set(what_runs(&timeline, window, share, lane));
+            running.set(what_runs(&timeline, window, share, lane));
         }
     };
     let onpointerleave = {
-        let (cursor, told) = (props.move_cursor.clone(), told.setter());
+        let (cursor, running) = (props.move_cursor.clone(), running.setter());
         move |_| {
             cursor.emit(None);
-            told.set(None);
+            running.set(None);
         }
     };
     let onkeydown = {
@@ -132,7 +132,7 @@ pub(super) fn lanes(props: &Props) -> Html {
                 </svg>
             </div>
             { axis(timeline, *window) }
-            <p class="lane-told small soft" role="status">{ (*told).clone() }</p>
+            <p class="lane-told small soft" role="status">{ (*running).clone() }</p>
         </div>
     }
 }

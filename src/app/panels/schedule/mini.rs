@@ -66,7 +66,7 @@ pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
         // From any element below: the pointer moves over many.
         let Some(all) = target.and_then(|target| target.closest(".one-scale").ok().flatten()) else { return };
         let inside = |what| all.query_selector(what).ok().flatten();
-        let (Some(lanes), Some(told)) = (inside(".lanes"), inside(".lane-told")) else { return };
+        let (Some(lanes), Some(status)) = (inside(".lanes"), inside(".lane-told")) else { return };
         // All lanes are at the same horizontal position, so the first will do.
         let area = lanes.get_bounding_client_rect();
         let share = ((f64::from(event.client_x()) - area.left()) / area.width().max(1.0)).clamp(0.0, 1.0);
@@ -79,7 +79,7 @@ pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
             let place = decimal(share * 100.0, 2) + "%";
             let _ = set.call2(&style, &"--at".into(), &place.into());
         }
-        told.set_text_content(Some(&format!("at {}", seconds(Seconds::new(share * wide)))));
+        status.set_text_content(Some(&format!("at {}", seconds(Seconds::new(share * wide)))));
     };
     html! {
         <div class="one-scale" {onpointermove}>

@@ -115,7 +115,7 @@ fn a_segment_that_grows_does_so_by_what_is_lacking() {
 /// 44 and 42 MB.
 #[test]
 fn recorded_steps_reserve_what_a_gpu_did() {
-    for (told, reserved, measured) in [
+    for (events, reserved, measured) in [
         (
             include_str!("../../../../../tests/data/torch/allocations-llama-1b.txt"),
             22_586_327_040_u64,
@@ -129,7 +129,7 @@ fn recorded_steps_reserve_what_a_gpu_did() {
     ] {
         let mut allocator = Allocator::new(false);
         let mut blocks: Vec<Option<Held>> = Vec::new();
-        for number in told.split_whitespace() {
+        for number in events.split_whitespace() {
             match number.parse::<i64>().expect("a number") {
                 // Nothing is allocated for a tensor without elements.
                 0 => blocks.push(None),

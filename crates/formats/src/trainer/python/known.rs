@@ -339,7 +339,7 @@ use()
 ";
 
     #[test]
-    fn names_of_all_linear_layers_are_told_by_the_function_that_lists_them() {
+    fn names_of_all_linear_layers_are_recognised_by_the_function_that_lists_them() {
         let modules = |text: &str| at_end(text, "", "", "modules");
         assert_eq!(modules(LISTS).as_deref(), Some("all"));
         // With the output layer, with embeddings, and with a function that is not in the text.

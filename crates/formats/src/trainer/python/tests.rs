@@ -264,8 +264,8 @@ fn arguments_of_transformers_4_load_in_fp32() {
     };
     assert_eq!(read("eval_strategy='no', fp16=True", "").as_deref(), Some("fp16"));
     assert_eq!(read("evaluation_strategy='no', fp16=True", "").as_deref(), Some("fp32"));
-    let told = ", torch_dtype=torch.bfloat16";
-    assert_eq!(read("evaluation_strategy='no'", told).as_deref(), Some("torch.bfloat16"));
+    let dtype = ", torch_dtype=torch.bfloat16";
+    assert_eq!(read("evaluation_strategy='no'", dtype).as_deref(), Some("torch.bfloat16"));
 }
 
 #[test]

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn arguments_that_the_next_release_refuses_tell_the_release() {
-        for (call, arguments, told) in [
+        for (call, arguments, expected) in [
             ("TrainingArguments", "(output_dir='a',\n    evaluation_strategy=\"no\")", (true, None)),
             ("TrainingArguments", "(logging_dir='a')", (true, None)),
             ("TrainingArguments", "(eval_strategy='no', report_logging_dir=1)", (false, None)),
@@ -169,7 +169,7 @@ mod tests {
             ("DPOTrainer", "(model=model, packing=True)", (false, None)),
             ("pipeline", "(model=model, tokenizer=tokenizer)", (false, None)),
         ] {
-            assert_eq!(of(call, arguments), told, "{call}{arguments}");
+            assert_eq!(of(call, arguments), expected, "{call}{arguments}");
         }
     }
 

@@ -34,9 +34,9 @@ impl Launch {
     /// One note for each reason why conditions were read as they were, with the values that the other outcome would
     /// assign to variables that the text uses.
     pub(super) fn tell_branches(&mut self, script: &Script, text: &str, source: &Source) {
-        let mut told: Vec<(&str, bool)> = Vec::new();
+        let mut reported: Vec<(&str, bool)> = Vec::new();
         for branch in &script.branches {
-            if told.len() == BRANCHES || told.contains(&(branch.why.as_str(), branch.taken)) {
+            if reported.len() == BRANCHES || reported.contains(&(branch.why.as_str(), branch.taken)) {
                 continue;
             }
             let mut other = String::new();
@@ -51,7 +51,7 @@ impl Launch {
             if other.is_empty() {
                 continue;
             }
-            told.push((&branch.why, branch.taken));
+            reported.push((&branch.why, branch.taken));
             let (read, instead) = if branch.taken {
                 ("this condition is read as true: ", "; were it false, the text would set ")
             } else {

@@ -30,26 +30,27 @@ impl Launch {
                 arguments.push(Argument { text: text.to_owned(), span, ..Argument::default() });
             }
         }
-        let named = self.line.told.as_ref().or(self.line.program.as_ref());
+        let named = self.line.subcommand.as_ref().or(self.line.program.as_ref());
         let stated = ["--rlhf", "--rl=", "--stage"];
         let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));
         let Some(program) = named.filter(|_| !own) else { return arguments };
         let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
-        let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
+        let objective =
+            ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
         // TRL's `examples/scripts` and alignment-handbook's `scripts`: others implement their own losses under such
         // names.
-        let told = told.or(match name.as_str() {
+        let objective = objective.or(match name.as_str() {
             "orpo" | "run_orpo" => Some("orpo"),
             "cpo" => Some("cpo"),
             "rloo" => Some("rloo"),
             _ => None,
         });
-        if let Some(told) = told
+        if let Some(objective) = objective
             && !arguments
                 .iter()
                 .any(|word| word.text.starts_with("--rollout") || word.text.starts_with("actor"))
         {
-            for text in ["--rl", told] {
+            for text in ["--rl", objective] {
                 let word =
                     Argument { text: text.to_owned(), span: Some(program.origin()), ..Argument::default() };
                 arguments.push(word);

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::Effect;
-use shardscope_plan::{Field, LinearModule, LoraModules, WholeLinears};
+use shardscope_plan::{Field, LinearModule, LoraModules, UnquantizedLinears, word};
 
 /// Modules outside a decoder's layers, none of which is quantized here: the output layer, and parts of towers.
 const OUTSIDE: &str = "lm_head embed_tokens multi_modal_projector merger modality_projection vision_tower vision_model visual router";
@@ -66,7 +66,7 @@ fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str>
 pub(super) fn lacking(table: &mut Table) {
     let names = table.words(Field::WholeLinears);
     let some = |name: &&str| *name != "none";
-    if !names.iter().any(some) || !matches!(table.word(Field::BaseQuantization), "nf4" | "fp4") {
+    if !names.iter().any(some) || !table.is_any(&[word::BaseQuantization::Nf4, word::BaseQuantization::Fp4]) {
         return;
     }
     let unlike = table.number(Field::NumExperts) > 0
@@ -74,7 +74,7 @@ pub(super) fn lacking(table: &mut Table) {
         || table.on(Field::MultiLatentAttention)
         || table.number(Field::MtpNumLayers) > 0;
     let spread = table.number(Field::ZeroStage) > 2
-        || matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
+        || table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
     let layers = table.number(Field::NumLayers);
     let fault = match read(&names, layers) {
         Err(name) => Some(format!("a quantized checkpoint's list of layers in 16 bits that names {name}")),
@@ -91,7 +91,7 @@ pub(super) fn lacking(table: &mut Table) {
 }
 
 /// The linear layers that are not quantized.
-pub(super) fn whole(table: &Table) -> WholeLinears {
+pub(super) fn unquantized(table: &Table) -> UnquantizedLinears {
     let layers = table.number(Field::NumLayers);
-    WholeLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
+    UnquantizedLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
 }
