@@ -98,10 +98,10 @@ pub(super) fn is_olmo_core(program: &str) -> bool {
 /// What a program is for, by its path or module.
 pub(super) fn purpose(program: &str) -> Purpose {
     let is_module = !program.ends_with(".py") && program.contains('.');
-    // The packages around a module say less than its own name (`verl.trainer.main_generation`).
-    if let Some((_, own)) = program.rsplit_once('.').filter(|_| is_module)
-        && let Purpose::NoTraining(what) = purpose(own)
-    {
+    // The packages around a module say less than its own name (`verl.trainer.main_generation`,
+    // `recipe.partial_rollout.main_ppo`).
+    let own = program.rsplit_once('.').filter(|_| is_module).map(|(_, own)| purpose(own));
+    if let Some(Purpose::NoTraining(what)) = own {
         return Purpose::NoTraining(what);
     }
     let name = if is_module { program } else { base_name(program) };
@@ -111,7 +111,8 @@ pub(super) fn purpose(program: &str) -> Purpose {
     let begins = |list: &str| {
         list.split_ascii_whitespace().any(|known| words.iter().any(|word| word.starts_with(known)))
     };
-    let trains = has(TRAINS) || begins("pretrain finetune");
+    let is_named = matches!(own, Some(Purpose::OtherTraining(..)));
+    let trains = is_named || has(TRAINS) || begins("pretrain finetune");
     if !trains {
         for (verbs, what) in VERBS {
             if has(verbs) {
@@ -208,6 +209,7 @@ mod tests {
             "pretrain_mamba.py",
             "pretrain_qwen3_next.py",
             "train_ppo.py",
+            "recipe.partial_rollout.main_ppo",
             "pretrain_retro.py",
             "run_mlm.py",
             "esm2/scripts/train_esm2.py",

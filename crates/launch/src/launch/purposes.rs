@@ -176,8 +176,9 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
 }
 
 /// Programs of verl that train as its configuration says, whatever they change about samples and the order of steps;
-/// and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
-const VERLS: [&str; 11] = [
+/// SPIN's and SPPO's are none of them, as they have no critic and losses of their own (`recipe/spin/dp_actor.py`:
+/// whole pairs in a mini-batch of all of them); and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
+const VERLS: [&str; 10] = [
     "verl.trainer.main_ppo",
     "verl.trainer.main",
     "verl.trainer.main_ppo_sync",
@@ -185,8 +186,7 @@ const VERLS: [&str; 11] = [
     "dapo.src.main_dapo",
     "prime.main_prime",
     "entropy.main_entropy",
-    "sppo.main_sppo",
-    "spin.main_spin",
+    "partial_rollout.main_ppo",
     "one_step_off_policy.main_ppo",
     "fully_async_policy.fully_async_main",
 ];
