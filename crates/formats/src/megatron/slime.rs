@@ -104,7 +104,7 @@ fn bridged(reading: &mut Reading, words: &[Argument], program: &str) {
 fn recomputed(reading: &mut Reading, words: &[Argument], program: &str) {
     let stated = reading.found.iter().find(|found| found.field == Field::RecomputeGranularity);
     let Some((value, span)) = stated.map(|found| (found.value.clone(), found.span)) else { return };
-    if names(program, words, ["miles", "miles_plugins"]) {
+    if names(program, words, "miles") {
         return;
     }
     let recompute = [
@@ -115,7 +115,7 @@ fn recomputed(reading: &mut Reading, words: &[Argument], program: &str) {
         Field::RecomputeActivations,
     ];
     reading.keep(&|found| !recompute.contains(&found.field));
-    if names(program, words, ["slime", "slime_plugins"]) {
+    if names(program, words, "slime") {
         let message = "slime does not hand recomputation on to the model that Megatron-Bridge builds: nothing is recomputed";
         let said = Diagnostic::warning(Code::NoInfluence, message.to_owned());
         reading.diagnostics.push(said.at_some(span));
@@ -128,10 +128,15 @@ fn recomputed(reading: &mut Reading, words: &[Argument], program: &str) {
     }
 }
 
-/// Whether the program's path or a word names one of these as a folder or module. What a run is called elsewhere says
-/// nothing of it: launch scripts are copied from one project to the other.
-fn names(program: &str, words: &[Argument], modules: [&str; 2]) -> bool {
-    let of = |text: &str| text.split(['/', '.', ':']).any(|part| modules.contains(&part));
+/// Whether the program's path or a word names this project as a folder or module, or a folder of checkpoints as its
+/// scripts do (`/root/Qwen3-8B_slime`). What a run is called on a dashboard says nothing of it: launch scripts are
+/// copied from one project to the other.
+fn names(program: &str, words: &[Argument], project: &str) -> bool {
+    let is = |part: &str| match part.strip_suffix("_plugins").unwrap_or(part).strip_suffix(project) {
+        Some(before) => before.is_empty() || before.ends_with('_'),
+        None => false,
+    };
+    let of = |text: &str| text.split(['/', '.', ':']).any(is);
     let called = |at: usize| at.checked_sub(1).is_some_and(|at| words[at].text.starts_with("--wandb-"));
     of(program) || words.iter().enumerate().any(|(at, word)| of(&word.text) && !called(at))
 }

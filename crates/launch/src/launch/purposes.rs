@@ -274,6 +274,10 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
             "openrlhf" if !is_openrlhfs(program.text()) => {
                 Some("a custom trainer built on OpenRLHF, with its own samples, losses and models")
             }
+            // Its environment file names the format (`examples/flash_rl/.env.int8`), its engine is a vLLM of its own.
+            "skyrl" if program.text().contains("flash_rl") => {
+                Some("rollouts of FlashRL, whose engine holds its weights in 8 bits")
+            }
             _ => None,
         };
         if let Some(what) = made_of {
@@ -342,6 +346,10 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
             if given.is_some_and(|file| file.tells_objective) && is_stated_by_files(program) =>
         {
             return;
+        }
+        Purpose::HybridTraining(what) => {
+            let item = NotModelled::of_hybrid_program(base_name(program.text()), Effect::Model, what);
+            return reading.not_modelled.push(item.at_some(Some(program.origin())));
         }
         Purpose::OtherTraining(effect, what) => (effect, what),
     };

@@ -155,3 +155,61 @@ fn the_allocation_of_areal_counts_where_the_backend_is_a_name() {
     assert_eq!(value(&read, Field::WorldSize), "4");
     assert_eq!(stops(&of("megatron")), ["this AReaL training engine"]);
 }
+
+/// NVIDIA/Megatron-LM `examples/mamba/run_text_gen_server_8b.sh`: its pattern of layers took away that it is a server, which
+/// was priced as training. Megatron-Bridge's `pack_sft_data.py`, in a job of its `examples/models/gpt_oss`, trains nothing.
+#[test]
+fn a_pattern_of_layers_makes_no_training_of_a_server() {
+    let of = |program: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 {program} --hybrid-layer-pattern M-M*M-M- --hidden-size 4096 --num-attention-heads 32 \
+             --seq-length 4096 --max-position-embeddings 4096 --position-embedding-type none --micro-batch-size 1 --bf16 \
+             --vocab-size 256000 --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec\n"
+        ))
+    };
+    assert!(of("pretrain_mamba.py").plan.is_some(), "{:?}", of("pretrain_mamba.py").not_modelled);
+    let server = of("../../tools/run_mamba_text_generation_server.py");
+    assert_eq!(stops(&server), ["a text generation program, not a training run"]);
+    assert_eq!(stops(&of("distill_mamba.py")), ["a teacher model (distillation)"]);
+    let packs = script("srun python scripts/training/pack_sft_data.py --recipe llama32_1b_pretrain_config\n");
+    let said = packs.diagnostics.iter().map(|said| said.message.as_str()).collect::<Vec<_>>().join("; ");
+    assert!(packs.plan.is_none() && said.contains("data preparation, not a training run"), "{said}");
+}
+
+/// NovaSky-AI/SkyRL `examples/flash_rl`: the engine holds 8-bit weights, in a format that a file of its environment names;
+/// they were read as 16-bit ones.
+#[test]
+fn rollouts_of_flash_rl_stop() {
+    let of = |program: &str| {
+        script(&format!(
+            "uv run -- python -m {program} trainer.policy.model.path=Qwen/Qwen2.5-0.5B-Instruct trainer.placement.colocate_all=true \
+             trainer.strategy=fsdp2 trainer.placement.policy_num_gpus_per_node=4 generator.num_inference_engines=4 \
+             generator.inference_engine_tensor_parallel_size=1 trainer.train_batch_size=256 trainer.policy_mini_batch_size=256 \
+             trainer.micro_train_batch_size_per_gpu=8 trainer.micro_forward_batch_size_per_gpu=8 trainer.algorithm.use_kl_loss=false \
+             trainer.max_prompt_length=512 generator.sampling_params.max_generate_length=1024 generator.n_samples_per_prompt=5\n"
+        ))
+    };
+    let plain = of("skyrl_train.entrypoints.main_base");
+    assert!(plain.plan.is_some(), "{:?} {:?}", plain.not_modelled, plain.diagnostics);
+    let expected = "rollouts of FlashRL, whose engine holds its weights in 8 bits";
+    assert_eq!(stops(&of("examples.flash_rl.main_dapo_flashrl")), [expected]);
+}
+
+/// sail-sg/zero-bubble-pipeline-parallelism `examples/pretrain_offload.sh`: a variable that only a branch sets which is passed
+/// over, as its own variables are unset, is unset as well. All options were left to the first of them.
+#[test]
+fn what_an_untaken_branch_sets_is_unset() {
+    let of = |condition: &str| {
+        script(&format!(
+            "options=\"{}\"\nif [ {condition} ]; then\n  ENABLED=1\n  options=\"$options --sequence-parallel\"\nfi\n\
+             if [ ! -z \"$ENABLED\" ]; then options=\"$options --use-distributed-optimizer\"; fi\n\
+             torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py $options\n",
+            super::MODEL
+        ))
+    };
+    let unset = of("! -z \"$SCHEDULE\"");
+    assert!(unset.plan.is_some(), "{:?}", unset.diagnostics);
+    assert_eq!(value(&unset, Field::NumLayers), "32");
+    // What the machine alone knows may set it.
+    assert!(of("$(nvidia-smi -L | wc -l) -gt 4").plan.is_none());
+}
