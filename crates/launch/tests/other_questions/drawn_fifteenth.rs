@@ -213,3 +213,22 @@ fn what_an_untaken_branch_sets_is_unset() {
     // What the machine alone knows may set it.
     assert!(of("$(nvidia-smi -L | wc -l) -gt 4").plan.is_none());
 }
+
+/// Tongyi-Zhiwen/QwenLong-L1 `scripts/rl_4nodes_dapo.sh`: a verl of March 2025, whose loss always holds an entropy
+/// (`verl/workers/actor/dp_actor.py:_forward_micro_batch`), was read as one without.
+#[test]
+fn a_key_that_another_replaced_tells_an_early_verl() {
+    let of = |words: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=512 \
+             data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.model.use_remove_padding=True \
+             actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {words}\n"
+        );
+        let read = script(&text);
+        assert!(read.plan.is_some(), "{words}: {:?}", read.not_modelled);
+        value(&read, Field::PolicyEntropy)
+    };
+    assert_eq!(of("actor_rollout_ref.actor.use_token_level_loss=True"), "true");
+    assert_ne!(of("actor_rollout_ref.actor.loss_agg_mode=token-mean"), "true");
+}
