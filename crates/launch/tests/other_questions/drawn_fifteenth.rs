@@ -4,6 +4,7 @@
 use super::{said, script, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 /// What is not modelled, in the words of the program; there is no plan then.
 fn stops(read: &Resolution) -> Vec<&str> {
@@ -231,4 +232,23 @@ fn a_key_that_another_replaced_tells_an_early_verl() {
     };
     assert_eq!(of("actor_rollout_ref.actor.use_token_level_loss=True"), "true");
     assert_ne!(of("actor_rollout_ref.actor.loss_agg_mode=token-mean"), "true");
+}
+
+/// NVIDIA-NeMo/Megatron-Bridge `examples/models/nemotron/nemotron_3/nano/slurm_pretrain.sh` starts one run after the other with
+/// other degrees; the answer was for one of them and did not say so. A sweep of learning rates has one plan.
+#[test]
+fn a_loop_over_layouts_says_which_run_is_estimated() {
+    let of = |values: &str, option: &str| {
+        let text = format!(
+            "for X in {values}; do\n  torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {} {option} --save out_$X\ndone\n",
+            super::MODEL
+        );
+        let read = script(&text);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        let warned = read.diagnostics.iter().filter(|said| said.code == Code::SeveralCommands);
+        warned.map(|said| said.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    let expected = "this training is started 3 times, with other values of --tensor-model-parallel-size; the estimate is for the first";
+    assert_eq!(of("1 2 4", "--tensor-model-parallel-size $X"), expected);
+    assert_eq!(of("1e-4 2e-4", "--lr $X"), "");
 }
