@@ -77,10 +77,19 @@ fn slime_recomputes_nothing_of_a_model_of_megatron_bridge() {
     let resolution = read(&slime, &ANSWERS);
     assert!(resolution.diagnostics.iter().any(|said| said.message.contains("nothing is recomputed")));
     assert_eq!(resolution.plan.expect("a plan").recipe().recompute, Recompute::None);
-    // Where nothing tells the two apart, that is said.
-    let either = MILES.replace("miles.rollout.sft_rollout.generate_rollout", "rollout.generate");
-    let read_as = read(&either, &ANSWERS);
-    assert!(read_as.diagnostics.iter().any(|said| said.message.contains("slime leaves it aside")));
+    // The path of the program tells the two apart too, and the name of a run on a dashboard does not.
+    let neither = MILES.replace("miles.rollout.sft_rollout.generate_rollout", "fully_async_rollout.generate");
+    let of = |program: &str| read(&neither.replace("train_async.py", program), &ANSWERS);
+    assert!(of("/root/miles/train_async.py").plan.expect("a plan").recipe().recompute.is_whole());
+    assert_eq!(of("/root/slime/train_async.py").plan.expect("a plan").recipe().recompute, Recompute::None);
+    for text in [&neither, &format!("{} --wandb-project slime", neither.trim_end())] {
+        let stopped = read(text, &ANSWERS);
+        assert!(stopped.plan.is_none());
+        let items: Vec<&str> = stopped.not_modelled.iter().map(|item| item.message.as_str()).collect();
+        let expected = "recomputation of a model that Megatron-Bridge builds, which miles hands on and slime does not, and nothing here \
+                        says which of them runs";
+        assert_eq!(items, [expected]);
+    }
 }
 
 #[test]

@@ -55,6 +55,11 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// before any was read, about half of which fine-tune: from each up to two files by SHA-256 of `fourteenth:` and their
 /// address, chosen like those of the thirteenth, with notebooks up to 400,000 bytes and no Python file that defines a
 /// trainer.
+/// The fifteenth is of pre-training and reinforcement learning: from 63 repositories not read before, picked by name
+/// before any was read, up to two scripts, YAML, TOML and Python configurations each (two of a folder at most), by
+/// Python's `random.Random(11).shuffle` over those with a sign of a training that neither a framework's own repository
+/// nor another of these has; 15 of them were added by name or by `random.Random(7).choice` where that left a repository
+/// with none or one.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

@@ -88,11 +88,13 @@ impl NotModelled {
     /// A program whose training is not modelled: its file, or the name of its framework; empty where the text has none.
     #[must_use]
     pub fn of_program(file: &str, effect: Effect, message: &str) -> Self {
-        /// Megatron-LM's `pretrain_mamba.py`, which is `pretrain_hybrid.py` since 2026, and programs of forks named after them.
-        const HYBRID: [&str; 2] = ["mamba", "hybrid"];
-        let hybrid = HYBRID.iter().any(|name| file.contains(name));
-        let subject = if hybrid { Subject::HybridProgram } else { Subject::Program };
-        Self { subject, ..Self::new("program", file, effect, message) }
+        Self { subject: Subject::Program, ..Self::new("program", file, effect, message) }
+    }
+
+    /// A program that is named after hybrid layers, which a stated pattern of layers describes.
+    #[must_use]
+    pub fn of_hybrid_program(file: &str, effect: Effect, message: &str) -> Self {
+        Self { subject: Subject::HybridProgram, ..Self::new("program", file, effect, message) }
     }
 
     /// The same, of which it is not known what it changes.

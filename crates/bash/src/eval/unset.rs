@@ -44,8 +44,8 @@ impl Evaluator<'_> {
     }
 
     /// Whether a hole is an unset variable, or the output of a program that prints nothing without input.
-    fn is_empty_hole(&self, hole: HoleId, positional_too: bool, depth: u32) -> bool {
-        let Some(hole) = self.notes.holes.get(hole.0 as usize) else { return false };
+    fn is_empty_hole(&self, id: HoleId, positional_too: bool, depth: u32) -> bool {
+        let Some(hole) = self.notes.holes.get(id.0 as usize) else { return false };
         match hole.kind {
             HoleKind::Variable => !ALWAYS_SET.contains(&hole.name.as_str()),
             // `[ -z "$1" ]` tests whether the call passes it; in a comparison with a word, its value is unknown.
@@ -59,8 +59,15 @@ impl Evaluator<'_> {
                     && !hole.needs.is_empty()
                     && hole.needs.iter().all(|need| self.is_empty_hole(*need, positional_too, depth + 1))
             }
-            // A placeholder must be filled in; the others have a value that is just not known.
-            HoleKind::Placeholder | HoleKind::Branch | HoleKind::Arithmetic => false,
+            // What only a branch sets that unset variables pass over is unset as they are.
+            HoleKind::Branch => {
+                depth < 8
+                    && !hole.needs.is_empty()
+                    && !self.branch_of.iter().any(|(undecided, _)| *undecided == id)
+                    && hole.needs.iter().all(|need| self.is_empty_hole(*need, positional_too, depth + 1))
+            }
+            // A placeholder must be filled in; the other has a value that is just not known.
+            HoleKind::Placeholder | HoleKind::Arithmetic => false,
         }
     }
 

@@ -69,7 +69,7 @@ pub fn script(
     let said =
         |message: String, hint: &str| Err(reading_of(Diagnostic::error(Code::Python, message).hint(hint)));
     match follow(program, variables) {
-        Outcome::Starts(started) => Ok(command(&started, program.contains("slime.utils"), beside)),
+        Outcome::Starts(started) => Ok(command(&started, folder(program), beside)),
         Outcome::Stops(what) => {
             let what = what.lines().next().unwrap_or("");
             let message =
@@ -114,7 +114,16 @@ fn model(program: &str) -> Option<String> {
     }
 }
 
-fn command(started: &Started, of_slime: bool, beside: &dyn Fn(&str) -> Option<String>) -> String {
+/// The folder of the project whose functions a program calls; the words that it starts do not always say which.
+fn folder(program: &str) -> &'static str {
+    match () {
+        () if program.contains("slime.utils") => "slime/",
+        () if program.contains("miles.utils") => "miles/",
+        () => "",
+    }
+}
+
+fn command(started: &Started, folder: &str, beside: &dyn Fn(&str) -> Option<String>) -> String {
     let given = |name: &str| started.iter().find(|(keyword, _)| keyword == name).map(|(_, value)| value);
     let mut out = String::new();
     let mut shape = " ${MODEL_ARGS[@]}";
@@ -122,7 +131,7 @@ fn command(started: &Started, of_slime: bool, beside: &dyn Fn(&str) -> Option<St
         None | Some(Value::None) => shape = "",
         Some(Value::Text(kind)) if !kind.contains([OPEN, '\'', '\n']) => {
             // slime's files are scripts, which are found among the texts like those of any script.
-            let file = format!("scripts/models/{kind}.{}", if of_slime { "sh" } else { "py" });
+            let file = format!("scripts/models/{kind}.{}", if folder == "slime/" { "sh" } else { "py" });
             match beside(&file).as_deref().and_then(model) {
                 Some(options) => out.push_str(&options),
                 None => _ = writeln!(out, "source '{file}'"),
@@ -146,7 +155,8 @@ fn command(started: &Started, of_slime: bool, beside: &dyn Fn(&str) -> Option<St
         _ => "train.py",
     };
     let options = given("train_args").map(Value::written).unwrap_or_default();
-    _ = writeln!(out, "ray job submit -- python3 {program}{shape} {}", shell(&options));
+    let folder = if program.starts_with('/') { "" } else { folder };
+    _ = writeln!(out, "ray job submit -- python3 {folder}{program}{shape} {}", shell(&options));
     out
 }
 

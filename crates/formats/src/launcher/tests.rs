@@ -13,7 +13,7 @@ fn starts(body: &str, expected: &str) {
 #[test]
 fn what_the_program_alone_knows_is_left_open() {
     let call = "    U.execute_train(train_args=x, megatron_model_type=None)\n";
-    let line = |options: &str| format!("ray job submit -- python3 train.py {options}");
+    let line = |options: &str| format!("ray job submit -- python3 slime/train.py {options}");
     let starts = |body: &str, options: &str| starts(&format!("def run():\n{body}{call}"), &line(options));
     starts("    x = f'--lr {rate()} --seq-length 8'\n", "--lr $(rate) --seq-length 8");
     starts("    x = f'--tp {os.environ[\"TP\"]} '\n", "--tp ${TP}");
@@ -66,14 +66,14 @@ fn a_program_that_starts_nothing_on_one_node_asks_for_more() {
     let started = script(text, &given, &|_| None).expect("a command");
     assert_eq!(
         started,
-        "ray job submit -- python3 train.py --tensor-model-parallel-size 8 --actor-num-nodes 12\n"
+        "ray job submit -- python3 miles/train.py --tensor-model-parallel-size 8 --actor-num-nodes 12\n"
     );
     let given = [("TP".to_owned(), "4".to_owned())];
     let text = "import slime.utils.external_utils.command_utils as U\ndef run():\n    \
         U.execute_train(train_args='--tp ' + os.environ['TP'] + os.environ.get('X', ' --b'), megatron_model_type=None)\n";
     assert_eq!(
         script(text, &given, &|_| None).expect("a command"),
-        "ray job submit -- python3 train.py --tp 4 --b\n"
+        "ray job submit -- python3 slime/train.py --tp 4 --b\n"
     );
 }
 
@@ -94,13 +94,14 @@ fn a_models_options_are_those_of_its_function() {
             Value::Map(vec![(Value::text("A"), Value::text("1")), (Value::text("B"), Value::text("it's"))]),
         ),
     ];
-    let beside = command(&started, false, &|file| (file == "scripts/models/a.py").then(|| text.to_owned()));
+    let beside =
+        command(&started, "miles/", &|file| (file == "scripts/models/a.py").then(|| text.to_owned()));
     assert_eq!(
         beside,
         "MODEL_ARGS='--num-layers 4 --moe-layer-freq [0,0,1,1]'\nexport A='1'\n\
-         ray job submit -- python3 train.py ${MODEL_ARGS[@]} --bf16\n"
+         ray job submit -- python3 miles/train.py ${MODEL_ARGS[@]} --bf16\n"
     );
-    assert!(command(&started, true, &|_| None).starts_with("source 'scripts/models/a.sh'\n"));
+    assert!(command(&started, "slime/", &|_| None).starts_with("source 'scripts/models/a.sh'\n"));
     assert_eq!(shell("a\nb"), "a b");
 }
 

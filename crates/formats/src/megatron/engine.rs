@@ -5,15 +5,19 @@ use crate::{offloads, open_stage};
 use shardscope_bash::base_name;
 use shardscope_plan::{Field, Software};
 
-/// The engine shards as its file says (`deepspeed/runtime/engine.py`): unless a flag also gives the stage, it stays
-/// open until the file is supplied.
+/// The engine shards as its file says (`deepspeed/runtime/engine.py`), which stays open until the file is supplied. The
+/// flag of that name is Megatron's own, for weights that are sharded as they are made (`pretrain_gpt.py:
+/// model_provider`), and only proposes what the file says.
 pub(super) fn leave(reading: &mut Reading, file: &Argument) {
     // If a program has no other options of Megatron's, the file alone does not make it a Megatron training.
-    if reading.found.is_empty() || reading.value(Field::ZeroStage).is_some() {
+    if reading.found.is_empty() {
         return;
     }
     let name = base_name(&file.text);
-    let (found, question) = open_stage(name, "--deepspeed_config", file.span);
+    let flag = reading.value(Field::ZeroStage).map(str::to_owned);
+    let (found, mut question) = open_stage(name, "--deepspeed_config", file.span);
+    question.proposal = flag.or(question.proposal);
+    reading.keep(&|found| found.field != Field::ZeroStage);
     reading.take(found);
     reading.questions.push(question);
     offloads(reading, &file.text, "--deepspeed_config", file.span);

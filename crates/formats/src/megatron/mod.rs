@@ -22,7 +22,7 @@ pub use flags::{flags_of, known_flags};
 pub use idle::TABLE as IDLE;
 pub(crate) use idle::{reason_anywhere, reason_of};
 pub use reader::read;
-pub use reader::read_of;
+pub use reader::{read_of, read_started};
 pub use release::known_releases;
 pub use spell::spell;
 pub use unmodelled::TABLE as UNMODELLED;

@@ -22,7 +22,17 @@ use shardscope_source::{Code, Diagnostic, Severity, Span};
 /// Reads the words of a Megatron-LM command. Words that are not flags (the program, its interpreter) are skipped.
 #[must_use]
 pub fn read(arguments: &[Argument]) -> Reading {
-    read_of(arguments, "")
+    read_started("", arguments)
+}
+
+/// The same for the words after a program whose path may say more of it.
+#[must_use]
+pub fn read_started(program: &str, arguments: &[Argument]) -> Reading {
+    let mut reader = ArgumentReader { words: arguments, program, ..ArgumentReader::default() };
+    while reader.at < reader.words.len() {
+        reader.word();
+    }
+    reader.finish()
 }
 
 /// The same for a program around Megatron-LM that has options of its own (a section of the table of options).
@@ -37,6 +47,8 @@ pub fn read_of(arguments: &[Argument], framework: &'static str) -> Reading {
 #[derive(Default)]
 struct ArgumentReader<'a> {
     words: &'a [Argument],
+    /// The path of the program; empty if none is known.
+    program: &'a str,
     /// The program around Megatron-LM; empty if none is known.
     framework: &'static str,
     at: usize,
@@ -362,7 +374,7 @@ impl ArgumentReader<'_> {
         }
         experts_of_old(&mut self.reading);
         pai::together(&mut self.reading, self.words);
-        slime::together(&mut self.reading, self.words, self.train_only);
+        slime::together(&mut self.reading, self.words, self.program, self.train_only);
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);
         }

@@ -16,7 +16,7 @@ const ONE_OF_ONE: [&str; 4] = [
 ];
 
 /// Flags of slime that are read together; everything else in the reading is complete.
-pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bool) {
+pub(super) fn together(reading: &mut Reading, words: &[Argument], program: &str, train_only: bool) {
     if reading.value(Field::RlFramework).is_none() {
         return;
     }
@@ -27,7 +27,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
         ));
     }
     if value_of(words, "--megatron-to-hf-mode").is_some_and(|(value, _)| value == "bridge") {
-        bridged(reading, words);
+        bridged(reading, words, program);
     }
     if train_only {
         let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
@@ -89,42 +89,56 @@ fn generated(reading: &mut Reading, words: &[Argument]) {
 /// A model that Megatron-Bridge builds: its provider receives only those of Megatron's options that the program passes
 /// on; all others have the provider's values (`slime/backends/megatron_utils/model_provider.py`,
 /// `miles/…/model_provider.py:_apply_bridge_runtime_config`).
-fn bridged(reading: &mut Reading, words: &[Argument]) {
+fn bridged(reading: &mut Reading, words: &[Argument], program: &str) {
     const WHY: &str =
         "Megatron-Bridge builds the model, a tower of Qwen3-VL's kind from Megatron core's layers";
     reading.take(Found::new(Field::VisionModules, "provider", Origin::Derived).note(WHY));
     let whole = Found::new(Field::PadVocabSize, "false", Origin::Derived);
     reading.take(whole.note("Megatron-Bridge's provider does not pad the vocabulary (should_pad_vocab)"));
-    recomputed(reading, words);
+    recomputed(reading, words, program);
 }
 
 /// slime passes on no recomputation options, and by default the provider recomputes nothing; miles passes them on since
-/// June 2026 (#1483). The options do not reveal which of the two runs; modules of functions and names of folders do.
-fn recomputed(reading: &mut Reading, words: &[Argument]) {
+/// June 2026 (#1483). The options do not reveal which of the two runs; the program's path, modules of functions and
+/// names of folders do.
+fn recomputed(reading: &mut Reading, words: &[Argument], program: &str) {
     let stated = reading.found.iter().find(|found| found.field == Field::RecomputeGranularity);
-    let Some(span) = stated.map(|found| found.span) else { return };
-    let has = |name: &str| words.iter().any(|word| word.text.contains(name));
-    match (has("slime"), has("miles")) {
-        (_, true) => {}
-        (true, false) => {
-            let recompute = [
-                Field::RecomputeGranularity,
-                Field::RecomputeMethod,
-                Field::RecomputeNumLayers,
-                Field::RecomputeModules,
-                Field::RecomputeActivations,
-            ];
-            reading.keep(&|found| !recompute.contains(&found.field));
-            let message = "slime does not hand recomputation on to the model that Megatron-Bridge builds: nothing is recomputed";
-            let said = Diagnostic::warning(Code::NoInfluence, message.to_owned());
-            reading.diagnostics.push(said.at_some(span));
-        }
-        (false, false) => {
-            let message = "recomputation of a model that Megatron-Bridge builds is read as miles follows it; slime leaves it aside";
-            let said = Diagnostic::warning(Code::NotEstimated, message.to_owned());
-            reading.diagnostics.push(said.at_some(span));
-        }
+    let Some((value, span)) = stated.map(|found| (found.value.clone(), found.span)) else { return };
+    if names(program, words, "miles") {
+        return;
     }
+    let recompute = [
+        Field::RecomputeGranularity,
+        Field::RecomputeMethod,
+        Field::RecomputeNumLayers,
+        Field::RecomputeModules,
+        Field::RecomputeActivations,
+    ];
+    reading.keep(&|found| !recompute.contains(&found.field));
+    if names(program, words, "slime") {
+        let message = "slime does not hand recomputation on to the model that Megatron-Bridge builds: nothing is recomputed";
+        let said = Diagnostic::warning(Code::NoInfluence, message.to_owned());
+        reading.diagnostics.push(said.at_some(span));
+    } else {
+        // Which of the two answers holds is the difference between fitting and not.
+        let what = "recomputation of a model that Megatron-Bridge builds, which miles hands on and slime does not, and nothing here \
+                    says which of them runs";
+        let item = NotModelled::new("--recompute-granularity", &value, Effect::Memory, what).at_some(span);
+        reading.not_modelled.push(item);
+    }
+}
+
+/// Whether the program's path or a word names this project as a folder or module, or a folder of checkpoints as its
+/// scripts do (`/root/Qwen3-8B_slime`). What a run is called on a dashboard says nothing of it: launch scripts are
+/// copied from one project to the other.
+fn names(program: &str, words: &[Argument], project: &str) -> bool {
+    let is = |part: &str| match part.strip_suffix("_plugins").unwrap_or(part).strip_suffix(project) {
+        Some(before) => before.is_empty() || before.ends_with('_'),
+        None => false,
+    };
+    let of = |text: &str| text.split(['/', '.', ':']).any(is);
+    let called = |at: usize| at.checked_sub(1).is_some_and(|at| words[at].text.starts_with("--wandb-"));
+    of(program) || words.iter().enumerate().any(|(at, word)| of(&word.text) && !called(at))
 }
 
 /// Which of trainer and rollout engine is offloaded while the other runs: by default both, if they share accelerators

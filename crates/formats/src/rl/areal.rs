@@ -47,10 +47,17 @@ impl<'t> Allocation<'t> {
     }
 }
 
+/// Whether a `backend` is an engine's name alone, as until the autumn of 2025, when only `allocation_mode` said where
+/// it runs.
+fn is_name(backend: &str) -> bool {
+    backend.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// Where training or rollouts run: an engine's own `backend`, or its part of `allocation_mode`,
 /// whose parts are joined by `+`.
 fn allocation<'t>(leaves: &Leaves<'t>, path: &str, generates: bool) -> Option<(Allocation<'t>, &'t Leaf)> {
-    let leaf = leaves.first(&[path, "allocation_mode"])?;
+    let own = leaves.get(path).filter(|leaf| !is_name(&leaf.value));
+    let leaf = own.or_else(|| leaves.get("allocation_mode"))?;
     let mut parts = leaf.value.split('+').map(|part| Allocation::parse(part.trim()));
     parts.find(|part| part.generates() == generates).map(|found| (found, leaf))
 }
@@ -87,6 +94,13 @@ fn stop(leaves: &mut Leaves<'_>, what: &str) {
 /// FSDP2 over 16-bit weights, gathered in that format; gradients are reduced in fp32 and stored in the type of the
 /// weights (`areal/engine/fsdp_utils/parallel.py:parallelize_model`).
 fn engine(leaves: &mut Leaves<'_>) {
+    leaves.pass("actor.backend");
+    leaves.pass("ref.backend");
+    if let Some(leaf) =
+        leaves.get("actor.backend").filter(|leaf| is_name(&leaf.value) && leaf.value != "fsdp")
+    {
+        lack(leaves, leaf, Effect::Memory, "this AReaL training engine");
+    }
     let each = leaves.whole("cluster.n_gpus_per_node").unwrap_or(8).max(1);
     match allocation(leaves, "actor.backend", false) {
         Some((found, leaf)) => {

@@ -12,7 +12,7 @@ use shardscope_config_tree::Node;
 use shardscope_plan::Field;
 
 /// Its groups and keys, and verl's names for them; longer ones first.
-const NAMES: [(&str, &str); 32] = [
+const NAMES: [(&str, &str); 33] = [
     ("worker.actor.global_batch_size", "actor_rollout_ref.actor.ppo_mini_batch_size"),
     (
         "worker.actor.micro_batch_size_per_device_for_update",
@@ -20,6 +20,7 @@ const NAMES: [(&str, &str); 32] = [
     ),
     ("worker.actor.padding_free", "actor_rollout_ref.model.use_remove_padding"),
     ("worker.actor.ulysses_size", "actor_rollout_ref.actor.ulysses_sequence_parallel_size"),
+    ("worker.actor.ulysses_sequence_parallel_size", "actor_rollout_ref.actor.ulysses_sequence_parallel_size"),
     ("worker.actor.use_torch_compile", "actor_rollout_ref.actor.use_torch_compile"),
     ("worker.actor.max_grad_norm", "actor_rollout_ref.actor.grad_clip"),
     ("worker.actor.model.model_path", "actor_rollout_ref.model.path"),
@@ -72,7 +73,24 @@ const DEFAULTS: [(&str, &str); 18] = [
     ("trainer.n_gpus_per_node", "8"),
 ];
 
-/// The file on which its examples build, as far as it differs from the defaults in settings that change a figure.
+/// Keys that only releases before July 2025 have: the sequence parallel size was renamed on June 14 (64f5445), and the
+/// reward's function by its name was gone from April 4 (30fe6b5).
+const EARLIER: [&str; 3] = [
+    "worker.actor.ulysses_sequence_parallel_size",
+    "worker.critic.ulysses_sequence_parallel_size",
+    "worker.reward.compute_score",
+];
+
+/// The defaults of those releases where they differ: they count samples, as micro-batches by tokens came on July 14, 2025
+/// (9146f0f), and pad them (until ebf1a3c, June 13).
+const EARLIER_DEFAULTS: [(&str, &str); 3] = [
+    ("worker.actor.padding_free", "false"),
+    ("worker.critic.padding_free", "false"),
+    ("worker.actor.dynamic_batching", "false"),
+];
+
+/// The file on which its examples build, as far as it differs from the defaults in settings that change a figure, since
+/// August 8, 2025 (e449b4a). Before, its micro-batches were 4 and 16 samples, and everyone's copy is in their own repository.
 const EXAMPLES: &str = "examples/config.yaml";
 const OF_EXAMPLES: [(&str, &str); 11] = [
     ("algorithm.use_kl_loss", "true"),
@@ -118,7 +136,7 @@ const IDLE: [&str; 24] = [
 
 /// The words of a command, on top of the file that it names and the defaults.
 pub(super) fn of_words(words: &[Argument]) -> Scalars {
-    let of_examples = configuration(words).is_some_and(is_known);
+    let of_examples = configuration(words).is_some_and(|file| is_known(file, words));
     renamed(&Scalars::of_words(words), of_examples)
 }
 
@@ -132,14 +150,31 @@ pub fn configuration(words: &[Argument]) -> Option<&str> {
     words.iter().find_map(|word| word.text.strip_prefix("config="))
 }
 
-/// Whether it is the file that is known here.
-pub fn is_known(file: &str) -> bool {
-    file.ends_with(EXAMPLES) || file == base_name(EXAMPLES)
+/// Whether it is the file that is known here, and the words leave nothing to it that differs from one copy to the next:
+/// they state both micro-batches, or have a key that came with today's.
+pub fn is_known(file: &str, words: &[Argument]) -> bool {
+    const SIZES: [&str; 2] = [
+        "worker.actor.micro_batch_size_per_device_for_update=",
+        "worker.actor.micro_batch_size_per_device_for_experience=",
+    ];
+    // January 29, 2026.
+    const LATER: &str = "worker.actor.model.lora.";
+    let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
+    let is_examples = file.ends_with(EXAMPLES) || file == base_name(EXAMPLES);
+    let earlier = EARLIER.iter().any(|key| has(key));
+    is_examples && !earlier && (has(LATER) || SIZES.iter().all(|key| has(key)))
 }
 
 fn renamed(own: &Scalars, of_examples: bool) -> Scalars {
     let mut leaves: Vec<Leaf> =
         DEFAULTS.iter().map(|(path, value)| Leaf::of_base("EasyR1", path, value)).collect();
+    if EARLIER.iter().any(|key| own.all().iter().any(|leaf| leaf.path == *key)) {
+        leaves.extend(
+            EARLIER_DEFAULTS
+                .iter()
+                .map(|(path, value)| Leaf::of_base("EasyR1 before July 2025", path, value)),
+        );
+    }
     if of_examples {
         leaves.extend(OF_EXAMPLES.iter().map(|(path, value)| Leaf::of_base(EXAMPLES, path, value)));
     }

@@ -208,6 +208,10 @@ impl Reader for RlFormat {
         if *self == Self::Verl && command.program.ends_with("main_ppo_split.py") {
             return None;
         }
+        // EasyR1's program, whose other keys are verl's; the file that it names has the rest.
+        if command.program == "verl.trainer.main" && easy_r1::configuration(command.words).is_some() {
+            return (*self == Self::EasyR1).then_some(Claim::Certain);
+        }
         // `verl.trainer.fsdp_sft_trainer`, whose keys other trainers also have.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);

@@ -203,8 +203,19 @@ const TIMES_ROLLOUTS: &str = "Micro-batch size of the actor, in sequences on a r
 /// An optimizer step takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
 /// data-parallel rank, on all of them together (`ppo_micro_batch_size`), or tokens.
 fn batch(leaves: &mut Leaves<'_>) {
-    let sizes = ["data.max_prompt_length", "data.max_response_length"]
-        .map(|path| leaves.get(path).map(|leaf| (leaf, leaf.whole())));
+    // The engine's own lengths are the data's unless stated. Responses are cut and padded to the engine's, and prompts
+    // as well where its agent loops make the samples, not where the data's tensors are handed to it
+    // (`experimental/agent_loop/agent_loop.py:_agent_loop_postprocess`).
+    let handed = leaves.text(&at(ROLLOUT, "mode")) == Some("sync");
+    let size = |engine: &str, path: &str, own: bool| {
+        let engine = at(ROLLOUT, engine);
+        let stated = leaves.get(&engine).filter(|leaf| own && leaf.whole().is_some());
+        stated.or_else(|| leaves.get(path)).map(|leaf| (leaf, leaf.whole()))
+    };
+    let sizes = [
+        size("prompt_length", "data.max_prompt_length", !handed),
+        size("response_length", "data.max_response_length", true),
+    ];
     let together = match sizes {
         [Some((_, Some(prompt))), Some((_, Some(response)))] => Some(prompt.saturating_add(response)),
         [Some((_, Some(one))), None] | [None, Some((_, Some(one)))] => Some(one.saturating_add(512)),
@@ -234,7 +245,11 @@ fn batch(leaves: &mut Leaves<'_>) {
         let length = longest.to_string();
         leaves.say_noted(Field::RolloutLength, &length, leaf, note);
         if !dynamic {
-            leaves.say_noted(Field::SeqLength, &length, leaf, note);
+            // Sequence ranks take equal parts (`utils/ulysses.py:ulysses_pad_and_slice_inputs`), of which a plan has
+            // two on each.
+            let parts = leaves.whole("actor_rollout_ref.actor.ulysses_sequence_parallel_size").unwrap_or(1);
+            let padded = if parts > 1 { longest.next_multiple_of(parts.saturating_mul(2)) } else { longest };
+            leaves.say_noted(Field::SeqLength, &padded.to_string(), leaf, note);
         }
     } else if let Some((leaf, _)) =
         sizes.into_iter().flatten().find(|(leaf, whole)| whole.is_none() && leaf.hole.is_some())

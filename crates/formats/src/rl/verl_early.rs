@@ -9,11 +9,15 @@ use shardscope_plan::Field;
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
 
 /// The key that identifies verl from before April 17, 2025 (`Move entropy to comput log probs`, #1100): one from
-/// January, or a switch that had to be added to the configuration (`+trainer.val_before_train`) until it became part of
-/// it (#820, March 31, 2025), after which Hydra rejects adding it.
+/// January; a switch that had to be added to the configuration (`+trainer.val_before_train`) until it became part of
+/// it (#820, March 31, 2025), after which Hydra rejects adding it; or one that `loss_agg_mode` took the place of (#623,
+/// April 4, 2025).
 pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     let is_added = |leaf: &&Leaf| leaf.added && leaf.path == "trainer.val_before_train";
-    of_january(leaves).or_else(|| leaves.all().iter().find(is_added))
+    let is_replaced =
+        |leaf: &&Leaf| !leaf.added && leaf.path == "actor_rollout_ref.actor.use_token_level_loss";
+    let all = leaves.all();
+    of_january(leaves).or_else(|| all.iter().find(is_added)).or_else(|| all.iter().find(is_replaced))
 }
 
 /// Gradients were offloaded by a switch that was later removed, and micro-batches were counted over all ranks, which is

@@ -39,6 +39,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         scored(leaves, leaf, tokens, Some(trained));
     }
     if let Some((sequences, leaf)) = sequences.filter(|_| !packs) {
+        let sequences = samples(leaves).map_or(sequences, |all| sequences.min(all));
         // With padded samples the policy computes an entropy in addition to the log-probabilities; its
         // reference has not since April 2025.
         let padded = leaves.reading.value(Field::PaddingMask) == Some("true");
@@ -78,6 +79,14 @@ fn of_a_rank<'t>(leaves: &Leaves<'t>, group: &str) -> Option<(u64, &'t Leaf)> {
     let leaf = leaves.get(&at(group, "log_prob_micro_batch_size"))?;
     let replicas = world(leaves)? / ranks_of_a_replica(leaves);
     Some((leaf.whole()? / replicas.max(1), leaf))
+}
+
+/// All samples of a rank: no micro-batch has more.
+fn samples(leaves: &Leaves<'_>) -> Option<u64> {
+    let prompts = leaves.whole("data.train_batch_size")?;
+    let each = leaves.whole("actor_rollout_ref.rollout.n").unwrap_or(1);
+    let replicas = world(leaves)? / ranks_of_a_replica(leaves);
+    Some(prompts.saturating_mul(each).div_ceil(replicas.max(1)).max(1))
 }
 
 fn most<'t>(one: Option<(u64, &'t Leaf)>, other: Option<(u64, &'t Leaf)>) -> Option<(u64, &'t Leaf)> {

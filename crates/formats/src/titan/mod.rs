@@ -313,7 +313,7 @@ fn precision(leaves: &mut Leaves<'_>) {
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
     } else {
         // Settings of a converter that is not in `model.converters`.
-        leaves.pass_below(&["float8."]);
+        leaves.pass_below(&["float8.", "quantize.linear.float8."]);
     }
 }
 

@@ -4,7 +4,7 @@ use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, subcommand};
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
-use super::tidy;
+use super::{tidy, turns};
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
@@ -144,6 +144,7 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
         }
     }
     tell_rivals(&mut chosen, best.index, &rivals);
+    turns::tell(&mut chosen, best.index, &script.commands);
     Some(chosen)
 }
 

@@ -73,7 +73,7 @@ pub(super) fn missing(
 fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
     let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
     let of_verl = || configuration_of_verl(words).filter(|name| !is_known_to_verl(name));
-    let of_easy_r1 = || configuration_of_easy_r1(words).filter(|name| !is_known_to_easy_r1(name));
+    let of_easy_r1 = || configuration_of_easy_r1(words).filter(|name| !is_known_to_easy_r1(name, words));
     let name = match () {
         () if has("actor_rollout_ref.") => of_verl(),
         () if has("worker.") => of_easy_r1(),

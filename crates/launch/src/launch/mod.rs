@@ -19,6 +19,7 @@ mod scheduler;
 mod stage;
 mod swift;
 mod tidy;
+mod turns;
 mod world;
 mod wrappers;
 

@@ -12,6 +12,8 @@ pub(super) enum Purpose {
     NoTraining(&'static str),
     /// Training of something other than a decoder by next-token prediction.
     OtherTraining(Effect, &'static str),
+    /// Training of layers that a stated pattern describes.
+    HybridTraining(&'static str),
 }
 
 const GENERATES: &str = "a text generation program, not a training run";
@@ -43,6 +45,10 @@ const VERBS: &[(&str, &str)] = &[
     ("preprocess preprocessing tokenize prepare download make_dataset analyze validate_data", PREPARES),
 ];
 
+/// What the names of programs begin with that make data.
+const PREPARING: [&str; 8] =
+    ["pack", "prepare", "preprocess", "process", "build", "make", "download", "tokenize"];
+
 /// Programs that install software.
 const INSTALLERS: [&str; 8] = ["pip", "pip3", "apt-get", "apt", "conda", "mamba", "micromamba", "dnf"];
 
@@ -55,6 +61,8 @@ pub(super) fn installs(program: &str) -> Option<&'static str> {
 const TRAINS: &str =
     "train training pretrain pretraining finetune finetuning sft posttrain trainer tune tuning sft_trainer";
 
+/// Megatron-LM's `pretrain_mamba.py`, which is `pretrain_hybrid.py` since 2026, and programs of forks named after them.
+const HYBRID: &str = "layers other than attention and MLP";
 const VISION: &str = "a vision model in addition to or in place of the decoder";
 const PREFERENCES: &str = "a reference model, and perhaps a reward model, besides the trained one";
 
@@ -65,7 +73,6 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         Effect::Model,
         "a model other than a decoder-only language model",
     ),
-    ("mamba hybrid", Effect::Model, "layers other than attention and MLP"),
     // Pai-Megatron-Patch's program, whose pattern names the layers after Mamba
     // (`megatron_patch/model/qwen3_next/layer_specs.py`).
     ("pretrain_qwen3_next", Effect::Model, "Qwen3-Next's gated delta nets and gated attention"),
@@ -98,10 +105,10 @@ pub(super) fn is_olmo_core(program: &str) -> bool {
 /// What a program is for, by its path or module.
 pub(super) fn purpose(program: &str) -> Purpose {
     let is_module = !program.ends_with(".py") && program.contains('.');
-    // The packages around a module say less than its own name (`verl.trainer.main_generation`).
-    if let Some((_, own)) = program.rsplit_once('.').filter(|_| is_module)
-        && let Purpose::NoTraining(what) = purpose(own)
-    {
+    // The packages around a module say less than its own name (`verl.trainer.main_generation`,
+    // `recipe.partial_rollout.main_ppo`).
+    let own = program.rsplit_once('.').filter(|_| is_module).map(|(_, own)| purpose(own));
+    if let Some(Purpose::NoTraining(what)) = own {
         return Purpose::NoTraining(what);
     }
     let name = if is_module { program } else { base_name(program) };
@@ -111,7 +118,12 @@ pub(super) fn purpose(program: &str) -> Purpose {
     let begins = |list: &str| {
         list.split_ascii_whitespace().any(|known| words.iter().any(|word| word.starts_with(known)))
     };
-    let trains = has(TRAINS) || begins("pretrain finetune");
+    let is_named = matches!(own, Some(Purpose::OtherTraining(..)));
+    // Megatron-Bridge's `pack_sft_data.py`: what it prepares is named, not what it does.
+    if words.first().is_some_and(|first| PREPARING.contains(first)) && words.last() == Some(&"data") {
+        return Purpose::NoTraining(PREPARES);
+    }
+    let trains = is_named || has(TRAINS) || begins("pretrain finetune");
     if !trains {
         for (verbs, what) in VERBS {
             if has(verbs) {
@@ -149,7 +161,7 @@ pub(super) fn purpose(program: &str) -> Purpose {
             return Purpose::OtherTraining(*effect, what);
         }
     }
-    Purpose::Training
+    if has("mamba hybrid") { Purpose::HybridTraining(HYBRID) } else { Purpose::Training }
 }
 
 #[cfg(test)]
@@ -192,6 +204,8 @@ mod tests {
             "../analyze_data.py",
             "utils.validate_data",
             "generate_samples_gpt.py",
+            "/opt/Megatron-Bridge/scripts/training/pack_sft_data.py",
+            "../../tools/run_mamba_text_generation_server.py",
             "hf2mcore_qwen2.5.py",
             "/w/deepseek_v3_hf_to_mg.py",
             "examples/conversion/hf_megatron_roundtrip_multi_gpu.py",
@@ -205,15 +219,19 @@ mod tests {
         for name in [
             "pretrain_vlm.py",
             "pretrain_bert.py",
-            "pretrain_mamba.py",
             "pretrain_qwen3_next.py",
+            "distill_mamba.py",
             "train_ppo.py",
+            "recipe.partial_rollout.main_ppo",
             "pretrain_retro.py",
             "run_mlm.py",
             "esm2/scripts/train_esm2.py",
             "/workspace/bionemo/examples/protein/esm1nv/pretrain.py",
         ] {
             assert!(matches!(purpose(name), Purpose::OtherTraining(..)), "{name}");
+        }
+        for name in ["pretrain_mamba.py", "pretrain_hybrid.py"] {
+            assert!(matches!(purpose(name), Purpose::HybridTraining(_)), "{name}");
         }
     }
 }

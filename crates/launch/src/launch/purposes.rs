@@ -176,8 +176,9 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
 }
 
 /// Programs of verl that train as its configuration says, whatever they change about samples and the order of steps;
-/// and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
-const VERLS: [&str; 11] = [
+/// SPIN's and SPPO's are none of them, as they have no critic and losses of their own (`recipe/spin/dp_actor.py`:
+/// whole pairs in a mini-batch of all of them); and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
+const VERLS: [&str; 10] = [
     "verl.trainer.main_ppo",
     "verl.trainer.main",
     "verl.trainer.main_ppo_sync",
@@ -185,8 +186,7 @@ const VERLS: [&str; 11] = [
     "dapo.src.main_dapo",
     "prime.main_prime",
     "entropy.main_entropy",
-    "sppo.main_sppo",
-    "spin.main_spin",
+    "partial_rollout.main_ppo",
     "one_step_off_policy.main_ppo",
     "fully_async_policy.fully_async_main",
 ];
@@ -274,6 +274,10 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
             "openrlhf" if !is_openrlhfs(program.text()) => {
                 Some("a custom trainer built on OpenRLHF, with its own samples, losses and models")
             }
+            // Its environment file names the format (`examples/flash_rl/.env.int8`), its engine is a vLLM of its own.
+            "skyrl" if program.text().contains("flash_rl") => {
+                Some("rollouts of FlashRL, whose engine holds its weights in 8 bits")
+            }
             _ => None,
         };
         if let Some(what) = made_of {
@@ -342,6 +346,10 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
             if given.is_some_and(|file| file.tells_objective) && is_stated_by_files(program) =>
         {
             return;
+        }
+        Purpose::HybridTraining(what) => {
+            let item = NotModelled::of_hybrid_program(base_name(program.text()), Effect::Model, what);
+            return reading.not_modelled.push(item.at_some(Some(program.origin())));
         }
         Purpose::OtherTraining(effect, what) => (effect, what),
     };

@@ -280,7 +280,10 @@ impl Launch {
             None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
             None => {
                 let beside = self.beside_settings(&self.arguments);
-                (None, megatron::read(beside.as_ref().unwrap_or(&self.arguments)))
+                (
+                    None,
+                    megatron::read_started(self.line.trainer(), beside.as_ref().unwrap_or(&self.arguments)),
+                )
             }
         };
         if command.is_megatron {

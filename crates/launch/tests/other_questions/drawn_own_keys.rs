@@ -37,7 +37,6 @@ fn how_programs_of_verl_weigh_tokens_holds_nothing() {
             "algorithm.use_grpopp=True algorithm.grpopp_config.alpha=0.75 actor_rollout_ref.actor.use_grpopp=True",
             "cdas.enable=true cdas.warmup_steps=1 cdas.extra_samples=0",
             "actor_rollout_ref.actor.add_loaction_bonus=True actor_rollout_ref.actor.ppl_delta=0.1",
-            "actor_rollout_ref.actor.use_token_level_loss=True",
             "trainer.rejection_sample=True trainer.rejection_sample_multiplier=1",
         ],
     );
