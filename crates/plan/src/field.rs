@@ -302,6 +302,7 @@ fields! {
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "dtype of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
     EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, or of a policy's log-probabilities before one (verl, EasyR1), whose logits may be the peak";
+    LogProbTokens "log_prob_tokens" Count(1, MAX_SEQUENCE), "tokens on one accelerator of a pack of which a policy takes log-probabilities before it trains (verl, EasyR1), whose logits may be the peak";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer recomputed from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples packed into full sequences";

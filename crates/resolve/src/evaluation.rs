@@ -32,7 +32,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let batch = table.number(Field::EvaluationBatchSize);
     // Without a micro-batch there is nothing to compare with; it is asked for elsewhere.
     let Some(trained) = table.count(Field::MicroBatchSize) else { return };
-    if batch <= trained {
+    let tokens = table.number(Field::LogProbTokens);
+    let own = table.number(Field::SeqLength) / table.degree(Field::ContextParallelSize);
+    let packs = own > 0 && tokens > trained.saturating_mul(own);
+    if batch <= trained && !packs {
         return;
     }
     let in_tiles = table.says(Field::LossKind, "fused_tiles");
@@ -54,6 +57,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
         && (!table.has(Field::VisionTower) || table.says(Field::TrainingObjective, "policy"));
     if !known {
         let what = if table.says(Field::TrainingObjective, "policy") { SCORED } else { LARGER };
-        table.lack(Field::EvaluationBatchSize, &batch.to_string(), Effect::Memory, what);
+        let (field, value) =
+            if packs { (Field::LogProbTokens, tokens) } else { (Field::EvaluationBatchSize, batch) };
+        table.lack(field, &value.to_string(), Effect::Memory, what);
     }
 }

@@ -363,6 +363,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
+        log_prob_tokens: table.number(Field::LogProbTokens),
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,
             "fp32" => PreferenceLogits::Fp32,

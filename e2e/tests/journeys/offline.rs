@@ -207,7 +207,10 @@ fn nothing_is_asked_of_anyone_after_the_load() {
     page.wait_text("#share", "Copy Megatron-LM command");
     page.click_text("#share button", "Cluster map, PNG");
     page.downloaded("5.04b-on-32-h100-sxm-tp-2-pp-2-dp-8-map.png");
-    assert_eq!(without_what_the_browser_looks_after(&page.served()), without_what_the_browser_looks_after(&loaded));
+    assert_eq!(
+        without_what_the_browser_looks_after(&page.served()),
+        without_what_the_browser_looks_after(&loaded)
+    );
     page.assert_quiet();
 
     // Loaded again: the page is asked for, and the browser looks whether manifest and worker are the same. The rest is there.
