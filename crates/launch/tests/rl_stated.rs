@@ -297,8 +297,6 @@ fn models_beside_verls_policy_are_read_by_their_names() {
     assert_eq!(reward(&format!("{path} reward_model.micro_batch_size_per_gpu=2")), (36, host, Some(2), true));
     // The default model of verl.
     assert_eq!(reward("reward_model.micro_batch_size_per_gpu=2").0, 32);
-    let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
-    assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
     assert_eq!(stopped_by(&with(&format!("{same} {path}"))), ["reward_model.enable"]);
     let packed =
         "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";

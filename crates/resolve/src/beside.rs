@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{Asked, Effect, Question};
-use shardscope_plan::{Beside, Field, Residence, RewardModel, Software};
+use shardscope_plan::{Beside, Field, Residence, RewardModel, RolloutEngine, Served, Software};
 
 /// The settings that name one, a description, and the setting for its location.
 const NAMED: [(Field, &str, Field); 2] = [
@@ -12,7 +12,7 @@ const NAMED: [(Field, &str, Field); 2] = [
 
 /// Whether the model is on the policy's accelerators.
 fn is_here(table: &Table, place: Field) -> bool {
-    matches!(table.word(place), "device" | "host")
+    matches!(table.word(place), "device" | "host" | "engine")
 }
 
 /// The names of models on the policy's accelerators, with their settings.
@@ -28,7 +28,8 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
         if name.is_empty() || !is_here(table, place) {
             continue;
         }
-        if software.semantics().cuts_models {
+        // An engine shards it in its own way.
+        if software.semantics().cuts_models && !table.says(place, "engine") {
             let message = format!("{what} whose shape differs from the policy's, sharded the same way");
             table.lack(field, &name, Effect::Memory, &message);
         } else if table.beside(field).is_none() {
@@ -52,11 +53,21 @@ pub(super) fn beside(table: &Table) -> Beside {
             residence: Residence::named(table.word(Field::RlReward)).unwrap_or_default(),
             batch: table.count(Field::RlRewardMicroBatch),
             padded: table.on(Field::RlRewardPadding),
+            served: table.says(Field::RlReward, "engine").then(|| served(table)),
         })
     });
     Beside {
         critic: table.beside(Field::RlCriticModel).cloned().map(Box::new),
         critic_padded: table.on(Field::RlCriticPadding),
         reward,
+    }
+}
+
+/// The engine of the reward model; what is not stated is verl's (`config/reward/reward.yaml`).
+fn served(table: &Table) -> Served {
+    Served {
+        engine: RolloutEngine::named(table.word(Field::RlRewardEngine)).unwrap_or(RolloutEngine::Vllm),
+        fraction: table.real(Field::RlRewardMemoryFraction).unwrap_or(0.5).clamp(0.0, 1.0),
+        tensor: table.degree(Field::RlRewardTensorParallelSize),
     }
 }

@@ -363,9 +363,8 @@ impl Launch {
     /// ms-swift starts NPROC_PER_NODE processes, or one if that is not set, and spreads a model over the devices that
     /// each can see (`device_map`).
     fn tell_device_map(&self, reading: &mut Reading) {
-        // `llm_sft.py` was its program until 2.
-        let own = ["swift", "llm_sft.py"].contains(&shell::base_name(self.line.trainer()));
-        let swift = self.line.told.is_some() && own;
+        let trainer = shell::base_name(self.line.trainer());
+        let swift = self.line.told.is_some() && trainer == "swift" || trainer == "llm_sft.py";
         let (true, Some(visible)) = (swift, self.world.visible) else { return };
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         // The visible devices only count as processes if nothing else is stated.
