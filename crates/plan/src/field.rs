@@ -311,7 +311,7 @@ fields! {
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks", "tiled", "fused_tiles", "token_kernel"]), "loss kernel";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks", "tiled", "fused_tiles", "token_kernel", "policy_rows"]), "loss kernel";
     PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled where samples are joined";
     LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens per sequence whose log-probabilities are computed at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";

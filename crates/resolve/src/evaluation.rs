@@ -20,7 +20,7 @@ fn scores(table: &Table) -> bool {
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
         && table.on(Field::Swiglu)
-        && matches!(table.word(Field::LossKind), "" | "torch")
+        && matches!(table.word(Field::LossKind), "" | "torch" | "policy_rows")
         && matches!(table.word(Field::BaseQuantization), "" | "none")
         && ![Field::NumExperts, Field::LinearMixer].into_iter().any(|field| table.has(field))
         && !table.on(Field::OffloadParam)

@@ -146,6 +146,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "tiled" => return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS)),
         "fused_tiles" => return LossKind::FusedTiles,
         "token_kernel" => return LossKind::TokenKernel,
+        "policy_rows" => return LossKind::PolicyRows,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "distributed" => return LossKind::Distributed,

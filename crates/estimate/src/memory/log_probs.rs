@@ -8,11 +8,13 @@ use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::{Symbols, TOWER_ALIVE};
-use shardscope_plan::{Objective, Plan};
+use shardscope_plan::{LossKind, Objective, Plan};
 use shardscope_units::{Bytes, Count, Quantity};
 
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes that each logit of a chunk takes in that function.
+const FUSED_BYTES: u64 = 16;
 const SCORES: &str = "verl/workers/actor/dp_actor.py:compute_log_prob, transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward";
 const BATCH: &str = "sequences of a micro-batch of log-probabilities";
 const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
@@ -35,6 +37,11 @@ static STREAMS: Formula = Formula::new(
 static GATES: Formula =
     Formula::new("ne·(1 + g)·f·Bc", "Gate, up and their product in the last layer's MLP.", MODEL)
         .letters(&[("ne", TOKENS)]);
+static CHUNK: Formula = Formula::new(
+    "16·rows·V",
+    "Logits of 512 tokens at most in fp32, their softmax, its logarithm and their product.",
+    "verl/utils/experimental/torch_functional.py:_fused_linear_for_ppo_fwd, recorded in tests/data/activations/verl_fused.jsonl",
+);
 static ENTROPY: Formula = Formula::new(
     "12·be·sampled·V",
     "Softmax of the responses' logits, the same logits in fp32, and what they are less the largest of each position.",
@@ -67,7 +74,7 @@ pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>
     // Packs are as long as they may be; padded samples are counted in sequences.
     let tokens = (batch * x.s).max(recipe.transformers.log_prob_tokens);
     let larger = tokens > recipe.micro_batch_size * x.s;
-    let more = x.scores_entropy() && !x.entropy_in_loss();
+    let more = x.scores_entropy() && !x.entropy_in_loss() && recipe.loss != LossKind::PolicyRows;
     if recipe.tuning.objective != Objective::Policy || !(larger || more) {
         return None;
     }
@@ -76,11 +83,17 @@ pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>
         Term::new(name, Count::of_shape(shape).bytes(width), formula).given(&given)
     };
     let rows = [batch, x.sampled_tokens(), x.v];
-    let mut head = vec![
-        term("last hidden states", &[tokens, x.h], x.width, &HIDDEN),
-        term("logits", &[tokens, x.v], x.compute_width, &LOGITS),
-    ];
-    if x.scores_entropy() {
+    let mut head = vec![term("last hidden states", &[tokens, x.h], x.width, &HIDDEN)];
+    let fused = recipe.loss == LossKind::PolicyRows;
+    if fused {
+        let chunk = Count::of_shape(&[tokens.min(x.log_prob_chunk()), x.v]).bytes(FUSED_BYTES);
+        head.push(Term::new("logits of a chunk", chunk, &CHUNK).given(&given));
+    } else {
+        head.push(term("logits", &[tokens, x.v], x.compute_width, &LOGITS));
+    }
+    if fused {
+        // Its entropies come with the log-probabilities.
+    } else if x.scores_entropy() {
         head.push(term("entropy of the responses", &[3, rows[0], rows[1], rows[2]], FLOAT, &ENTROPY));
     } else if x.cuts_responses() && batch > 1 {
         head.push(term("logits of the responses", &rows, x.compute_width, &ROWS));
