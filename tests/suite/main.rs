@@ -63,6 +63,7 @@ mod kept_by_unsloth_compiled;
 mod kept_by_unsloth_fp32;
 mod kept_by_unsloth_grpo;
 mod kept_by_unsloth_preferences;
+mod kept_by_verl_fused;
 mod kernels;
 mod kernels_of_a_layer;
 mod kernels_of_families;

@@ -246,6 +246,36 @@ fn models_of_another_shape_take_what_they_take_alone() {
     assert!(elsewhere.phases.iter().all(|phase| phase.kind != PhaseKind::Reward));
 }
 
+/// An engine that serves the reward model takes its share of the memory while it scores, beside what the trainer leaves
+/// and the rollouts' engine asleep; otherwise only its driver context stays.
+#[test]
+fn a_served_reward_model_has_its_share_while_it_scores() {
+    let set = |more: &[(&str, &'static str)]| {
+        let set =
+            [("rl_reward", "engine"), ("rl_reward_model", "Qwen/Qwen2.5-0.5B"), ("rollout_sleep", "true")];
+        plan(&set.iter().chain(more).copied().collect::<Vec<_>>())
+    };
+    let own = set(&[("rl_reward_memory_fraction", "0.25"), ("rl_reward_tensor_parallel_size", "2")]);
+    let accelerator = &own.cluster().accelerator;
+    let (memory, context) = (accelerator.memory, accelerator.context);
+    let phases = rl(&own);
+    let share = Bytes::new(memory.get().div_ceil(4));
+    let (awake, asleep) = ("engine of the reward model", "engine of the reward model, asleep");
+    assert_eq!(part(&phases, PhaseKind::Reward, awake), Some(share + context));
+    assert_eq!(part(&phases, PhaseKind::Reward, asleep), None);
+    for kind in [PhaseKind::Training, PhaseKind::WeightUpdate, PhaseKind::Rollout] {
+        assert_eq!(part(&phases, kind, asleep), Some(context), "{kind:?}");
+        assert_eq!(part(&phases, kind, awake), None, "{kind:?}");
+    }
+    let left = part(&phases, PhaseKind::Rollout, "trainer state left on the GPU");
+    assert_eq!(part(&phases, PhaseKind::Reward, "trainer state left on the GPU"), left);
+    assert_eq!(part(&phases, PhaseKind::Reward, "engine's driver context"), Some(context));
+    // A share that is smaller than the weights, 494 million in 16 bits, does not start.
+    let small = rl(&set(&[("rl_reward_memory_fraction", "0.01"), ("rl_reward_tensor_parallel_size", "1")]));
+    let phase = small.phases.iter().find(|phase| phase.kind == PhaseKind::Reward).expect("a phase");
+    assert_eq!(phase.verdict, shardscope::estimate::Verdict::OutOfMemory);
+}
+
 /// A critic's own settings may violate a rule that the policy satisfies: then there is no answer without it. Its pack
 /// may be longer than the model's positions, like the policy's.
 #[test]

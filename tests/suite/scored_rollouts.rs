@@ -46,6 +46,9 @@ fn log_probabilities_in_larger_micro_batches_are_a_phase() {
     assert_eq!(there("hidden states"), Some(Bytes::new(4 * 2 * tokens * WIDTH)));
     assert_eq!(there("MLP"), Some(Bytes::new(3 * 2 * tokens * 2816)));
     assert_eq!(there("logits"), None);
+    // A number of tokens instead of sequences.
+    let packs = rl(&of(&[("log_prob_tokens", "30000")]));
+    assert_eq!(part(&packs, PhaseKind::LogProbs, "logits"), Some(Bytes::new(2 * 30_000 * VOCABULARY)));
     // If it is no larger than training's, there is no such phase.
     assert!(rl(&of(&[])).phases.iter().all(|phase| phase.kind != PhaseKind::LogProbs));
 }

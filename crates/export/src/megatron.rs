@@ -33,12 +33,12 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
         Field::OffloadOptimizer if resolution.on(field) => Some("--cpu-optimizer".to_owned()),
         Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,
         // In the head.
-        Field::Software if software == "megatron_deepspeed" => None,
+        Field::Software if resolution.is(Software::MegatronDeepspeed) => None,
         Field::AttentionKernel if legacy => None,
         _ => megatron::spell(field, value, legacy).map(|words| quoted_all(&words)),
     };
     let mut head = launch(resolution, "pretrain_gpt.py");
-    if software == "megatron_deepspeed" {
+    if resolution.is(Software::MegatronDeepspeed) {
         // Without both, its `--zero-stage` shards nothing: DeepSpeed is on only where it is asked for and has a file.
         head += &format!(" --deepspeed --deepspeed_config {DEEPSPEED_FILE}");
     }

@@ -297,8 +297,6 @@ fn models_beside_verls_policy_are_read_by_their_names() {
     assert_eq!(reward(&format!("{path} reward_model.micro_batch_size_per_gpu=2")), (36, host, Some(2), true));
     // The default model of verl.
     assert_eq!(reward("reward_model.micro_batch_size_per_gpu=2").0, 32);
-    let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
-    assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
     assert_eq!(stopped_by(&with(&format!("{same} {path}"))), ["reward_model.enable"]);
     let packed =
         "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
@@ -373,13 +371,12 @@ fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
     };
     assert_eq!(stops(""), ["worker.ref.fsdp.enable_cpu_offload"]);
     let larger = "worker.actor.micro_batch_size_per_device_for_experience=32";
-    // Twice training's packs of 16 samples; a number that is not a whole multiple stops.
+    // Twice training's packs of 16 samples, or one and a half of them in tokens.
     let twice = with(&format!("{named} {update} {none} {larger}")).plan.expect("a plan");
     assert_eq!(twice.recipe().transformers.evaluation_batch, 2);
-    assert_eq!(
-        stops(&format!("{none} worker.actor.micro_batch_size_per_device_for_experience=24")),
-        ["worker.actor.micro_batch_size_per_device_for_experience"]
-    );
+    let more = "worker.actor.micro_batch_size_per_device_for_experience=24";
+    let more = with(&format!("{named} {update} {none} {more}")).plan.expect("a plan");
+    assert_eq!(more.recipe().transformers.log_prob_tokens, 24 * 1024);
     // For bf16 weights in flat shards.
     let small = "worker.actor.optim.strategy=adamw_bf16";
     assert_eq!(stops(&format!("{none} {small}")), ["optimizer"]);

@@ -313,15 +313,38 @@ fn larger_micro_batches_of_log_probabilities_are_counted_or_stop() {
     let reference = format!("{own} actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=8");
     assert_eq!(batch(&reference, &[]), 0);
     assert_eq!(batch(&format!("{reference} actor_rollout_ref.actor.use_kl_loss=True"), &[]), 8);
-    // What layers compiled with the loss hold is not known. A setting made by the user has the same effect as one in
-    // the text.
     assert_eq!(
         batch(&format!("{} actor_rollout_ref.actor.ulysses_sequence_parallel_size=2", of(32)), &[]),
         32
     );
+    // Packs by tokens: a multiple of training's, or a number that is none (verl's examples/gspo_trainer).
+    let tokens = |more: &str| {
+        let read = run(&format!("actor_rollout_ref.actor.use_dynamic_bsz=True {more}"), &[]);
+        let plan = read.plan.unwrap_or_else(|| panic!("{more}: {:?}", read.not_modelled));
+        let scored = &plan.recipe().transformers;
+        (scored.evaluation_batch, scored.log_prob_tokens)
+    };
+    let pack = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=20480";
+    let scores = "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu";
+    assert_eq!(tokens(&format!("{pack} {scores}=40960")), (2, 0));
+    assert_eq!(tokens(&format!("{pack} {scores}=30720")), (0, 30_720));
+    assert_eq!(tokens(&format!("{pack} {scores}=16384")), (0, 0));
+    // Packs on one side only: 8 samples of 4096 tokens beside a pack, and a pack beside 4 samples.
+    let samples = "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=False \
+                   actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8";
+    assert_eq!(tokens(&format!("{pack} {samples}")), (0, 8 * 4096));
+    let packs = "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=True";
+    let read = run(&format!("{own} {packs} {scores}=30720"), &[]).plan.expect("a plan");
+    assert_eq!(read.recipe().transformers.log_prob_tokens, 30_720);
     let fused = format!("{} actor_rollout_ref.model.use_fused_kernels=True", of(32));
-    assert_eq!(stopped_by(&run(&fused, &[])), [stop]);
-    assert!(run(&fused, &[("micro_batch_size", "32")]).plan.is_some());
+    assert_eq!(batch(&fused, &[]), 32);
+    // What verl's own kernel holds is not known.
+    let kernel = "actor_rollout_ref.model.fused_kernel_options.impl_backend";
+    assert_eq!(stopped_by(&run(&format!("{fused} {kernel}=triton"), &[])), [kernel]);
+    // A setting made by the user has the same effect as one in the text: experts' layers are not known.
+    let experts = "actor_rollout_ref.model.path=Qwen/Qwen3-30B-A3B";
+    assert_eq!(stopped_by(&run(&format!("{} {experts}", of(32)), &[])), [stop]);
+    assert!(run(&format!("{} {experts}", of(32)), &[("micro_batch_size", "32")]).plan.is_some());
     // With padded samples the policy also computes an entropy, and the reference does not.
     let padding = "actor_rollout_ref.model.use_remove_padding=False";
     assert_eq!(batch(&format!("{} {padding}", of(32)), &[]), 32);
@@ -338,5 +361,6 @@ fn larger_micro_batches_of_log_probabilities_are_counted_or_stop() {
     let idle = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=160";
     assert_eq!(batch(&format!("{packs} {idle} {tokens}=16384"), &[]), 0);
     assert_eq!(batch(&format!("{packs} {tokens}=32768"), &[]), 2);
-    assert_eq!(stopped_by(&run(&format!("{packs} {tokens}=24000"), &[])), [tokens]);
+    let odd = run(&format!("{packs} {tokens}=24000"), &[]).plan.expect("a plan");
+    assert_eq!(odd.recipe().transformers.log_prob_tokens, 24_000);
 }

@@ -1,7 +1,7 @@
 //! Models that run alongside a policy in reinforcement learning.
 
 use super::model::Model;
-use super::rollout::Residence;
+use super::rollout::{Residence, RolloutEngine};
 
 /// Models on the policy's accelerators that have their own shape.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,4 +25,17 @@ pub struct RewardModel {
     pub batch: Option<u64>,
     /// Whether its samples come padded, with a mask.
     pub padded: bool,
+    /// The engine that runs it, if its residence is one.
+    pub served: Option<Served>,
+}
+
+/// An inference engine that serves a model on the policy's accelerators.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Served {
+    /// Which.
+    pub engine: RolloutEngine,
+    /// Fraction of an accelerator's memory given to it, 0 to 1.
+    pub fraction: f64,
+    /// Its tensor parallel size.
+    pub tensor: u64,
 }

@@ -66,8 +66,9 @@ impl Plan {
     fn alone(&self) -> Recipe {
         let mut recipe = self.recipe.clone();
         recipe.rollout = None;
-        // That micro-batch is the one for the policy's log-probabilities.
+        // These micro-batches are those for the policy's log-probabilities.
         recipe.transformers.evaluation_batch = 0;
+        recipe.transformers.log_prob_tokens = 0;
         recipe.beside = Beside::default();
         recipe
     }

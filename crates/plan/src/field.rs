@@ -14,7 +14,6 @@ use shardscope_source::LaterText;
 use std::sync::OnceLock;
 
 fields! {
-    // The model.
     Model "model" Text, "model by its name on the Hub";
     NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
     NoopLayers "noop_layers" Counts, "layers that are skipped (MindSpeed's noop layers)";
@@ -128,7 +127,6 @@ fields! {
     KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
-    // The machines.
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
@@ -178,7 +176,6 @@ fields! {
     AccountForLossInPipelineSplit "account_for_loss_in_pipeline_split" Flag, "the loss counts as a layer of the last stage";
     PipelineSchedule "pipeline_schedule" Word(&["1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipe-v"]), "order of micro-batches on a stage";
     PipelineModelParallelLayout "pipeline_model_parallel_layout" Text, "pipeline stages written out layer by layer";
-    // The batch.
     MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "micro-batch size, in sequences";
     GlobalBatchSize "global_batch_size" Count(1, MAX_BATCH), "global batch size, in sequences per step";
     NumMicroBatches "num_micro_batches" Count(1, MAX_BATCH), "micro-batches per step and replica";
@@ -295,7 +292,10 @@ fields! {
     RlCriticRecompute "rl_critic_recompute" Flag, "the critic's layers are recomputed from their inputs";
     RlCriticMicroBatch "rl_critic_micro_batch" Count(1, MAX_SEQUENCE), "the critic's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
     RlCriticPadding "rl_critic_padding" Flag, "the critic's samples come padded to the longest, with a mask";
-    RlReward "rl_reward" Word(&["none", "device", "host", "elsewhere"]), "where the reward model is while it does not score";
+    RlReward "rl_reward" Word(&["none", "device", "host", "elsewhere", "engine"]), "where the reward model is while it does not score";
+    RlRewardEngine "rl_reward_engine" Word(&["vllm", "sglang"]), "engine that serves the reward model on the policy's accelerators";
+    RlRewardMemoryFraction "rl_reward_memory_fraction" Real(0.0, 1.0), "share of an accelerator's memory that this engine takes";
+    RlRewardTensorParallelSize "rl_reward_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of this engine";
     RlRewardModel "rl_reward_model" Text, "the reward model by its name on the Hub";
     RlRewardMicroBatch "rl_reward_micro_batch" Count(1, MAX_SEQUENCE), "the reward model's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
     RlRewardPadding "rl_reward_padding" Flag, "the reward model's samples come padded to the longest, with a mask";
@@ -303,6 +303,7 @@ fields! {
     Autocast "autocast" Word(word::Autocast::WORDS), "dtype of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(word::AttnImplementation::WORDS), "attention of transformers";
     EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, or of a policy's log-probabilities before one (verl, EasyR1), whose logits may be the peak";
+    LogProbTokens "log_prob_tokens" Count(1, MAX_SEQUENCE), "tokens on one accelerator of a pack of which a policy takes log-probabilities before it trains (verl, EasyR1), whose logits may be the peak";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer recomputed from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
     Packing "packing" Flag, "samples packed into full sequences";
@@ -363,7 +364,6 @@ fields! {
     CudaGraphImpl "cuda_graph_impl" Word(word::CudaGraphImpl::WORDS), "CUDA graphs";
     CudaGraphModules "cuda_graph_modules" Words, "modules that graphs of a layer capture, the whole layer where none are named";
     EnableCudaGraph "enable_cuda_graph" Flag, "older spelling of CUDA graphs";
-    // Communication.
     OverlapGradReduce "overlap_grad_reduce" Flag, "gradient reduction overlapped with the backward pass";
     OverlapParamGather "overlap_param_gather" Flag, "weight all-gathers overlapped with the forward pass";
     TpCommOverlap "tp_comm_overlap" Flag, "tensor-parallel communication overlapped with GEMMs";
@@ -371,7 +371,6 @@ fields! {
     AsyncTensorModelParallelAllreduce "async_tensor_model_parallel_allreduce" Flag, "tensor-parallel backward communication overlapped with weight gradients";
     OverlapMoeExpertParallelComm "overlap_moe_expert_parallel_comm" Flag, "expert communication overlapped with another micro-batch";
     MoeSharedExpertOverlap "moe_shared_expert_overlap" Flag, "shared experts overlapped with the dispatch";
-    // Mixture of experts, apart from its shape.
     MoeTokenDispatcherType "moe_token_dispatcher_type" Word(word::MoeTokenDispatcherType::WORDS), "how tokens reach their experts";
     MoeFlexDispatcherBackend "moe_flex_dispatcher_backend" Word(word::MoeFlexDispatcherBackend::WORDS), "backend of the flex dispatcher";
     MoeEnableDeepep "moe_enable_deepep" Flag, "DeepEP";

@@ -92,6 +92,9 @@ pub enum LossKind {
     /// Output projection and log-probabilities of this many tokens and a slice of the vocabulary at a time, in
     /// forward and again in backward: no logits are saved (prime-rl's `FusedOutputLinear`).
     Tiled(u64),
+    /// Output projection, log-probabilities and entropies of 512 tokens at a time, in forward and again in backward: no
+    /// logits are saved (verl's `FusedLinearForPPOFunction`, behind `use_fused_kernels`).
+    PolicyRows,
     /// Output projection and log-probabilities in tiles over tokens and vocabulary, with each tile's logits
     /// overwritten by their gradient and the gradients of input and weight accumulated in fp32 (TRL's
     /// `ChunkedLogProbFunction`, since 1.15).

@@ -59,7 +59,7 @@ pub use arrangement::{
     QueryTemperature, RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
-pub use beside::{Beside, RewardModel};
+pub use beside::{Beside, RewardModel, Served};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;

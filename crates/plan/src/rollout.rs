@@ -85,15 +85,18 @@ pub enum Residence {
     Host,
     /// On its own accelerators.
     Elsewhere,
+    /// In an inference engine on the policy's accelerators, which sleeps while others work.
+    Engine,
 }
 
 impl Residence {
     /// The words of the settings, in the order of the variants.
-    pub const NAMED: [(Self, &'static str); 4] = [
+    pub const NAMED: [(Self, &'static str); 5] = [
         (Self::Absent, "none"),
         (Self::Device, "device"),
         (Self::Host, "host"),
         (Self::Elsewhere, "elsewhere"),
+        (Self::Engine, "engine"),
     ];
 
     /// The residence with this name; `None` for any other word.

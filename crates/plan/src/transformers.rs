@@ -107,6 +107,9 @@ pub struct Transformers {
     pub defers_reduction: bool,
     /// Sequences in one evaluation batch between steps; 0 if none is counted.
     pub evaluation_batch: u64,
+    /// Tokens on one accelerator of a pack of which a policy takes log-probabilities; 0 if they are counted in
+    /// sequences.
+    pub log_prob_tokens: u64,
     /// What a preference loss does with the logits.
     pub preference_logits: PreferenceLogits,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is then freed.
@@ -145,6 +148,7 @@ impl Default for Transformers {
             z_loss: false,
             defers_reduction: false,
             evaluation_batch: 0,
+            log_prob_tokens: 0,
             preference_logits: PreferenceLogits::Dropped,
             steps_in_backward: false,
             compiled_checkpoints: false,

@@ -2,7 +2,8 @@
 
 use super::table::Table;
 use crate::{Asked, Effect, Question};
-use shardscope_plan::{Beside, Field, Residence, RewardModel, Software};
+use shardscope_plan::word::Word as _;
+use shardscope_plan::{Beside, Field, Residence, RewardModel, RolloutEngine, Served, Software};
 
 /// The settings that name one, a description, and the setting for its location.
 const NAMED: [(Field, &str, Field); 2] = [
@@ -10,9 +11,13 @@ const NAMED: [(Field, &str, Field); 2] = [
     (Field::RlRewardModel, "a reward model", Field::RlReward),
 ];
 
+fn residence(table: &Table, place: Field) -> Option<Residence> {
+    Residence::named(table.word(place))
+}
+
 /// Whether the model is on the policy's accelerators.
 fn is_here(table: &Table, place: Field) -> bool {
-    matches!(Residence::named(table.word(place)), Some(Residence::Device | Residence::Host))
+    matches!(residence(table, place), Some(Residence::Device | Residence::Host | Residence::Engine))
 }
 
 /// The names of models on the policy's accelerators, with their settings.
@@ -28,7 +33,8 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
         if name.is_empty() || !is_here(table, place) {
             continue;
         }
-        if software.semantics().cuts_models {
+        // An engine shards it in its own way.
+        if software.semantics().cuts_models && residence(table, place) != Some(Residence::Engine) {
             let message = format!("{what} whose shape differs from the policy's, sharded the same way");
             table.lack(field, &name, Effect::Memory, &message);
         } else if table.beside(field).is_none() {
@@ -49,14 +55,24 @@ pub(super) fn beside(table: &Table) -> Beside {
     let reward = table.beside(Field::RlRewardModel).cloned().map(|model| {
         Box::new(RewardModel {
             model,
-            residence: Residence::named(table.word(Field::RlReward)).unwrap_or_default(),
+            residence: residence(table, Field::RlReward).unwrap_or_default(),
             batch: table.count(Field::RlRewardMicroBatch),
             padded: table.on(Field::RlRewardPadding),
+            served: (residence(table, Field::RlReward) == Some(Residence::Engine)).then(|| served(table)),
         })
     });
     Beside {
         critic: table.beside(Field::RlCriticModel).cloned().map(Box::new),
         critic_padded: table.on(Field::RlCriticPadding),
         reward,
+    }
+}
+
+/// The engine of the reward model; what is not stated is verl's (`config/reward/reward.yaml`).
+fn served(table: &Table) -> Served {
+    Served {
+        engine: RolloutEngine::from_word(table.word(Field::RlRewardEngine)).unwrap_or(RolloutEngine::Vllm),
+        fraction: table.real(Field::RlRewardMemoryFraction).unwrap_or(0.5).clamp(0.0, 1.0),
+        tensor: table.degree(Field::RlRewardTensorParallelSize),
     }
 }

@@ -20,7 +20,7 @@ fn scores(table: &Table) -> bool {
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
         && table.on(Field::Swiglu)
-        && table.is_unset_or(&[word::LossKind::Torch])
+        && table.is_unset_or(&[word::LossKind::Torch, word::LossKind::PolicyRows])
         && table.is_unset_or(&[word::BaseQuantization::None])
         && ![Field::NumExperts, Field::LinearMixer].into_iter().any(|field| table.has(field))
         && !table.on(Field::OffloadParam)
@@ -32,7 +32,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let batch = table.number(Field::EvaluationBatchSize);
     // Without a micro-batch there is nothing to compare with; it is asked for elsewhere.
     let Some(trained) = table.count(Field::MicroBatchSize) else { return };
-    if batch <= trained {
+    let tokens = table.number(Field::LogProbTokens);
+    let own = table.number(Field::SeqLength) / table.degree(Field::ContextParallelSize);
+    let packs = own > 0 && tokens > trained.saturating_mul(own);
+    if batch <= trained && !packs {
         return;
     }
     let in_tiles = table.is(word::LossKind::FusedTiles);
@@ -56,6 +59,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
         && (!table.has(Field::VisionTower) || table.is(word::TrainingObjective::Policy));
     if !known {
         let what = if table.is(word::TrainingObjective::Policy) { SCORED } else { LARGER };
-        table.lack(Field::EvaluationBatchSize, &batch.to_string(), Effect::Memory, what);
+        let (field, value) =
+            if packs { (Field::LogProbTokens, tokens) } else { (Field::EvaluationBatchSize, batch) };
+        table.lack(field, &value.to_string(), Effect::Memory, what);
     }
 }

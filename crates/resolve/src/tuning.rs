@@ -372,6 +372,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
+        log_prob_tokens: table.number(Field::LogProbTokens),
         preference_logits: match table.chosen::<word::PreferenceLogits>() {
             Some(word::PreferenceLogits::Own) => PreferenceLogits::Own,
             Some(word::PreferenceLogits::Fp32) => PreferenceLogits::Fp32,

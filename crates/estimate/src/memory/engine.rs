@@ -11,8 +11,8 @@ use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_operators::TOWER_ALIVE;
 use shardscope_plan::{
-    Cluster, Degrees, DpSharding, Layout, Model, Plan, Recompute, Rollout, RolloutEngine, Software,
-    TowerModules, Tuning,
+    Beside, Cluster, Degrees, DpSharding, Layout, Model, NumberFormat, Plan, Recompute, Rollout,
+    RolloutEngine, Served, Software, TowerModules, Tuning,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -193,9 +193,31 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
         let (kv_cache, cache_tokens) = (own.cache, own.tokens);
         return EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts };
     }
+    let total = || parameters(plan).total;
+    serving(plan, (plan.model(), &total), rollout, taken)
+}
+
+/// The engine that serves a reward model on the policy's accelerators, which starts before anything else is there
+/// (`verl/trainer/ppo/ray_trainer.py:init_workers`).
+pub(super) fn reward_engine(plan: &Plan, rollout: &Rollout) -> Option<EngineMemory> {
+    let reward = plan.recipe().beside.reward.as_deref()?;
+    let Served { engine, fraction, tensor } = reward.served?;
+    let own = Rollout { engine, fraction, tensor, graphs: false, weights: NumberFormat::Bf16, ..*rollout };
+    let total = || tensor_rank(plan, &reward.model, 1).unwrap_or_default();
+    Some(serving(plan, (&reward.model, &total), &own, Bytes::ZERO))
+}
+
+/// An engine of its own that serves a model of `total` parameters.
+fn serving(
+    plan: &Plan,
+    (model, total): (&Model, &dyn Fn() -> Count),
+    rollout: &Rollout,
+    taken: Bytes,
+) -> EngineMemory {
     let accelerator = &plan.cluster().accelerator;
-    let model = plan.model();
-    let count = engine_parameters(plan, rollout.tensor);
+    // If Megatron would reject this layout (more ranks than key/value heads), assume an even share.
+    let count = tensor_rank(plan, model, rollout.tensor)
+        .unwrap_or_else(|| Count::new(total().get().div_ceil(rollout.tensor.max(1))));
     let weights = count.bytes(rollout.weights.width());
     let available = match rollout.engine {
         // SGLang measures free memory when it starts, vLLM takes a share of the entire device: the same fraction
@@ -264,37 +286,34 @@ fn widest(model: &Model) -> u64 {
 }
 
 /// Parameters of one tensor rank of an engine that shards the model over `tensor` ranks and in no other way.
-fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
-    let variant = || {
-        let mut model = plan.model().clone();
-        model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
-        model.vocab_padding = None;
-        // The engine generates without the multi-token-prediction depths used in training.
-        model.mtp_num_layers = 0;
-        if let Some(tower) = &mut model.vision {
-            (tower.modules, tower.in_engine_alone) = (TowerModules::Own, false);
-        }
-        let degrees = Degrees { world_size: tensor, tensor, ..Degrees::default() };
-        let layout = Layout::new(&degrees, model.num_layers, 0).ok()?;
-        let cluster = Cluster { num_nodes: 1, gpus_per_node: tensor, ..plan.cluster().clone() };
-        let mut recipe = plan.recipe().clone();
-        (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches) = (1, 1, 1);
-        recipe.software = Software::MegatronCoreTe;
-        recipe.dp_sharding = DpSharding::Replicated;
-        recipe.recompute = Recompute::None;
-        recipe.tuning = Tuning::default();
-        // The training recipe must not reject a layout that only the engine has, so its precision, sharding and
-        // overlap are reset.
-        recipe.fp8 = None;
-        recipe.rollout = None;
-        recipe.optimizer.precision_aware = false;
-        recipe.optimizer.shares_weights = false;
-        recipe.optimizer.cpu_offload_fraction = 0.0;
-        (recipe.overlap.pipeline, recipe.overlap.tensor) = (false, false);
-        (recipe.overlap.param_gather, recipe.overlap.expert) = (false, false);
-        Plan::new(model, cluster, layout, recipe).ok()
-    };
-    let cut = variant().and_then(|variant| Some(parameters(&variant).ranks.first()?.count));
-    // If Megatron would reject this layout (more ranks than key/value heads), assume an even share.
-    cut.unwrap_or_else(|| Count::new(parameters(plan).total.get().div_ceil(tensor.max(1))))
+fn tensor_rank(plan: &Plan, model: &Model, tensor: u64) -> Option<Count> {
+    let mut model = model.clone();
+    model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
+    model.vocab_padding = None;
+    // The engine generates without the multi-token-prediction depths used in training.
+    model.mtp_num_layers = 0;
+    if let Some(tower) = &mut model.vision {
+        (tower.modules, tower.in_engine_alone) = (TowerModules::Own, false);
+    }
+    let degrees = Degrees { world_size: tensor, tensor, ..Degrees::default() };
+    let layout = Layout::new(&degrees, model.num_layers, 0).ok()?;
+    let cluster = Cluster { num_nodes: 1, gpus_per_node: tensor, ..plan.cluster().clone() };
+    let mut recipe = plan.recipe().clone();
+    (recipe.micro_batch_size, recipe.global_batch_size, recipe.num_micro_batches) = (1, 1, 1);
+    recipe.software = Software::MegatronCoreTe;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.recompute = Recompute::None;
+    recipe.tuning = Tuning::default();
+    // The training recipe must not reject a layout that only the engine has, so its precision, sharding and
+    // overlap are reset.
+    recipe.fp8 = None;
+    recipe.rollout = None;
+    recipe.beside = Beside::default();
+    recipe.optimizer.precision_aware = false;
+    recipe.optimizer.shares_weights = false;
+    recipe.optimizer.cpu_offload_fraction = 0.0;
+    (recipe.overlap.pipeline, recipe.overlap.tensor) = (false, false);
+    (recipe.overlap.param_gather, recipe.overlap.expert) = (false, false);
+    let variant = Plan::new(model, cluster, layout, recipe).ok()?;
+    Some(parameters(&variant).ranks.first()?.count)
 }

@@ -14,13 +14,13 @@ const BATCH: &str = "sequences of an evaluation batch";
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
-pub(super) static STREAMS: Formula = Formula::new(
+static STREAMS: Formula = Formula::new(
     "4·be·s·h·B",
     "Embeddings, the last layer's input, its residual stream and the normalized stream, of an evaluation batch of be sequences.",
     MODEL,
 )
 .letters(&[("be", BATCH)]);
-pub(super) static GATES: Formula =
+static GATES: Formula =
     Formula::new("be·s·(1 + g)·f·Bc", "Gate, up and their product in the last layer's MLP.", MODEL)
         .letters(&[("be", BATCH)]);
 static POSITIONS: Formula =

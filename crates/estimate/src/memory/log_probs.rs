@@ -4,27 +4,44 @@
 //! computes the log-probabilities and compiled code the entropy; for padded samples the entropy is computed outside
 //! torch.compile (tests/record/verl_padded.py).
 
-use super::evaluation_tiles::{GATES, STREAMS};
 use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::{Symbols, TOWER_ALIVE};
-use shardscope_plan::{Objective, Plan};
+use shardscope_plan::{LossKind, Objective, Plan};
 use shardscope_units::{Bytes, Count, Quantity};
 
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes that each logit of a chunk takes in that function.
+const FUSED_BYTES: u64 = 16;
 const SCORES: &str = "verl/workers/actor/dp_actor.py:compute_log_prob, transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward";
 const BATCH: &str = "sequences of a micro-batch of log-probabilities";
+const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
+const MODEL: &str = "transformers/models/llama/modeling_llama.py:LlamaModel.forward, LlamaMLP.forward";
 
 static HIDDEN: Formula =
-    Formula::new("be·s·h·B", "The output layer's input, of be sequences.", SCORES).letters(&[("be", BATCH)]);
+    Formula::new("ne·h·B", "The output layer's input, of ne tokens.", SCORES).letters(&[("ne", TOKENS)]);
 static LOGITS: Formula = Formula::new(
-    "be·s·V·Bc",
-    "The logits of be sequences, divided by the temperature in place, from which log-probabilities and entropy are read.",
+    "ne·V·Bc",
+    "The logits of ne tokens, divided by the temperature in place, from which log-probabilities and entropy are read.",
     SCORES,
 )
-.letters(&[("be", BATCH)]);
+.letters(&[("ne", TOKENS)]);
+static STREAMS: Formula = Formula::new(
+    "4·ne·h·B",
+    "Embeddings, the last layer's input, its residual stream and the normalized stream, of ne tokens.",
+    MODEL,
+)
+.letters(&[("ne", TOKENS)]);
+static GATES: Formula =
+    Formula::new("ne·(1 + g)·f·Bc", "Gate, up and their product in the last layer's MLP.", MODEL)
+        .letters(&[("ne", TOKENS)]);
+static CHUNK: Formula = Formula::new(
+    "16·rows·V",
+    "Logits of 512 tokens at most in fp32, their softmax, its logarithm and their product.",
+    "verl/utils/experimental/torch_functional.py:_fused_linear_for_ppo_fwd, recorded in tests/data/activations/verl_fused.jsonl",
+);
 static ENTROPY: Formula = Formula::new(
     "12·be·sampled·V",
     "Softmax of the responses' logits, the same logits in fp32, and what they are less the largest of each position.",
@@ -52,33 +69,42 @@ static WHOLE: Formula = Formula::new(
 /// larger than those of training, which then needs more, unless it computes an entropy that training does not.
 pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     let recipe = plan.recipe();
-    let larger = recipe.transformers.evaluation_batch > recipe.micro_batch_size;
     let batch = recipe.transformers.evaluation_batch.max(recipe.micro_batch_size);
     let x = Symbols::new(plan);
-    let more = x.scores_entropy() && !x.entropy_in_loss();
+    // Packs are as long as they may be; padded samples are counted in sequences.
+    let tokens = (batch * x.s).max(recipe.transformers.log_prob_tokens);
+    let larger = tokens > recipe.micro_batch_size * x.s;
+    let more = x.scores_entropy() && !x.entropy_in_loss() && recipe.loss != LossKind::PolicyRows;
     if recipe.tuning.objective != Objective::Policy || !(larger || more) {
         return None;
     }
-    let given = [("be", Count::new(batch).number())];
+    let given = [("be", Count::new(batch).number()), ("ne", Count::new(tokens).number())];
     let term = |name, shape: &[u64], width: u64, formula| {
         Term::new(name, Count::of_shape(shape).bytes(width), formula).given(&given)
     };
     let rows = [batch, x.sampled_tokens(), x.v];
-    let mut head = vec![
-        term("last hidden states", &[batch, x.s, x.h], x.width, &HIDDEN),
-        term("logits", &[batch, x.s, x.v], x.compute_width, &LOGITS),
-    ];
-    if x.scores_entropy() {
+    let mut head = vec![term("last hidden states", &[tokens, x.h], x.width, &HIDDEN)];
+    let fused = recipe.loss == LossKind::PolicyRows;
+    if fused {
+        let chunk = Count::of_shape(&[tokens.min(x.log_prob_chunk()), x.v]).bytes(FUSED_BYTES);
+        head.push(Term::new("logits of a chunk", chunk, &CHUNK).given(&given));
+    } else {
+        head.push(term("logits", &[tokens, x.v], x.compute_width, &LOGITS));
+    }
+    if fused {
+        // Its entropies come with the log-probabilities.
+    } else if x.scores_entropy() {
         head.push(term("entropy of the responses", &[3, rows[0], rows[1], rows[2]], FLOAT, &ENTROPY));
     } else if x.cuts_responses() && batch > 1 {
         head.push(term("logits of the responses", &rows, x.compute_width, &ROWS));
     }
     let layer = [
-        term("hidden states", &[4, batch, x.s, x.h], x.width, &STREAMS),
-        term("MLP", &[1 + x.gate, batch, x.s, x.f], x.compute_width, &GATES),
+        term("hidden states", &[4, tokens, x.h], x.width, &STREAMS),
+        term("MLP", &[1 + x.gate, tokens, x.f], x.compute_width, &GATES),
     ];
     let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
-    let patches = x.patches() / x.b.max(1) * batch;
+    // As many of them to a token as in training.
+    let patches = (x.patches() * tokens).div_ceil(x.n.max(1));
     let tower = Count::of_shape(&[patches, x.vision_width()]).bytes(TOWER_ALIVE);
     let tower = [Term::new("vision layer", tower, &TOWER).given(&[("np", Count::new(patches).number())])];
     let moments = [&head[..], &layer, &tower];

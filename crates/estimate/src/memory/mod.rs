@@ -45,6 +45,7 @@ mod tree;
 mod unit;
 mod verdict;
 mod waiting;
+mod weight_update;
 
 pub(super) use buffers::constants as workspaces;
 pub use cache::cached_token;

@@ -2,14 +2,14 @@
 //! another, so the largest one counts; on shared accelerators each also holds what the others leave allocated.
 
 use super::critic::{critic, reward};
-use super::engine::{EngineMemory, engine};
+use super::engine::{EngineMemory, engine, reward_engine};
 use super::log_probs;
 use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
-use crate::parameters::parameters;
-use shardscope_explain::{Breakdown, Explanation, Formula};
-use shardscope_plan::{Bucket, DpSharding, Offloads, Plan, Residence, Rollout, RolloutEngine};
-use shardscope_units::{Bytes, Count, Quantity};
+use super::weight_update::{copied, handed_over, leaf};
+use shardscope_explain::{Breakdown, Formula};
+use shardscope_plan::{Offloads, Plan, Residence, Rollout, RolloutEngine};
+use shardscope_units::{Bytes, Quantity};
 
 const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
 const COPIES: &str = "as the policy's own, sharded in the same way";
@@ -49,27 +49,6 @@ static REWARD: Formula = Formula::new(
 ).letters(&[("M", "bytes"), ("O", "bytes of its weights that are on the host")]);
 static SCORER: Formula = Formula::new("W", "Weights of the reward model, in 16 bits.", COPIES)
     .letters(&[("W", "bytes of the weights")]);
-static LOADED: Formula = Formula::new(
-    "W",
-    "The policy's weights, reloaded from the host for the weight sync.",
-    "see the framework's weight sync",
-)
-.letters(&[("W", "bytes of the weights")]);
-static TENSOR: Formula = Formula::new(
-    "V·h·w",
-    "The largest tensor, gathered in full: the embedding, w bytes per element.",
-    "see the framework's weight sync",
-)
-.letters(&[("V", "padded vocabulary size"), ("h", "hidden size"), ("w", "bytes per element")]);
-static COPIED: Formula = Formula::new(
-    "P·w·q",
-    "All weights at once, P elements: a copy to send, and beside it the gathered weights where they are sharded (q = 2).",
-    "open_instruct/vllm_utils.py:broadcast_weights_to_vllm, gather_whole_model",
-).letters(&[("P", "parameters"), ("w", "bytes per element"), ("q", "copies at once")]);
-static BUFFER: Formula =
-    Formula::new("u", "A bucket of weights in flight to the engine.", "slime --update-weight-buffer-size")
-        .letters(&[("u", "bytes")]);
-
 /// A phase of reinforcement learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseKind {
@@ -147,7 +126,10 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let capacity = plan.cluster().accelerator.memory;
     let shared = rollout.is_co_located();
     let (critic, reward) = (critic(plan), reward(plan));
-    let beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
+    let mut beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
+    let serves = reward_engine(plan, rollout);
+    let dozes = serves.as_ref().map(|own| Breakdown::sum(DOZES, own.asleep()));
+    beside.extend(dozes.clone());
     let left = left(rollout.offloads, totals);
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
     // SGLang sizes its KV cache by the memory free at start-up; what the trainer left allocated only matters on
@@ -184,6 +166,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         training.extend(left.first().cloned());
         training.extend(reference(rollout, totals));
         training.extend(scorer(plan, reward.as_ref()));
+        training.extend(dozes);
         if shared {
             training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
         }
@@ -202,6 +185,21 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
             parts.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
         }
         phases.push(phase(PhaseKind::Reward, parts, own.peak_reserved.less(own.peak_required)));
+    }
+
+    if let Some(own) = serves {
+        let mut parts = left.clone();
+        parts.extend(beside.iter().filter(|part| part.label() != DOZES).cloned());
+        parts.push(Breakdown::sum(SERVES, own.awake()));
+        if shared {
+            parts.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
+        }
+        let mut scoring = phase(PhaseKind::Reward, parts, Bytes::ZERO);
+        // As with rollouts: its cache must hold one sample of full length.
+        if own.cache_rollouts == 0 {
+            scoring.verdict = Verdict::OutOfMemory;
+        }
+        phases.push(scoring);
     }
 
     if let Some(own) = log_probs::parts(plan, totals) {
@@ -261,15 +259,6 @@ const fn kind_label(kind: PhaseKind) -> &'static str {
     }
 }
 
-fn leaf(
-    label: &'static str,
-    bytes: Bytes,
-    formula: &'static Formula,
-    symbols: &[(&'static str, f64)],
-) -> Breakdown<Bytes> {
-    Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
-}
-
 /// A reference model that stays on the policy's accelerators.
 fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
     let given = [("W", totals.parameters.number())];
@@ -278,6 +267,9 @@ fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
 }
 
 const SCORES: &str = "reward model";
+/// The engine that serves it, awake and asleep.
+const SERVES: &str = "engine of the reward model";
+const DOZES: &str = "engine of the reward model, asleep";
 
 /// What the reward model's own phase holds: everything, or all but the weights if they are on the host.
 fn scoring(plan: &Plan, own: &Totals) -> Bytes {
@@ -339,48 +331,4 @@ fn left(offloads: Offloads, totals: &Totals) -> Vec<Breakdown<Bytes>> {
             &[("X", totals.outside.number())],
         ),
     ]
-}
-
-/// All weights, gathered and copied at once by the sending rank.
-fn copied(plan: &Plan) -> Breakdown<Bytes> {
-    let count = parameters(plan).total;
-    let width = plan.recipe().module_dtype().width();
-    let times = if plan.recipe().dp_sharding == DpSharding::Parameters { 2 } else { 1 };
-    let given = [("P", count.number()), ("w", Count::new(width).number()), ("q", Count::new(times).number())];
-    leaf("copy of all weights", count.bytes(width) * times, &COPIED, &given)
-}
-
-/// The largest rank's shards of weights that are kept on the host during training.
-fn shards(plan: &Plan) -> Bytes {
-    let most = parameters(plan).ranks.iter().map(|rank| rank.count).max().unwrap_or_default();
-    Bytes::new(
-        most.bytes(plan.recipe().params_dtype.width()).get().div_ceil(plan.layout().dense_shards().max(1)),
-    )
-}
-
-/// What is on the accelerator only during weight transfer.
-fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
-    let semantics = rollout.framework.semantics(plan.recipe().software.semantics().cuts_models);
-    let mut out = Vec::new();
-    if semantics.loads_weights && rollout.offloads.weights {
-        let weights = if plan.recipe().offload.parameters { shards(plan) } else { totals.parameters };
-        out.push(leaf("the policy's weights", weights, &LOADED, &[("W", weights.number())]));
-    }
-    let bucket = match semantics.bucket {
-        Bucket::Tensor => {
-            let model = plan.model();
-            let width = plan.recipe().params_dtype.width();
-            let count = Count::of_shape(&[model.padded_vocab_size, model.hidden_size]);
-            let given = [
-                ("V", Count::new(model.padded_vocab_size).number()),
-                ("h", Count::new(model.hidden_size).number()),
-                ("w", Count::new(width).number()),
-            ];
-            leaf("largest gathered tensor", count.bytes(width), &TENSOR, &given)
-        }
-        Bucket::Bytes(Bytes::ZERO) => return out,
-        Bucket::Bytes(bytes) => leaf("weight sync buffer", bytes, &BUFFER, &[("u", bytes.number())]),
-    };
-    out.push(bucket);
-    out
 }

@@ -4,7 +4,7 @@
 
 use super::super::leaves::Leaves;
 use super::super::scalars::{Leaf, Scalars};
-use super::verl_scored::scored;
+use super::verl_scored::{packed, scored};
 use super::{common::lack, verl};
 use crate::{Argument, Effect, Origin};
 use shardscope_bash::base_name;
@@ -200,17 +200,22 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let experience = "worker.actor.micro_batch_size_per_device_for_experience";
     let packs = leaves.flag("worker.actor.dynamic_batching") == Some(true);
     // The reference uses the actor's setting (`verl/trainer/config.py:PPOConfig.post_init`).
+    let length =
+        whole(leaves, "data.max_prompt_length").saturating_add(whole(leaves, "data.max_response_length"));
+    let shared = whole(leaves, "actor_rollout_ref.actor.ulysses_sequence_parallel_size").max(1);
+    let tokens = |samples: u64| samples.saturating_mul(length) / shared;
     if let Some(leaf) = leaves.get(experience) {
-        let trained = packs.then_some(micro);
-        scored(leaves, leaf, leaf.whole().unwrap_or(u64::MAX), trained);
+        let samples = leaf.whole().unwrap_or(u64::MAX);
+        if packs {
+            packed(leaves, leaf, tokens(samples), tokens(micro));
+        } else {
+            scored(leaves, leaf, samples);
+        }
     }
     // Packs of as many tokens as the micro-batch's samples have at full length
     // (`dp_actor.py:update_policy`, `prepare_dynamic_batch`).
     if packs {
-        let length =
-            whole(leaves, "data.max_prompt_length").saturating_add(whole(leaves, "data.max_response_length"));
-        let shared = whole(leaves, "actor_rollout_ref.actor.ulysses_sequence_parallel_size").max(1);
-        let tokens = (micro.saturating_mul(length) / shared).to_string();
+        let tokens = tokens(micro).to_string();
         leaves.state(
             Field::MaxTokensPerGpu,
             &tokens,

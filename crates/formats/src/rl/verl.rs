@@ -145,7 +145,11 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.state(Field::LossKind, "torch", Origin::Derived, "verl runs Liger without its loss");
     }
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
-        leaves.say(Field::LossKind, "fused_linear", leaf);
+        leaves.say(Field::LossKind, "policy_rows", leaf);
+        let backend = "actor_rollout_ref.model.fused_kernel_options.impl_backend";
+        if let Some(leaf) = leaves.get(backend).filter(|leaf| leaf.value != "torch") {
+            lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+        }
     }
     if let Some(leaf) = leaves
         .get("actor_rollout_ref.actor.ulysses_sequence_parallel_size")

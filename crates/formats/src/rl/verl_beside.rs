@@ -142,14 +142,67 @@ fn shaped(leaves: &mut Leaves<'_>, field: Field, leaf: &Leaf) {
 
 const ENGINE: &str = "a reward model served by its own engine on the same accelerators (verl's reward loop)";
 
+/// A reward model that an engine serves, with the keys below `group`: on accelerators of its own, or on the policy's,
+/// where it is awake while it scores and asleep otherwise (`verl/experimental/reward_loop/reward_model.py:
+/// RewardModelManager`, `verl/workers/rollout/vllm_rollout/vllm_async_server.py:vLLMReplica`, `RolloutMode.COLOCATED`).
+fn served(leaves: &mut Leaves<'_>, group: &str, model: &str) {
+    let path = |key: &str| format!("{group}{key}");
+    if leaves.flag(&path("enable_resource_pool")) == Some(true) {
+        leaves.state(Field::RlReward, "elsewhere", Origin::Derived, "enable_resource_pool");
+        return leaves.pass_below(&[group]);
+    }
+    leaves.state(
+        Field::RlReward,
+        "engine",
+        Origin::Derived,
+        "verl's reward loop, without enable_resource_pool",
+    );
+    match leaves.get(&path("rollout.name")).filter(|leaf| leaf.hole.is_none()) {
+        Some(leaf) if matches!(leaf.value.as_str(), "vllm" | "sglang") => {
+            leaves.say(Field::RlRewardEngine, &leaf.value, leaf);
+        }
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, ENGINE),
+        None => leaves.state(Field::RlRewardEngine, "vllm", Origin::Default, "verl's examples"),
+    }
+    for (key, field, usual) in [
+        ("rollout.gpu_memory_utilization", Field::RlRewardMemoryFraction, "0.5"),
+        ("rollout.tensor_model_parallel_size", Field::RlRewardTensorParallelSize, "2"),
+    ] {
+        if !leaves.take(&[&path(key)], field) {
+            leaves.state(field, usual, Origin::Default, "default of verl");
+        }
+    }
+    // On by default: no CUDA graphs, and everything freed after the scores.
+    for key in ["rollout.enforce_eager", "rollout.free_cache_engine"] {
+        if let Some(leaf) = leaves.get(&path(key)).filter(|leaf| leaf.flag() == Some(false)) {
+            lack(leaves, leaf, Effect::Memory, "CUDA graphs, or memory that the reward model's engine keeps");
+        }
+    }
+    let formats = ["bfloat16", "float16", "half", "auto"];
+    let wide = leaves.get(&path("rollout.dtype")).filter(|leaf| !formats.contains(&leaf.value.as_str()));
+    let small =
+        leaves.get(&path("rollout.quantization")).filter(|leaf| !matches!(leaf.value.as_str(), "" | "null"));
+    if let Some(leaf) = wide.or(small) {
+        lack(leaves, leaf, Effect::Memory, "weights of the reward model in another format");
+    }
+    match leaves.get(&path(model)) {
+        Some(leaf) => shaped(leaves, Field::RlRewardModel, leaf),
+        None => leaves.state(Field::RlRewardModel, USUAL, Origin::Default, "reward_model.model.path of verl"),
+    }
+    leaves.pass_below(&[group]);
+}
+
+/// verl's own reward model (`config/reward_model/reward_model.yaml`).
+const USUAL: &str = "FsfairX-LLaMA3-RM-v0.1";
+
 /// A reward model that a worker runs: sharded like the policy, in bf16, with its weights on the host
 /// (`CPUOffload`) until its layers are gathered. Unless its micro-batches are configured, an engine serves it,
 /// which is verl's default today.
 fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
     // Since verl 0.8 an engine runs the reward model; its keys are below those of other rewards
     // (`config/reward/reward.yaml`).
-    if let Some(leaf) = leaves.yes("reward.reward_model.enable") {
-        lack(leaves, leaf, Effect::Memory, ENGINE);
+    if leaves.yes("reward.reward_model.enable").is_some() {
+        served(leaves, "reward.reward_model.", "model_path");
     }
     let Some(enabled) = leaves.yes("reward_model.enable") else {
         // Sharding of a reward model that is not enabled; how rewards are computed without one
@@ -157,12 +210,13 @@ fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
         return leaves.pass_below(&["reward_model."]);
     };
     let path = |key: &str| format!("reward_model.{key}");
-    let served = leaves
+    // `use_reward_loop=False` is the worker of before, whatever else is stated.
+    let by_engine = leaves
         .yes("reward_model.use_reward_loop")
-        .or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("reward_model.rollout.")));
-    if let Some(leaf) = served {
-        lack(leaves, leaf, Effect::Memory, ENGINE);
-        return leaves.pass_below(&["reward_model."]);
+        .or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("reward_model.rollout.")))
+        .filter(|_| leaves.flag("reward_model.use_reward_loop") != Some(false));
+    if by_engine.is_some() {
+        return served(leaves, "reward_model.", "model.path");
     }
     let cut = leaves.whole(&path("ulysses_sequence_parallel_size")).unwrap_or(1);
     let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
@@ -217,12 +271,7 @@ fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
     leaves.state(Field::RlReward, place, Origin::Derived, note);
     match leaves.get(&path("model.path")) {
         Some(leaf) => shaped(leaves, Field::RlRewardModel, leaf),
-        None => leaves.state(
-            Field::RlRewardModel,
-            "FsfairX-LLaMA3-RM-v0.1",
-            Origin::Default,
-            "reward_model.model.path of verl",
-        ),
+        None => leaves.state(Field::RlRewardModel, USUAL, Origin::Default, "reward_model.model.path of verl"),
     }
     leaves.pass_below(&["reward_model."]);
 }

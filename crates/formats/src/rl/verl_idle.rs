@@ -130,10 +130,12 @@ fn entropy(leaves: &mut Leaves<'_>) {
     let joined = leaves.flag("actor_rollout_ref.model.use_remove_padding").unwrap_or(early.is_none());
     let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
     let compiled = !(says("use_torch_compile", false) || says("fsdp_config.use_torch_compile", false));
+    // The fused output layer has its own function for it, and none of these switches.
+    let fused = leaves.flag("actor_rollout_ref.model.use_fused_kernels") == Some(true);
     let other = joined && !compiled
         || says("entropy_checkpointing", true)
-        || says("entropy_from_logits_with_chunking", true)
-        || leaves.flag("actor_rollout_ref.model.use_fused_kernels") == Some(true);
+        || says("entropy_from_logits_with_chunking", true);
+    let other = other && !fused;
     if other || megatron {
         let what = match stated.or(metric) {
             Some(_) => "the entropy of the logits next to the loss, whose softmax is saved",

@@ -34,37 +34,60 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             sequences = most(sequences, of_a_rank(leaves, group));
         }
     }
-    let trained = leaves.reading.count(Field::MaxTokensPerGpu);
-    if let (Some(trained), Some((tokens, leaf))) = (trained, tokens) {
-        scored(leaves, leaf, tokens, Some(trained));
-    }
-    if let Some((sequences, leaf)) = sequences.filter(|_| !packs) {
-        let sequences = samples(leaves).map_or(sequences, |all| sequences.min(all));
-        // With padded samples the policy computes an entropy in addition to the log-probabilities; its
-        // reference has not since April 2025.
-        let padded = leaves.reading.value(Field::PaddingMask) == Some("true");
-        let policys = of_a_rank(leaves, GROUPS[0]).map_or(0, |(own, _)| own);
-        let trained = leaves.reading.count(Field::MicroBatchSize).unwrap_or(0);
-        if padded && verl_early::sign(leaves).is_none() && sequences > policys.max(trained) {
-            return lack(leaves, leaf, Effect::Memory, LARGER);
+    // Tokens that a rank trains on at once, and tokens of its longest sample.
+    let pack = leaves.reading.count(Field::MaxTokensPerGpu);
+    let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
+    let longest = leaves.reading.count(Field::RolloutLength).unwrap_or(0).div_ceil(shared);
+    let micro = leaves.reading.count(Field::MicroBatchSize);
+    if let Some((tokens, leaf)) = tokens {
+        match (pack, micro) {
+            (Some(pack), _) => packed(leaves, leaf, tokens, pack),
+            (None, Some(micro)) if tokens > micro.saturating_mul(longest) => {
+                leaves.say_noted(Field::LogProbTokens, &tokens.to_string(), leaf, AT_ONCE);
+            }
+            _ => {}
         }
-        scored(leaves, leaf, sequences, None);
+    }
+    let Some((sequences, leaf)) = sequences else { return };
+    let sequences = samples(leaves).map_or(sequences, |all| sequences.min(all));
+    if let Some(pack) = pack {
+        // Fewer samples than a pack may hold are no more tokens than it has.
+        if sequences.saturating_mul(longest) > pack && leaves.reading.value(Field::LogProbTokens).is_none() {
+            packed(leaves, leaf, sequences.saturating_mul(longest), pack);
+        }
+        return;
+    }
+    // With padded samples the policy computes an entropy in addition to the log-probabilities; its
+    // reference has not since April 2025.
+    let padded = leaves.reading.value(Field::PaddingMask) == Some("true");
+    let policys = of_a_rank(leaves, GROUPS[0]).map_or(0, |(own, _)| own);
+    if padded && verl_early::sign(leaves).is_none() && sequences > policys.max(micro.unwrap_or(0)) {
+        return lack(leaves, leaf, Effect::Memory, LARGER);
+    }
+    scored(leaves, leaf, sequences);
+}
+
+/// What a number of tokens is.
+const AT_ONCE: &str = "tokens of which log-probabilities are taken at once";
+
+/// States packs of `tokens` on one accelerator, which trains on packs of `trained`.
+pub(super) fn packed(leaves: &mut Leaves<'_>, leaf: &Leaf, tokens: u64, trained: u64) {
+    if tokens <= trained {
+        return;
+    }
+    if tokens.is_multiple_of(trained.max(1)) {
+        let note = "packs of training's size of which log-probabilities are taken at once";
+        leaves.say_noted(Field::EvaluationBatchSize, &(tokens / trained.max(1)).to_string(), leaf, note);
+    } else {
+        leaves.say_noted(Field::LogProbTokens, &tokens.to_string(), leaf, AT_ONCE);
     }
 }
 
-/// States a micro-batch of `size`, as a multiple of `trained`, the size of a pack in
-/// training, or in sequences without it.
-pub(super) fn scored(leaves: &mut Leaves<'_>, leaf: &Leaf, size: u64, trained: Option<u64>) {
-    let (size, note) = match trained {
-        None => (size, "sequences of which log-probabilities are taken at once"),
-        Some(trained) if size <= trained => return,
-        Some(trained) if size.is_multiple_of(trained.max(1)) => {
-            (size / trained.max(1), "packs of training's size of which log-probabilities are taken at once")
-        }
-        Some(_) => return lack(leaves, leaf, Effect::Memory, LARGER),
-    };
-    // A reader may set a micro-batch of sequences: they are compared once all settings are known.
-    if trained.is_some() || leaves.reading.count(Field::MicroBatchSize).is_none_or(|own| size > own) {
+/// States a micro-batch of `size` sequences. A reader may set the one of training: they are compared once all settings
+/// are known.
+pub(super) fn scored(leaves: &mut Leaves<'_>, leaf: &Leaf, size: u64) {
+    if leaves.reading.count(Field::MicroBatchSize).is_none_or(|own| size > own) {
+        let note = "sequences of which log-probabilities are taken at once";
         leaves.say_noted(Field::EvaluationBatchSize, &size.to_string(), leaf, note);
     }
 }

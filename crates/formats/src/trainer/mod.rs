@@ -24,6 +24,7 @@ mod read;
 mod recomputed;
 mod rollouts;
 mod spread;
+mod swift_two;
 mod tokenizer;
 mod unsloth;
 mod unsloth_compiled;

@@ -76,7 +76,11 @@ pub(super) fn named_dialect(program: &str) -> Option<Dialect> {
         () if path.contains("llamafactory") || path.contains("llama_factory") || last == "train_bash.py" => {
             Some(Dialect::LlamaFactory)
         }
-        () if path.contains("swift/cli") || path == "swift" || path.starts_with("swift.") => {
+        () if path.contains("swift/cli")
+            || path == "swift"
+            || path.starts_with("swift.")
+            || last == "llm_sft.py" =>
+        {
             Some(Dialect::Swift)
         }
         () if path == "trl" || path.contains("trl/scripts") || path.starts_with("trl.") => Some(Dialect::Trl),

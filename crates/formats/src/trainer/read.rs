@@ -4,8 +4,8 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, low_rank,
-    objective, offloading, recomputed, spread, tokenizer, unsloth, unsloth_compiled, unsloth_preferences,
-    vision, words,
+    objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
+    unsloth_preferences, vision, words,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -45,7 +45,8 @@ pub(super) fn changes(leaf: &Leaf) -> bool {
 
 /// `is_file`: no program accompanies the keys.
 fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
-    let mut leaves = Leaves::over(scalars);
+    let renamed = (dialect == Dialect::Swift).then(|| swift_two::renamed(scalars)).flatten();
+    let mut leaves = Leaves::over(renamed.as_ref().map_or(scalars, |renamed| &renamed.scalars));
     table(&mut leaves, dialect);
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
@@ -102,6 +103,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     recomputed::reentrance(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
+    renamed.iter().for_each(|renamed| swift_two::lacking(&mut leaves, renamed));
     tokenizer::read(&mut leaves, dialect);
     leaves.pass(checkpoint::CAUSAL);
     if fast {

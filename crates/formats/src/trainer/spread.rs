@@ -25,15 +25,19 @@ pub(crate) fn spread(leaves: &mut Leaves<'_>) {
         let named = leaf.value.as_str();
         // XTuner's own files (`xtuner/configs/deepspeed`).
         let named = named.strip_prefix("deepspeed_").unwrap_or(named);
+        // ms-swift's until 2.6: `default-zero2`, `zero3-offload`, with other contents.
+        let of_two = named.starts_with("default-zero") || named.starts_with("zero") && named.contains('-');
+        let named = named.strip_prefix("default-").unwrap_or(named);
         match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
             _ if leaf.flag() == Some(true) && stated => {}
             // ms-swift's own files by their short names.
             (Some(rest), false) => {
                 leaves.say(Field::ZeroStage, rest.get(..1).unwrap_or(rest), leaf);
                 let of_xtuner = leaf.value.starts_with("deepspeed_");
-                own_buckets(leaves, of_xtuner, rest.starts_with('3'));
+                own_buckets(leaves, [of_xtuner, of_two], rest.starts_with('3'));
                 if rest.contains("offload") {
-                    leaves.switch(Field::OffloadOptimizer, true, leaf);
+                    // `swift/llm/ds_config/zero3_offload.json` leaves the states on the device.
+                    leaves.switch(Field::OffloadOptimizer, !(of_two && rest.starts_with('3')), leaf);
                     leaves.switch(Field::OffloadParam, rest.starts_with('3'), leaf);
                 }
             }
@@ -83,9 +87,9 @@ pub fn left_to_accelerate(reading: &mut Reading, file: &str, by: &str, span: Opt
 }
 
 /// Gradient buffers in frameworks' own DeepSpeed files: XTuner's leave the size to DeepSpeed and overlap
-/// (`xtuner/configs/deepspeed`), ms-swift's do not (`swift/config`).
-fn own_buckets(leaves: &mut Leaves<'_>, of_xtuner: bool, of_weights: bool) {
-    let buffers = if of_xtuner && !of_weights { "2" } else { "1" };
+/// (`xtuner/configs/deepspeed`), ms-swift's do not (`swift/config`), and overlap until 2.6 (`swift/llm/ds_config`).
+fn own_buckets(leaves: &mut Leaves<'_>, [of_xtuner, of_two]: [bool; 2], of_weights: bool) {
+    let buffers = if (of_xtuner || of_two) && !of_weights { "2" } else { "1" };
     leaves.state(Field::ReduceBuckets, buffers, Origin::Default, "as its own file says");
     if !of_xtuner {
         let elements = if of_weights { "0" } else { "200000000" };

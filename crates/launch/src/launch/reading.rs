@@ -366,7 +366,8 @@ impl Launch {
     /// ms-swift starts NPROC_PER_NODE processes, or one if that is not set, and spreads a model over the devices that
     /// each can see (`device_map`).
     fn tell_device_map(&self, reading: &mut Reading) {
-        let swift = self.line.subcommand.is_some() && shell::base_name(self.line.trainer()) == "swift";
+        let trainer = shell::base_name(self.line.trainer());
+        let swift = self.line.subcommand.is_some() && trainer == "swift" || trainer == "llm_sft.py";
         let (true, Some(visible)) = (swift, self.world.visible) else { return };
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         // The visible devices only count as processes if nothing else is stated.

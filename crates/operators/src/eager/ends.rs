@@ -204,6 +204,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     if x.recipe().loss == LossKind::FusedTiles {
         return super::fused_head::kept(tape);
     }
+    if x.recipe().loss == LossKind::PolicyRows {
+        return super::policy_rows::kept(tape);
+    }
     let input = Input { shared: None, needed: true, cast: false };
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);

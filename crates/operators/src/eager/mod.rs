@@ -20,6 +20,7 @@ mod manual;
 mod mlp;
 mod norm;
 mod passing;
+mod policy_rows;
 mod preferences;
 mod responses;
 mod sampled_head;

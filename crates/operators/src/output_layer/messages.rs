@@ -89,6 +89,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::DistributedWideChunks(_)
         | LossKind::Tiled(_)
         | LossKind::FusedTiles
+        | LossKind::PolicyRows
         | LossKind::TokenKernel => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         // One all-reduce less: latency counts here, each of these messages is only a few bytes per token.
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],

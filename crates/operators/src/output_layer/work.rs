@@ -76,6 +76,19 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
             let tiles = x.log_prob_chunks() * x.v.div_ceil(x.tile_words().max(1));
             ([w, 2 * w], [tiles, tiles])
         }
+        // Division by the temperature, cast, softmax, its logarithm and pick, maximum, difference, exponential and its
+        // sum, a product and its sum; backward divides, casts, takes the softmax, fills, subtracts, multiplies, adds,
+        // casts and divides.
+        LossKind::PolicyRows => {
+            let chunks = x.log_prob_chunks();
+            (
+                [
+                    2 * w + w + 4 + 8 + 8 + 4 + 8 + 8 + 4 + 12 + 4,
+                    2 * w + w + 4 + 8 + 4 + 12 + 8 + 8 + 4 + w + 2 * w,
+                ],
+                [11 * chunks, 9 * chunks],
+            )
+        }
         // Online softmax: one read of the logits; backward reads them again and writes their gradient.
         LossKind::FusedLogits | LossKind::TokenKernel => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.

@@ -21,6 +21,10 @@ const TILED_WORDS: u64 = 8192;
 const FUSED_TOKENS: u64 = 4096;
 const FUSED_WORDS: u64 = 32_768;
 
+/// Tokens whose logits verl's fused output layer makes at once
+/// (`verl/utils/experimental/torch_functional.py:FusedLinearForPPO`, `chunk_size`).
+const POLICY_ROWS: u64 = 512;
+
 /// unsloth's tiles of logits for log-probabilities (`unsloth_zoo/fused_losses/fused_linear.py`): tokens and words of
 /// a tile, the device size up to which tiles are always used, the number of tokens from which they are used on larger
 /// devices, and the minimum logits of a chunk over the full vocabulary.
@@ -161,6 +165,12 @@ impl Symbols<'_> {
         (device.saturating_sub(linear + tables) / 2).max(1)
     }
 
+    /// The most rows of logits that a policy's loss makes at once, whatever the number of tokens.
+    #[must_use]
+    pub fn log_prob_chunk(&self) -> u64 {
+        if self.recipe().loss == LossKind::PolicyRows { POLICY_ROWS } else { u64::MAX }
+    }
+
     /// Rows of logits whose log-probabilities are computed at once; `None` if they are computed for all.
     fn log_prob_rows(&self) -> Option<u64> {
         match self.recipe().loss {
@@ -168,6 +178,7 @@ impl Symbols<'_> {
                 Some(self.n.min(tokens * self.b))
             }
             LossKind::Tiled(tokens) => Some(self.n.min(tokens)),
+            LossKind::PolicyRows => Some(self.n.min(POLICY_ROWS)),
             LossKind::FusedTiles => Some((self.b * self.sampled_tokens()).min(FUSED_TOKENS)),
             _ => None,
         }

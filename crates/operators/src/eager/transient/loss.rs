@@ -249,6 +249,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if matches!(x.recipe().loss, LossKind::Tiled(_)) {
         return super::super::tiles::transients(x, trains);
     }
+    if x.recipe().loss == LossKind::PolicyRows {
+        return super::super::policy_rows::transients(x, trains);
+    }
     if x.recipe().loss == LossKind::FusedTiles {
         return fused_head::transients(x, trains);
     }

@@ -75,7 +75,10 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
     tensors.extend(x.recipe().tuning.embedding.then_some(words));
     // A gradient that autocast casts, or that the loss's own function returns, is a separate tensor, to which the
     // other is added in place.
-    let own = matches!(x.recipe().loss, LossKind::FusedLinear | LossKind::Tiled(_) | LossKind::FusedTiles);
+    let own = matches!(
+        x.recipe().loss,
+        LossKind::FusedLinear | LossKind::Tiled(_) | LossKind::FusedTiles | LossKind::PolicyRows
+    );
     let summed = x.tied() && !x.casts_weights() && !own;
     if summed && x.recipe().tuning.embedding {
         let sum = Saved::new("sum of a tied weight's gradients", &[rows, x.h], x.width, &SUM);
