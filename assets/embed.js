@@ -14,14 +14,17 @@ const HIGHEST = 20000;
 /** The luminance below which what is behind the element counts as dark. Unit: eighth bit of sRGB. */
 const DARK = 128;
 
-/** light or dark, as what lies behind `element` is painted; nothing where that is not known. */
+/** light or dark, as what lies behind `element` is painted; nothing where that is as the reader's system has it. */
 function painted(element) {
   for (let behind = element; behind; behind = behind.parentElement) {
     const colour = getComputedStyle(behind).backgroundColor;
     const [red, green, blue, opacity = 1] = (/^rgba?\((.*)\)$/.exec(colour)?.[1] || "").split(/[ ,/]+/).map(Number);
     if (blue >= 0 && opacity > 0.5) return 0.299 * red + 0.587 * green + 0.114 * blue < DARK ? "dark" : "light";
   }
-  return "";
+  // Nothing is painted: what shows is the browser's own canvas, which is white unless the page asks for another scheme.
+  const scheme = getComputedStyle(document.documentElement).colorScheme;
+  if (!/\bdark\b/.test(scheme)) return "light";
+  return /\blight\b/.test(scheme) ? "" : "dark";
 }
 
 class ShardScope extends HTMLElement {

@@ -38,6 +38,8 @@ pub enum For {
     Node,
     /// The browser tests: the above, browsers and their drivers, axe-core, documentation tools
     Tests,
+    /// The example for Docusaurus, of which the browser tests look where it is there
+    Docusaurus,
 }
 
 /// Installs what is missing.
@@ -46,6 +48,7 @@ pub fn install(what: For) -> Result<()> {
         For::Page => page(),
         For::Node => node("the test of the JavaScript package"),
         For::Tests => page().and_then(|()| tests()),
+        For::Docusaurus => docs_tools::install_docusaurus(),
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct ExplainArguments {
 pub(crate) struct Explained {
     /// Where it stands in the document.
     pub(crate) place: String,
-    /// The number: bytes below `memory` and `communication`, seconds below `time`, FLOPs below `flops`, counts elsewhere. Unit:
-    /// `unit`.
+    /// The number: bytes below `memory` and `communication`, seconds below `time`, FLOPs below `flops`, counts elsewhere.
+    /// Unit: `unit`.
     pub(crate) value: Option<f64>,
     /// What the number is of.
     pub(crate) unit: &'static str,

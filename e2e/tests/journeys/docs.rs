@@ -6,6 +6,7 @@ use std::process::Command;
 
 use e2e::{Kind, Page, Scratch, root};
 use serde_json::json;
+use xtask::docs_tools::{DOCUSAURUS, docusaurus_packages};
 use xtask::site::{Running, Server, Site};
 
 /// Copies the example in `from` with the address of Shardscope written into it.
@@ -26,7 +27,7 @@ fn copy(from: &Path, to: &Path, address: &str) {
 fn built(page: &Page, tool: &str, folder: &Scratch) -> Option<Running> {
     let Some(program) = xtask::docs_tools::locate(tool) else {
         // past the capture of the test's output
-        let said = format!("NOT CHECKED: the example for {tool}, which could not be installed\n");
+        let said = format!("NOT CHECKED: the example for {tool}, which is not installed\n");
         std::io::stderr().write_all(said.as_bytes()).expect("standard error");
         return None;
     };
@@ -43,6 +44,10 @@ fn built(page: &Page, tool: &str, folder: &Scratch) -> Option<Running> {
             .arg(source.join("mkdocs.yml"))
             .arg("--site-dir")
             .arg(&site),
+        DOCUSAURUS => {
+            std::os::unix::fs::symlink(docusaurus_packages(), source.join("node_modules")).expect("a link");
+            command.arg("build").arg(&source).arg("--out-dir").arg(&site)
+        }
         _ => command.arg("-W").arg("-q").arg(&source).arg(&site),
     };
     let output = command.output().expect("the tool runs");
@@ -122,4 +127,19 @@ fn a_page_of_sphinx_shows_a_panel() {
     page.visit(site.url());
     assert!(shown(&page).contains("theme=light"), "the theme of the example is light whatever the system is");
     page.screenshot("docs-sphinx");
+}
+
+/// Its pages are written beforehand and taken over by React, which must find nothing that it did not write.
+#[test]
+fn a_page_of_docusaurus_shows_a_panel() {
+    let (page, folder) = (Page::blank(), Scratch::new());
+    let Some(site) = built(&page, DOCUSAURUS, &folder) else { return };
+    page.prefer_dark(true);
+    page.visit(site.url());
+    assert!(shown(&page).contains("theme=light"), "the theme of the example is light whatever the system is");
+    page.screenshot("docs-docusaurus");
+    page.js("document.documentElement.setAttribute('data-theme', arguments[0])", &[json!("dark")]);
+    turns(&page, "dark");
+    let said = page.console_errors();
+    assert!(!said.iter().any(|said| said.contains("React")), "{said:?}");
 }

@@ -64,6 +64,7 @@ def check(
     *files: Script,
     text: str | None = None,
     fail_on: str = "oom",
+    against: Script | None = None,
     headroom: float | None = None,
     accelerator: str | None = None,
     settings: Mapping[str, Setting] | None = None,
@@ -73,7 +74,9 @@ def check(
 ) -> dict[str, Any]:
     """Whether a run passes: `passes`, `failures`, `verdict`, `peak_reserved` (bytes), `step_seconds`, `mfu` and more.
 
-    fail_on: what fails it besides not fitting: "oom", or "tight" too.
+    fail_on: what fails it besides not fitting: "oom", "tight", "slower:5%" beside `against`, several with commas between;
+        with "none" nothing does.
+    against: the run that it may not be slower than, a file or a link, with the same changes.
     headroom: percentage of an accelerator's memory that should stay free; with less a run is tight.
 
     The others are those of `estimate`. Where the texts make no plan, `passes` is False and `open` says why.
@@ -82,6 +85,8 @@ def check(
     options = ["--fail-on", fail_on, *_options(accelerator, settings, environment, arguments, without)]
     if headroom is not None:
         options += ["--headroom", repr(headroom)]
+    if against is not None:
+        options.append(f"--against={os.fspath(against)}")
     printed = call(["check", "--format", "json", *options, *_operands(files, text)], text, fails=[1, 2])
     return json.loads(printed)
 

@@ -53,6 +53,11 @@ class Package(unittest.TestCase):
         self.assertTrue(shardscope.check(self.file)["passes"])
         large = shardscope.check(self.file, accelerator="V100-SXM2-32GB", settings={"micro_batch_size": 32})
         self.assertEqual((large["passes"], large["verdict"]), (False, "out_of_memory"))
+        self.assertTrue(shardscope.check(self.file, accelerator="V100-SXM2-16GB", fail_on="none")["passes"])
+        slower = shardscope.check(self.file, fail_on="tight,slower:1%", against=self.file)
+        self.assertEqual((slower["passes"], slower["slower_by"]), (True, 0))
+        with self.assertRaisesRegex(shardscope.ShardscopeError, "--against"):
+            shardscope.check(self.file, fail_on="slower:1%")
         differences = shardscope.compare(self.file, change={"tensor_model_parallel_size": 4})
         self.assertEqual(differences["settings"][0]["name"], "tensor_model_parallel_size")
         self.assertLess(differences["after"]["peak_reserved"], differences["before"]["peak_reserved"])
