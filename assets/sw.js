@@ -40,6 +40,9 @@ const tidy = async () => {
   }
 };
 
+// Whether a page is one of this site, and all of it: half of one that was uploaded ends elsewhere.
+const whole = (text) => text.includes("Shardscope") && text.trimEnd().endsWith("</html>");
+
 // Whether what was sent in the place of `kept` is a page or file of this site, with all that it needs: not a network's sign-in
 // page, not what a server says when it is broken, not half of an update.
 const good = async (sent, kept) => {
@@ -47,7 +50,7 @@ const good = async (sent, kept) => {
   if (kind(sent) !== "text/html") return true;
   const text = await sent.clone().text();
   if (text === (await kept.clone().text())) return true;
-  if (!text.includes("Shardscope")) return false;
+  if (!whole(text)) return false;
   // The files of a new edition are asked for here; the page then has them from the browser's cache.
   const named = [...text.matchAll(/(?:href|src)=["']?(?:\.\/)?([\w.-]+\.(?:css|js|wasm))\b/g)];
   const there = async ([, file]) => {
@@ -69,9 +72,9 @@ const ask = async (url, redirect, kept) => {
   return fresh;
 };
 
-// What is another's is not kept: a network's sign-in page, in the place of whatever was asked for.
+// What is another's is not kept: a network's sign-in page, in the place of whatever was asked for. Nor is half of a page.
 const keep = async (store, address, sent) => {
-  if (kind(sent) !== "text/html" || (await sent.clone().text()).includes("Shardscope")) await store.put(address, sent);
+  if (kind(sent) !== "text/html" || whole(await sent.clone().text())) await store.put(address, sent);
 };
 
 const answer = async (event) => {

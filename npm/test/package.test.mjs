@@ -110,6 +110,32 @@ test("a question is answered, and its answer is a plan", () => {
   assert.deepEqual(cheapest.lines.map(({ name }) => name), ["H100-SXM", "H200-SXM"]);
 });
 
+test("every question has an answer, and its answer is the plan that it says", () => {
+  // Little is varied, so that each takes a moment.
+  const vary = { vpp: "fixed", split: "fixed", schedule: "fixed", cp: "fixed", "rank-order": "fixed", mbs: "fixed", overlap: "fixed" };
+  const budget = { tokens: 1e9, price: 2, most_nodes: 2 };
+  for (const [asked, said] of [
+    [{ question: "fewest-gpus" }, /holds? the run/],
+    [{ question: "fewest-gpus", train: "lora" }, /holds? the run/],
+    [{ question: "which-gpu", prices: { "H100-SXM": 2, "A100-SXM-80GB": 1 }, tokens: 1e9 }, /cost least/],
+    [{ question: "cheapest", ...budget, days: 365 }, /cost least/],
+    [{ question: "scaling", most_nodes: 4 }, /./],
+    [{ question: "one-more-node" }, /./],
+    [{ question: "longest-sequence" }, /./],
+    [{ question: "largest-micro-batch", vary: { ...vary, mbs: "open" } }, /./],
+    [{ question: "largest-model", train: "qlora" }, /is the largest model of the catalog/],
+  ]) {
+    const { answer, answered, lines } = shardscope.ask(script, { vary, ...asked });
+    assert.ok(answered && said.test(answer), `${JSON.stringify(asked)}: ${answer}`);
+    const chosen = lines.find((line) => line.chosen);
+    // A model of the catalog is a plan of its own.
+    const input = { text: asked.question === "largest-model" ? "" : script, settings: chosen.layout.change };
+    const { report } = shardscope.estimate(input);
+    assert.equal(report.memory.worst.peak_reserved, chosen.layout.peak_reserved, JSON.stringify(asked));
+    assert.equal(report.time.step_seconds, chosen.layout.step_seconds, JSON.stringify(asked));
+  }
+});
+
 test("the report for people names its verdict", () => {
   assert.match(shardscope.report(script), /Fits on/);
   assert.match(shardscope.report(script, "markdown"), /^## Verdict/);

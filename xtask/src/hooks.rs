@@ -9,7 +9,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 pub use offline::list_files;
 
@@ -61,6 +61,10 @@ pub fn postbuild() -> Result<()> {
         let page = entry?.path();
         if page.extension().is_some_and(|extension| extension == "html") {
             let html = fs::read_to_string(&page)?;
+            // The service worker takes what ends otherwise for half of a page.
+            if !reloading && !html.trim_end().ends_with("</html>") {
+                bail!("{} does not end as a page does", page.display());
+            }
             let sealed = if reloading { seal::unsealed(&html) } else { seal::sealed(&html) };
             let name = page.file_name().unwrap_or_default().to_string_lossy();
             let sealed = sealed.map(|html| addressed(&html, env::var(ADDRESS).ok().as_deref(), &name));

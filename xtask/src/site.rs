@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue, LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue, LAST_MODIFIED,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -64,6 +66,10 @@ pub enum Fault {
     Status(u16),
     /// Nothing at all, for this long.
     Silence(Duration),
+    /// Half of what was asked for, sent as if it were the whole: an upload that broke off.
+    Half,
+    /// Half of it, and then the line goes down.
+    Dropped,
 }
 
 /// The current fault.
@@ -193,6 +199,8 @@ fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
                     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                     (status, Html(status.to_string())).into_response()
                 }
+                Some(Fault::Half) => halved(request, next, false).await,
+                Some(Fault::Dropped) => halved(request, next, true).await,
                 Some(Fault::Silence(long)) => {
                     tokio::time::sleep(long).await;
                     StatusCode::GATEWAY_TIMEOUT.into_response()
@@ -200,6 +208,20 @@ fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
             }
         }
     }))
+}
+
+/// The first half of the answer; with `promised`, under the length of the whole.
+async fn halved(mut request: Request, next: Next, promised: bool) -> Response {
+    // Half of a compressed file would not unpack.
+    request.headers_mut().remove(ACCEPT_ENCODING);
+    let (mut head, body) = with_headers(next.run(request).await, false).into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    if !promised {
+        head.headers.remove(CONTENT_LENGTH);
+    }
+    Response::from_parts(head, Body::from(body.slice(..body.len() / 2)))
 }
 
 fn with_headers(mut response: Response, cross_origin: bool) -> Response {
@@ -302,6 +324,13 @@ mod tests {
         assert_eq!(status(), "307");
         running.misbehave(Some(Fault::Page("<p>Sign in".to_owned())));
         assert!(answer(&running, "GET /be/low/engine.wasm", "").ends_with("\r\n\r\n<p>Sign in"));
+        running.misbehave(Some(Fault::Half));
+        let half =
+            answer(&running, "GET /be/low/engine.wasm", "Accept-Encoding: br\r\n").to_ascii_lowercase();
+        assert!(half.contains("content-length: 3\r\n") && half.ends_with("\r\n\r\neng"), "{half}");
+        running.misbehave(Some(Fault::Dropped));
+        let dropped = answer(&running, "GET /be/low/engine.wasm", "").to_ascii_lowercase();
+        assert!(dropped.contains("content-length: 6\r\n") && !dropped.ends_with("engine"), "{dropped}");
         running.misbehave(None);
         assert!(answer(&running, "GET /be/low/", "").ends_with("<p>page"));
     }

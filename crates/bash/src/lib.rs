@@ -26,7 +26,7 @@
 
 pub mod directives;
 mod eval;
-mod limits;
+pub mod limits;
 mod notes;
 mod origin;
 mod parse;

@@ -2,7 +2,7 @@
 //! that hostile text is stopped at once.
 
 /// Longest text read, in bytes.
-pub(crate) const TEXT_BYTES: usize = 4 << 20;
+pub const TEXT_BYTES: usize = 4 << 20;
 /// Parts of words and commands parsed in one script, evaluated text included.
 pub(crate) const TREE_NODES: u32 = 150_000;
 // A statement that cannot be read is read until it fails and then again from its next line, so a text of unclosed
@@ -10,13 +10,13 @@ pub(crate) const TREE_NODES: u32 = 150_000;
 /// Bytes of unreadable statements allowed in any text, on top of four times its length.
 pub(crate) const WASTE_BYTES: usize = 64 << 10;
 /// Nesting of commands, quotes and expansions, and of calls while evaluating.
-pub(crate) const DEPTH: u32 = 80;
+pub const DEPTH: u32 = 80;
 /// Commands run and words expanded, weighted by the pieces they copy.
-pub(crate) const STEPS: u32 = 60_000;
+pub const STEPS: u32 = 60_000;
 /// Longest single value, in bytes.
-pub(crate) const VALUE_BYTES: usize = 256 << 10;
+pub const VALUE_BYTES: usize = 256 << 10;
 /// Elements of one array, words of one expansion.
-pub(crate) const WORDS: usize = 4096;
+pub const WORDS: usize = 4096;
 /// Commands recorded.
 pub(crate) const COMMANDS: usize = 2000;
 /// Diagnostics recorded; more would help nobody.
@@ -30,7 +30,7 @@ pub(crate) const HOLES: usize = 4000;
 /// How often the body of a `while true` runs if every iteration decides whether it ends.
 pub(crate) const CONSTANT_TURNS: u32 = 500;
 /// How often the body of one loop runs.
-pub(crate) const LOOP_TURNS: u32 = 5000;
+pub const LOOP_TURNS: u32 = 5000;
 /// Skipped branches that are evaluated anyway.
 pub(crate) const PEEKS: u32 = 16;
 /// Steps for each of them.

@@ -17,9 +17,10 @@ pub(crate) struct ReportArguments {
     /// How the report is written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Write every process group and label as a list, also where there are more than 4,096 ranks.
-    #[arg(long)]
-    full_groups: bool,
+    /// In a document, write every process group and label as a list, also where there are more than 4,096 ranks, and every message,
+    /// also where there are more than 200.
+    #[arg(long, visible_alias = "full-groups")]
+    full_lists: bool,
 }
 
 /// Prints the report, and diagnostics to standard error; with `--format json` a document even without a plan.
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
     let written = match (arguments.format, plan, &found) {
         // A document is written without a plan as well: it carries the diagnostics and the open questions.
         (Format::Json, ..) => {
-            let lists = if arguments.full_groups { Lists::Full } else { Lists::Short };
+            let lists = if arguments.full_lists { Lists::Full } else { Lists::Short };
             let document = Document::with_lists(&answer.source, &answer.resolution, found.as_ref(), lists);
             Some(document.to_json(true))
         }

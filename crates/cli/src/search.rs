@@ -250,7 +250,17 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         Ok(pasted) => pasted,
         Err(problem) => return refuse(&problem),
     };
-    let answer = input.answer_of(pasted.clone());
+    let mut answer = input.answer_of(pasted.clone());
+    let adapters = arguments.train.is_some_and(|train| train != Trained::Full);
+    if answer.resolution.plan.is_none() && adapters {
+        // As the page's form does: Megatron-LM has no adapters of its own, and Megatron-Bridge's stand in.
+        let mut bridged = input.clone();
+        bridged.changes.settings.push(("adapter_library".to_owned(), "megatron-bridge".to_owned()));
+        let other = bridged.answer_of(pasted.clone());
+        if other.resolution.plan.is_some() {
+            (input, answer) = (bridged, other);
+        }
+    }
     let Some(plan) = &answer.resolution.plan else {
         tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);

@@ -5,9 +5,9 @@ use super::node::{Entry, Node, Scalar, Value};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Deepest nesting of lists and maps that is read: reading and dropping trees is recursive.
-pub(super) const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 /// Most nodes read, with aliases expanded; real files have under 5,000.
-const MAX_NODES: usize = 50_000;
+pub const MAX_NODES: usize = 50_000;
 /// Most diagnostics about one text.
 const MAX_DIAGNOSTICS: usize = 20;
 

@@ -11,7 +11,7 @@ pub mod scalar;
 mod toml;
 mod yaml;
 
-pub use cursor::Tree;
+pub use cursor::{MAX_DEPTH, MAX_NODES, Tree};
 pub use flow::read_json;
 pub use node::{Entry, Node, Scalar, Value};
 pub use toml::read_toml;

@@ -113,8 +113,10 @@ pub struct Resolution {
     pub settings: Vec<Setting>,
     /// What the text leaves open.
     pub questions: Vec<Question>,
-    /// Diagnostics, errors first.
+    /// Diagnostics, errors first; the last one says how many more there are, where there are more.
     pub diagnostics: Vec<Diagnostic>,
+    /// Those behind the bound on diagnostics, for readers who ask for all of them.
+    pub further: Vec<Diagnostic>,
     /// Settings that change figures and are not modelled. There is a plan only if the reader continues without all of
     /// them.
     pub not_modelled: Vec<NotModelled>,

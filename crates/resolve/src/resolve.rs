@@ -173,14 +173,18 @@ impl Planned {
         // A verdict next to an error would answer a different question. Checked before truncation, which keeps the most
         // severe diagnostics, but not their number.
         let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
-        let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
-        if more > 0 {
-            diagnostics.truncate(MAX_DIAGNOSTICS);
-            let message = format!("and {more} more messages, none more severe");
-            diagnostics.push(Diagnostic::note(Code::AndMore, message));
-        }
+        // An answered question makes room for the next.
+        let unasked = questions.len().saturating_sub(MAX_DIAGNOSTICS);
         questions.truncate(MAX_DIAGNOSTICS);
-        Resolution { plan, settings, questions, diagnostics, not_modelled }
+        let further = diagnostics.split_off(diagnostics.len().min(MAX_DIAGNOSTICS));
+        let more = [
+            (Code::AndMore, further.len(), "messages, none more severe"),
+            (Code::MoreQuestions, unasked, "questions, asked once others are answered"),
+        ];
+        for (code, count, what) in more.into_iter().filter(|(_, count, _)| *count > 0) {
+            diagnostics.push(Diagnostic::note(code, format!("and {count} more {what}")));
+        }
+        Resolution { plan, settings, questions, diagnostics, further, not_modelled }
     }
 }
 

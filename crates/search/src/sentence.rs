@@ -1,6 +1,7 @@
 //! The answer to a question in one sentence.
 
 use super::question::{Inquiry, Question, Reached};
+use shardscope_plan::PositionEmbedding;
 use shardscope_units::{Seconds, decimal, grouped, rounded, seconds};
 
 impl Inquiry {
@@ -28,7 +29,16 @@ impl Inquiry {
                 grouped(one.gpus),
                 if one.gpus == 1 { "holds" } else { "hold" }
             ),
-            Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
+            Question::LongestSequence => {
+                let model = self.plan().model();
+                let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
+                let longest = self.reached().iter().all(|other| other.size <= one.size);
+                format!(
+                    "Sequences of {} tokens fit{}",
+                    grouped(one.size),
+                    if learned && longest { "; the model has positions for no longer ones" } else { "" }
+                )
+            }
             Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),
             Question::Cheapest { .. } => cheapest(name, one),
             Question::Scaling { .. } => format!("From one node to {} {name}", grouped(one.gpus)),

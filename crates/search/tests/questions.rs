@@ -61,6 +61,15 @@ fn the_longest_sequence_fits_and_the_next_does_not() {
     );
 }
 
+/// A table of learned positions ends where it ends: no longer sequence is tried, and the answer says why.
+#[test]
+fn learned_positions_bound_a_sequence() {
+    let learned = small(8, "--position-embedding-type learned_absolute");
+    let inquiry = asked(&learned, Question::LongestSequence);
+    assert_eq!(inquiry.reached().len(), 1);
+    assert_eq!(inquiry.answer(), "Sequences of 4,096 tokens fit; the model has positions for no longer ones");
+}
+
 #[test]
 fn the_largest_micro_batch_is_reported_with_its_layout() {
     let inquiry = asked(&small(8, ""), Question::LargestMicroBatch);

@@ -28,6 +28,20 @@ impl Answer {
         let diagnostics = self.resolution.diagnostics.iter();
         diagnostics.filter(|diagnostic| diagnostic.code == Code::Undecided).count()
     }
+
+    /// The diagnostics that are not listed, one per line with its position, for readers who ask for all of them.
+    #[must_use]
+    pub fn further(&self) -> String {
+        let mut out = String::new();
+        for said in &self.resolution.further {
+            if let Some(span) = said.span {
+                let place = self.source.position(span.start);
+                out += &format!("{}:{}: ", place.line, place.column);
+            }
+            out += &format!("{}: {}\n", said.severity.name(), said.message);
+        }
+        out
+    }
 }
 
 /// Everything shown of one plan.

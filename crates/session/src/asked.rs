@@ -9,7 +9,6 @@ use super::trained::Trained;
 use super::user_input::UserInput;
 use super::varied::Varied;
 use serde::{Deserialize, Serialize};
-use shardscope_plan::Field;
 use shardscope_search::{Candidate, Comparison, Inquiry, Preferred, Question, Reached, cheapest};
 use shardscope_units::grouped;
 
@@ -172,10 +171,10 @@ impl Asking {
         let mut before = Vec::new();
         // A model of the catalog has its own plan for what trains.
         if let Some(trained) = asked.trained.filter(|_| asked.topic != Topic::LargestModel) {
-            before.push((Field::TrainType, trained.word().to_owned()));
             // Put into the input as well as into `before`: the plan searched around must already train so, and an
             // answer that is applied must include the change.
-            input.put((Field::TrainType.name().to_owned(), trained.word().to_owned()));
+            before = trained.settings(&input);
+            before.iter().for_each(|(field, value)| input.put((field.name().to_owned(), value.clone())));
         }
         let plan = plan_of(&input)?;
         // At least one node, since an empty range has no layout to fall back on.

@@ -133,6 +133,8 @@ codes! {
     KeysNotRead = "keys-not-read",
     /// Values that the trainer fills in.
     LeftToTrainer = "left-to-trainer",
+    /// More questions than are asked at once.
+    MoreQuestions = "more-questions",
     /// A file that the script reads but that was not given.
     MissingFile = "missing-file",
     /// A program that takes its settings from the line that starts it, which was not given.

@@ -90,3 +90,25 @@ fn divided(axes: &[Steps], points: u64) -> Option<(Vec<Steps>, Vec<Steps>)> {
     }
     (left == 1).then_some((low, high))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups whose members end in the middle of an axis are no lattice of groups and members.
+    #[test]
+    fn a_cut_through_the_middle_of_an_axis_has_no_rule() {
+        let of = |counts: &[u64], points| {
+            let axes: Vec<Steps> = counts.iter().map(|count| Steps { count: *count, stride: 1 }).collect();
+            let counts = |steps: Vec<Steps>| steps.iter().map(|step| step.count).collect::<Vec<_>>();
+            divided(&axes, points).map(|(low, high)| (counts(low), counts(high)))
+        };
+        assert_eq!(of(&[6], 2), Some((vec![2], vec![3])));
+        assert_eq!(of(&[2, 6], 4), Some((vec![2, 2], vec![3])));
+        // The axis does not divide by the points, and the points not by the axis.
+        assert_eq!(of(&[6], 4), None);
+        assert_eq!(of(&[2, 3], 3), None);
+        // More points than the axes have.
+        assert_eq!(of(&[2, 3], 12), None);
+    }
+}

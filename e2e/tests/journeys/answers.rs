@@ -172,6 +172,39 @@ fn a_question_is_answered_and_its_answer_opens_as_a_plan() {
     page.assert_quiet();
 }
 
+/// Each question of the form, one after the other in one page: a sentence, and lines of which one is the answer.
+#[test]
+fn every_question_of_the_form_is_answered() {
+    let page = Page::open("");
+    panel(&page, "search");
+    let form = "#questions label:first-child select";
+    let names = page.texts(&format!("{form} option"));
+    assert_eq!(names.len(), 8, "{names:?}");
+    for name in &names {
+        page.choose(form, name);
+        for (field, value) in [("15e12", "1e9"), ("2.50", "2"), ("8", "2")] {
+            let field = format!("#questions input[placeholder='{field}']");
+            if page.count(&field) > 0 {
+                page.fill(&field, value);
+            }
+        }
+        page.click_text("#questions button", "Answer");
+        let said = page.until(name, || {
+            let ended = page.texts("#questions button[type=submit]") == ["Answer"];
+            let said = page.texts("#questions [role=status] strong");
+            said.into_iter().next().filter(|said| ended && !said.is_empty())
+        });
+        println!("{name}: {said}");
+        assert_eq!(page.count("#questions tbody th.strong"), 1, "{name}: {said}");
+    }
+    // The same, with adapters alone trained.
+    page.choose(form, "Fewest GPUs that this run fits on");
+    page.choose("#questions label:nth-child(2) select", "LoRA");
+    page.click_text("#questions button", "Answer");
+    page.wait_text("#questions [role=status] strong", " the run, the fewest");
+    page.assert_quiet();
+}
+
 #[test]
 fn a_question_says_what_is_missing_and_asks_without_workers_too() {
     let page = Page::blank();

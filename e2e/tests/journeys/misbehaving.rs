@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use e2e::{Page, Scratch};
+use serde_json::json;
 use xtask::site::{Fault, Server, Site};
 
 use super::offline::{copy_to, editions, publish, stored};
@@ -48,6 +49,8 @@ fn gates_and_broken_servers_leave_the_copy_in_its_place() {
         Fault::Status(503),
         Fault::Status(404),
         Fault::Status(511),
+        Fault::Half,
+        Fault::Dropped,
         Fault::Silence(Duration::from_secs(60)),
     ] {
         println!("{fault:?}");
@@ -71,13 +74,19 @@ fn gates_and_broken_servers_leave_the_copy_in_its_place() {
     page.misbehave(Some(Fault::Page(GATE.to_owned())));
     page.goto_shell("guide.html");
     page.wait_text("h1", "Welcome to the network");
+    // Nor is half of one.
+    page.misbehave(Some(Fault::Half));
+    page.goto_shell("formulas.html");
+    page.wait_text("h1", "Formulas");
     page.cut_off();
-    let kept = page.js_async(
-        "const done = arguments[0];
-         caches.match('guide.html').then(found => done(Boolean(found)))",
-        &[],
-    );
-    assert_eq!(kept, false);
+    for file in ["guide.html", "formulas.html"] {
+        let kept = page.js_async(
+            "const [file, done] = arguments;
+             caches.match(file).then(found => done(Boolean(found)))",
+            &[json!(file)],
+        );
+        assert_eq!(kept, false, "{file}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The guide: what the terms mean, which formulas are used, what is taken as given, and the sources. All of it comes
 //! from the engine; prose here contains the engine's own numbers.
 
+mod bounds;
 mod formulas;
 mod frameworks;
 mod glossary;
@@ -75,6 +76,7 @@ fn guide() -> Markup {
         searches::chapter(),
         frameworks::scripts(),
         frameworks::elsewhere(),
+        bounds::chapter(),
     ])
 }
 

@@ -5,7 +5,7 @@ use shardscope::source::{Diagnostic, Severity};
 use yew::prelude::*;
 
 use crate::app::place::{is_in_box, show};
-use crate::app::widgets::{Sign, icon};
+use crate::app::widgets::{CopyButton, Sign, icon};
 use crate::app::words::{plural, sentence, unbroken_flags};
 
 #[derive(Properties, PartialEq)]
@@ -40,6 +40,10 @@ pub(crate) fn diagnostics(props: &Props) -> Html {
         list(answer, &grave)
     };
     let count = notes.len();
+    let further = {
+        let answer = answer.clone();
+        Callback::from(move |()| answer.further())
+    };
     html! {
         <div id="diagnostics" class="diagnostics">
             <div role="status">{ status }</div>
@@ -48,6 +52,9 @@ pub(crate) fn diagnostics(props: &Props) -> Html {
                     <summary>{ format!("{count} {}", plural(count as u64, "note", "notes")) }</summary>
                     { list(answer, &notes) }
                 </details>
+            }
+            if !answer.resolution.further.is_empty() {
+                <CopyButton label="Copy the messages that are not listed" text={further} />
             }
         </div>
     }

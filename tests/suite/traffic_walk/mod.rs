@@ -1,16 +1,19 @@
-//! A simulation that shares nothing with the ledger: it walks every rank of a random plan through its schedule, emits
-//! each message as Megatron's code does, and sums up. The sums must equal the ledger's. Sends must equal receives,
-//! groups must agree on their operations, and degrees must multiply to the world size.
+//! A simulation that shares no code with the engine: it walks every rank of a random plan through its schedule, emits
+//! each message as Megatron's code does, and sums up. The sums must equal the ledger's, its groups the engine's, its orders
+//! those of the engine's schedules. Sends must equal receives, groups must agree on their operations, and degrees must
+//! multiply to the world size.
 
+mod places;
 mod replicas;
 mod run;
 mod walker;
 
 use super::drawn;
+use places::{Kind, Places, passes};
 use run::Run;
 use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::plan::Plan;
-use shardscope::schedule::{Order, Shape};
+use shardscope::schedule::{Action, Order, Shape};
 use shardscope::topology::{GroupKind, Groups, Rank};
 use std::collections::BTreeMap;
 use walker::{Log, Walker};
@@ -21,20 +24,56 @@ pub(crate) fn random_plan(seed: u64) -> Plan {
     Run::random(seed).plan()
 }
 
-fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
-    let groups = Groups::new(plan.layout());
-    let order = Order::new(Shape::from_plan(plan));
+fn walk(run: &Run, places: &Places) -> Vec<Log> {
     (0..run.world())
         .map(|rank| {
-            let stage = groups.coordinates(Rank::new(rank)).pipeline;
-            let mut walker = Walker { run, groups: &groups, rank, log: Log::default() };
-            for event in order.events(stage as u32) {
-                walker.event(stage, event.action, u64::from(event.chunk));
+            let stage = places.stage(rank);
+            let mut walker = Walker { run, places, rank, log: Log::default() };
+            for (forward, chunk) in passes(run, stage) {
+                walker.pass(stage, forward, chunk);
             }
             walker.step(stage);
             walker.log
         })
         .collect()
+}
+
+/// The engine's groups have the members that they have here.
+fn same_groups(run: &Run, plan: &Plan, places: &Places) {
+    let groups = Groups::new(plan.layout());
+    for (kind, members) in places.groups() {
+        let same = match kind {
+            Kind::Tensor => GroupKind::Tensor,
+            Kind::Context => GroupKind::Context,
+            Kind::Pipeline => GroupKind::Pipeline,
+            Kind::DataContext => GroupKind::DataContext,
+            Kind::DataContextInstance => GroupKind::DataContextInstance,
+            Kind::Expert => GroupKind::Expert,
+            Kind::ExpertTensor => GroupKind::ExpertTensor,
+            Kind::TensorExpert => GroupKind::TensorExpert,
+            Kind::ExpertData => GroupKind::ExpertData,
+            Kind::ExpertDataInstance => GroupKind::ExpertDataInstance,
+            Kind::ExpertDataAcross => GroupKind::ExpertDataAcross,
+            // Stages between the ends are in none.
+            Kind::Embedding if members.len() == 1 => continue,
+            Kind::Embedding => GroupKind::Embedding,
+        };
+        let mut own: Vec<u64> =
+            groups.group_of(same, Rank::new(members[0])).iter().map(|rank| rank.get()).collect();
+        own.sort_unstable();
+        assert_eq!(own, members, "{kind:?} of {run:?}");
+    }
+}
+
+/// So do its stages run the same passes in the same order.
+fn same_order(run: &Run, plan: &Plan) {
+    let order = Order::new(Shape::from_plan(plan));
+    for stage in 0..run.p {
+        let events = order.events(stage as u32);
+        let own: Vec<_> =
+            events.map(|event| (event.action == Action::Forward, u64::from(event.chunk))).collect();
+        assert_eq!(own, passes(run, stage), "stage {stage} of {run:?}");
+    }
 }
 
 /// Runs in a normal test; `SHARDSCOPE_PLANS=100000` requests more.
@@ -87,11 +126,13 @@ fn walked_as_counted(seed: u64, met: &mut Met) {
         *met.features.entry(feature).or_default() += 1;
     }
     let plan = run.plan();
-    let groups = Groups::new(plan.layout());
-    let logs = walk(&run, &plan);
-    same_sums(&run, &plan, &groups, &logs, &mut met.sent);
+    let places = Places::new(&run);
+    same_groups(&run, &plan, &places);
+    same_order(&run, &plan);
+    let logs = walk(&run, &places);
+    same_sums(&run, &plan, &places, &logs, &mut met.sent);
     same_on_both_ends(&run, &logs);
-    agreed(&run, &groups, &logs);
+    agreed(&run, &places, &logs);
     let layout = plan.layout();
     let product = layout.data * layout.tensor * layout.pipeline * layout.context;
     assert_eq!(product, layout.world_size);
@@ -99,7 +140,7 @@ fn walked_as_counted(seed: u64, met: &mut Met) {
     assert_eq!(product, layout.world_size);
 }
 
-fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], sent: &mut BTreeMap<&'static str, u64>) {
+fn same_sums(run: &Run, plan: &Plan, places: &Places, logs: &[Log], sent: &mut BTreeMap<&'static str, u64>) {
     let ledger = traffic(plan);
     for of in [
         Parallelism::Tensor,
@@ -111,7 +152,7 @@ fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], sent: &mut B
     ] {
         let mut cluster = (0, 0);
         for (rank, log) in (0..).zip(logs) {
-            let stage = groups.coordinates(Rank::new(rank)).pipeline as usize;
+            let stage = places.stage(rank) as usize;
             let own = log.sums.iter().filter(|((name, _), _)| *name == of.name()).map(|(_, sum)| *sum);
             let walked = own.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
             let totals = ledger.dimension(of).map(|dimension| dimension.stages[stage]).unwrap_or_default();
@@ -140,12 +181,10 @@ fn same_on_both_ends(run: &Run, logs: &[Log]) {
 }
 
 /// Members of a group run the same collectives with the same sizes in the same order.
-fn agreed(run: &Run, groups: &Groups, logs: &[Log]) {
-    for kind in GroupKind::ALWAYS {
-        for group in groups.all(kind) {
-            let mut members = group.ranks().map(|rank| logs[rank.get() as usize].order.get(&kind));
-            let first = members.next().unwrap();
-            assert!(members.all(|other| other == first), "{kind:?} {} of {run:?}", group.index());
-        }
+fn agreed(run: &Run, places: &Places, logs: &[Log]) {
+    for (kind, ranks) in places.groups() {
+        let mut members = ranks.iter().map(|rank| logs[*rank as usize].order.get(&kind));
+        let first = members.next().unwrap();
+        assert!(members.all(|other| other == first), "{kind:?} {ranks:?} of {run:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Messages between replicas: gradients and weights.
 
+use super::places::Kind;
 use super::run::Share;
 use super::walker::{Walker, layers_of_part};
-use shardscope::topology::GroupKind;
 
 impl Walker<'_> {
     /// Gradients and weights of one chunk.
@@ -34,12 +34,11 @@ impl Walker<'_> {
         let layers = layers_of_part(&run, part);
         if let Share::Weights(_) = run.share {
             // Without a pipeline one chunk has everything: each layer is a unit, and so are the ends.
-            let mut units =
-                vec![(GroupKind::DataContext, words + if run.learned { run.s * run.h } else { 0 })];
+            let mut units = vec![(Kind::DataContext, words + if run.learned { run.s * run.h } else { 0 })];
             for _ in 0..layers {
-                units.extend([(GroupKind::DataContext, layer), (GroupKind::ExpertData, experts)]);
+                units.extend([(Kind::DataContext, layer), (Kind::ExpertData, experts)]);
             }
-            units.extend([(GroupKind::DataContext, norm), (GroupKind::DataContext, words)]);
+            units.extend([(Kind::DataContext, norm), (Kind::DataContext, words)]);
             units
                 .into_iter()
                 .filter(|(_, elements)| *elements > 0)
@@ -60,54 +59,54 @@ impl Walker<'_> {
         }
         let experts = layers * experts;
         if run.share != Share::Nothing {
-            self.reduce(GroupKind::DataContext, &[dense, own_bucket]);
+            self.reduce(Kind::DataContext, &[dense, own_bucket]);
         } else {
-            self.reduce(GroupKind::DataContext, &[dense + own_bucket]);
+            self.reduce(Kind::DataContext, &[dense + own_bucket]);
         }
-        self.reduce(GroupKind::ExpertData, &[experts]);
+        self.reduce(Kind::ExpertData, &[experts]);
     }
 
     /// The part of a group of replicas within which they shard.
-    fn within(&self, kind: GroupKind) -> GroupKind {
+    fn within(&self, kind: Kind) -> Kind {
         match (self.run.share, kind) {
             (Share::Nothing | Share::States(1) | Share::Gradients(1) | Share::Weights(1), _) => kind,
-            (_, GroupKind::ExpertData) => GroupKind::ExpertDataInstance,
-            _ => GroupKind::DataContextInstance,
+            (_, Kind::ExpertData) => Kind::ExpertDataInstance,
+            _ => Kind::DataContextInstance,
         }
     }
 
     /// Several groups reduce their gradient shards.
     fn across(&mut self, shard: u64) {
         if let Share::States(2..) | Share::Gradients(2..) | Share::Weights(2..) = self.run.share {
-            self.log.collective("data", GroupKind::ExpertDataAcross, self.groups, 4 * shard);
+            self.collective("data", Kind::ExpertDataAcross, 4 * shard);
         }
     }
 
     /// An FSDP unit: gathered for forward and for backward of every micro-batch, with its gradients scattered after
     /// each.
-    fn unit(&mut self, kind: GroupKind, elements: u64) {
+    fn unit(&mut self, kind: Kind, elements: u64) {
         let kind = self.within(kind);
         for _ in 0..self.run.m {
             for width in [2, 2, 4] {
-                self.log.collective("data", kind, self.groups, width * elements);
+                self.collective("data", kind, width * elements);
             }
         }
-        self.across(elements / self.groups.size(kind));
+        self.across(elements / self.places.of(kind, self.rank).len() as u64);
     }
 
-    fn reduce(&mut self, kind: GroupKind, buckets: &[u64]) {
+    fn reduce(&mut self, kind: Kind, buckets: &[u64]) {
         for &elements in buckets.iter().filter(|elements| **elements > 0) {
             let kind = self.within(kind);
             // Sharded gradients are never held in full: they are scattered after every micro-batch.
             let often = if let Share::Gradients(_) = self.run.share { self.run.m } else { 1 };
             for _ in 0..often {
-                self.log.collective("data", kind, self.groups, 4 * elements);
+                self.collective("data", kind, 4 * elements);
             }
             if self.run.share == Share::Nothing {
                 continue;
             }
-            self.across(elements / self.groups.size(kind));
-            self.log.collective("data", kind, self.groups, 2 * elements);
+            self.across(elements / self.places.of(kind, self.rank).len() as u64);
+            self.collective("data", kind, 2 * elements);
         }
     }
 }

@@ -1,23 +1,22 @@
 //! The messages of one rank, one by one, as Megatron's code sends them.
 
+use super::places::{Kind, Places};
 use super::run::{Again, Dispatch, Moe, Ring, Run, Split};
-use shardscope::schedule::Action;
-use shardscope::topology::{GroupKind, Groups, Rank};
 use std::collections::BTreeMap;
 
 /// The messages of a rank, in the order in which it sends them.
 #[derive(Default)]
 pub(super) struct Log {
-    pub(super) sums: BTreeMap<(&'static str, GroupKind), (u64, u64)>,
+    pub(super) sums: BTreeMap<(&'static str, Kind), (u64, u64)>,
     /// Per kind of group: its collectives, in order.
-    pub(super) order: BTreeMap<GroupKind, Vec<u64>>,
+    pub(super) order: BTreeMap<Kind, Vec<u64>>,
     pub(super) sent: Vec<(u64, u64)>,
     pub(super) received: Vec<(u64, u64)>,
 }
 
 impl Log {
-    pub(super) fn collective(&mut self, of: &'static str, kind: GroupKind, groups: &Groups, bytes: u64) {
-        if groups.size(kind) > 1 {
+    pub(super) fn collective(&mut self, of: &'static str, kind: Kind, members: &[u64], bytes: u64) {
+        if members.len() > 1 {
             let sum = self.sums.entry((of, kind)).or_default();
             sum.0 += 1;
             sum.1 += bytes;
@@ -25,7 +24,7 @@ impl Log {
         }
     }
 
-    fn send(&mut self, of: &'static str, kind: GroupKind, to: u64, bytes: u64) {
+    fn send(&mut self, of: &'static str, kind: Kind, to: u64, bytes: u64) {
         let sum = self.sums.entry((of, kind)).or_default();
         sum.0 += 1;
         sum.1 += bytes;
@@ -36,18 +35,23 @@ impl Log {
 /// One rank's view of the run.
 pub(super) struct Walker<'a> {
     pub(super) run: &'a Run,
-    pub(super) groups: &'a Groups,
+    pub(super) places: &'a Places,
     pub(super) rank: u64,
     pub(super) log: Log,
 }
 
 impl Walker<'_> {
-    fn tensor(&mut self, bytes: u64) {
-        self.log.collective("tensor", GroupKind::Tensor, self.groups, bytes);
+    /// A collective of this rank's group of a kind; none where the rank is alone in it.
+    pub(super) fn collective(&mut self, of: &'static str, kind: Kind, bytes: u64) {
+        self.log.collective(of, kind, self.places.of(kind, self.rank), bytes);
     }
 
-    fn expert(&mut self, kind: GroupKind, bytes: u64) {
-        self.log.collective("expert", kind, self.groups, bytes);
+    fn tensor(&mut self, bytes: u64) {
+        self.collective("tensor", Kind::Tensor, bytes);
+    }
+
+    fn expert(&mut self, kind: Kind, bytes: u64) {
+        self.collective("expert", kind, bytes);
     }
 
     /// Bytes of the residual stream, for the full sequence of the context rank.
@@ -57,12 +61,12 @@ impl Walker<'_> {
 
     /// A step of the context ring: each rank sends to the next, and receives from the previous one.
     fn ring(&mut self, bytes: u64) {
-        let members = self.groups.group_of(GroupKind::Context, Rank::new(self.rank));
-        let here = members.iter().position(|rank| rank.get() == self.rank).unwrap();
-        let next = members[(here + 1) % members.len()].get();
-        let before = members[(here + members.len() - 1) % members.len()].get();
+        let members = self.places.of(Kind::Context, self.rank);
+        let here = members.iter().position(|rank| *rank == self.rank).unwrap();
+        let next = members[(here + 1) % members.len()];
+        let before = members[(here + members.len() - 1) % members.len()];
         for _ in 1..members.len() {
-            self.log.send("context", GroupKind::Context, next, bytes);
+            self.log.send("context", Kind::Context, next, bytes);
             self.log.received.push((before, bytes));
         }
     }
@@ -83,12 +87,12 @@ impl Walker<'_> {
             Ring::AllGather => {
                 // Forward gathers keys and values; backward gathers both and scatters both gradients.
                 for _ in 0..if backward { 4 } else { 2 } {
-                    self.log.collective("context", GroupKind::Context, self.groups, run.c * narrow);
+                    self.collective("context", Kind::Context, run.c * narrow);
                 }
             }
             Ring::AllToAll => {
                 for bytes in [wide, narrow, narrow, wide] {
-                    self.log.collective("context", GroupKind::Context, self.groups, bytes);
+                    self.collective("context", Kind::Context, bytes);
                 }
             }
         }
@@ -155,29 +159,29 @@ impl Walker<'_> {
         match moe.dispatch {
             Dispatch::AllGather => {
                 if !backward {
-                    self.expert(GroupKind::TensorExpert, both * tokens * moe.experts);
+                    self.expert(Kind::TensorExpert, both * tokens * moe.experts);
                 }
-                self.expert(GroupKind::TensorExpert, both * tokens * moe.experts * 4);
-                self.expert(GroupKind::TensorExpert, both * tokens * row);
-                self.expert(GroupKind::TensorExpert, both * tokens * row);
+                self.expert(Kind::TensorExpert, both * tokens * moe.experts * 4);
+                self.expert(Kind::TensorExpert, both * tokens * row);
+                self.expert(Kind::TensorExpert, both * tokens * row);
             }
             Dispatch::AllToAll => {
                 let copies = tokens * moe.topk;
                 if !backward {
-                    self.expert(GroupKind::TensorExpert, both * moe.experts * 8);
+                    self.expert(Kind::TensorExpert, both * moe.experts * 8);
                 }
                 // To the experts and back, and the probabilities in one direction.
-                self.expert(GroupKind::Expert, copies * row);
-                self.expert(GroupKind::Expert, copies * 4);
-                self.expert(GroupKind::ExpertTensor, moe.et * copies * row);
-                self.expert(GroupKind::ExpertTensor, moe.et * copies * 4);
-                self.expert(GroupKind::ExpertTensor, moe.et * copies * row);
-                self.expert(GroupKind::Expert, copies * row);
+                self.expert(Kind::Expert, copies * row);
+                self.expert(Kind::Expert, copies * 4);
+                self.expert(Kind::ExpertTensor, moe.et * copies * row);
+                self.expert(Kind::ExpertTensor, moe.et * copies * 4);
+                self.expert(Kind::ExpertTensor, moe.et * copies * row);
+                self.expert(Kind::Expert, copies * row);
             }
             Dispatch::Flex => {
                 let copies = tokens * moe.topk.min(moe.e) * moe.et;
-                self.expert(GroupKind::TensorExpert, copies * row);
-                self.expert(GroupKind::TensorExpert, copies * row);
+                self.expert(Kind::TensorExpert, copies * row);
+                self.expert(Kind::TensorExpert, copies * row);
             }
         }
     }
@@ -229,16 +233,16 @@ pub(super) fn layers_of_part(run: &Run, part: u64) -> u64 {
 }
 
 impl Walker<'_> {
-    pub(super) fn event(&mut self, stage: u64, action: Action, chunk: u64) {
+    pub(super) fn pass(&mut self, stage: u64, forward: bool, chunk: u64) {
         let run = *self.run;
         let part = chunk * run.p + stage;
         let parts = run.p * run.v;
         let (first, last) = (part == 0, part + 1 == parts);
         let layers = layers_of_part(&run, part);
         let message = self.stream() / if run.sp { run.t } else { 1 };
-        let pipeline = self.groups.group_of(GroupKind::Pipeline, Rank::new(self.rank));
-        let neighbour = |part: u64| pipeline[(part % run.p) as usize].get();
-        if action == Action::Forward {
+        let pipeline = self.places.of(Kind::Pipeline, self.rank);
+        let neighbour = |part: u64| pipeline[(part % run.p) as usize];
+        if forward {
             if first {
                 self.embedding(false);
             } else {
@@ -252,7 +256,7 @@ impl Walker<'_> {
                 self.output_layer(false);
             } else {
                 let to = neighbour(part + 1);
-                self.log.send("pipeline", GroupKind::Pipeline, to, message);
+                self.log.send("pipeline", Kind::Pipeline, to, message);
             }
             return;
         }
@@ -276,7 +280,7 @@ impl Walker<'_> {
             self.embedding(true);
         } else {
             let to = neighbour(part - 1);
-            self.log.send("pipeline", GroupKind::Pipeline, to, message);
+            self.log.send("pipeline", Kind::Pipeline, to, message);
         }
     }
 
@@ -298,7 +302,7 @@ impl Walker<'_> {
         }
         if run.tied && run.p > 1 && (first || last) {
             let bytes = run.vocab / run.t * run.h * 4;
-            self.log.collective("embedding", GroupKind::Embedding, self.groups, bytes);
+            self.collective("embedding", Kind::Embedding, bytes);
         }
         for chunk in 0..run.v {
             self.replicas(stage, chunk);

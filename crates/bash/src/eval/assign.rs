@@ -103,12 +103,17 @@ impl Evaluator<'_> {
             values = std::mem::take(&mut slot.elements);
         }
         let mut next = values.next();
+        let mut too_many = added.len() > limits::WORDS;
         for (at, value) in added.into_iter().take(limits::WORDS) {
             let at = at.unwrap_or(next);
             values.insert(at, "", value);
             next = at.saturating_add(1);
         }
+        too_many |= values.0.len() > limits::WORDS;
         values.0.truncate(limits::WORDS);
+        if too_many {
+            self.report_full(span);
+        }
         self.set_elements(name, Shape::Array, values, span);
         if open {
             self.leave_open(name);

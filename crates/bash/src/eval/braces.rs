@@ -18,9 +18,10 @@ pub(crate) fn alternatives(parts: &[Part]) -> Option<(usize, Vec<String>)> {
     })
 }
 
-// The leftmost varies slowest, as in bash: {a,b}{1,2} is a1 a2 b1 b2.
+// The leftmost varies slowest, as in bash: {a,b}{1,2} is a1 a2 b1 b2. One more than may be kept is made, so that whoever takes them
+// sees that there are too many.
 fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
-    if out.len() >= limits::WORDS {
+    if out.len() > limits::WORDS {
         return;
     }
     let Some((open, close, items)) = group(text).filter(|_| depth < 12) else {
@@ -36,7 +37,7 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
         expand(&item, depth + 1, &mut inner);
         for middle in &inner {
             for tail in &tails {
-                if out.len() >= limits::WORDS {
+                if out.len() > limits::WORDS {
                     return;
                 }
                 out.push(format!("{before}{middle}{tail}"));
@@ -159,6 +160,6 @@ mod tests {
         }
         let mut bomb = Vec::new();
         expand(&"{a,b}".repeat(40), 0, &mut bomb);
-        assert!(bomb.len() <= crate::limits::WORDS);
+        assert_eq!(bomb.len(), crate::limits::WORDS + 1);
     }
 }

@@ -139,14 +139,16 @@ pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span)
     }
     let text = input.text();
     let mut lines = Vec::new();
-    let mut found = 0;
     let _ = each_line(text, &mut |content, start| {
         // Without -t the newline is kept.
         let end = start + content.len() + usize::from(options.is_empty());
         lines.push(input.part(start, end.min(text.len())));
-        found += 1;
-        (found < super::super::limits::WORDS).then_some(())
+        (lines.len() <= super::super::limits::WORDS).then_some(())
     });
+    if lines.len() > super::super::limits::WORDS {
+        lines.truncate(super::super::limits::WORDS);
+        shell.report_full(span);
+    }
     shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
     if input.has_holes() {
         shell.leave_open(name);

@@ -129,9 +129,9 @@ impl Evaluator<'_> {
             }
             elements = std::mem::take(&mut slot.elements);
         }
-        if let Some(at) = elements.position(index)
-            && !elements.is_full()
-        {
+        if elements.is_full() {
+            self.report_full(span);
+        } else if let Some(at) = elements.position(index) {
             elements.insert(at, "", value);
         }
         self.set_elements(name, Shape::Array, elements, span);
@@ -144,8 +144,10 @@ impl Evaluator<'_> {
             return self.set_elements(name, Shape::Map, elements, span);
         };
         slot.span = Some(span);
-        if slot.shape == Shape::Map && !slot.elements.is_full() {
-            slot.elements.insert(0, key, value);
+        match slot.shape {
+            Shape::Map if slot.elements.is_full() => self.report_full(span),
+            Shape::Map => slot.elements.insert(0, key, value),
+            _ => {}
         }
     }
 

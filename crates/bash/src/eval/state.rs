@@ -240,6 +240,12 @@ impl Evaluator<'_> {
         value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
     }
 
+    /// An array with fewer elements than the shell's would be another answer.
+    pub(crate) fn report_full(&mut self, span: Span) {
+        let message = "an array has more elements than any real one; the rest is left out";
+        self.notes.report(Diagnostic::error(Code::TooManyWords, message).at(span));
+    }
+
     pub(crate) fn export(&mut self, name: &str) {
         if let Some(slot) = self.slot(name) {
             slot.exported = true;

@@ -38,6 +38,40 @@ fn questions_that_compare_have_an_answer() {
     assert!((0..compared.len() - 1).all(|place| fits(place) == Some(false)), "{said}");
 }
 
+/// Every question about sizes has one, with its own answer in one sentence and the layout that gives it.
+#[test]
+fn questions_about_sizes_have_an_answer() {
+    let held =
+        ["vpp", "split", "schedule", "cp", "rank-order", "overlap", "recompute"].map(|name| ["--fix", name]);
+    for (question, more, said) in [
+        ("fewest-gpus", &[][..], " the run, "),
+        ("fewest-gpus", &["--train", "lora"], " the run, "),
+        (
+            "cheapest",
+            &["--tokens", "1e9", "--price", "2", "--days", "365", "--most-nodes", "2"],
+            "cost least",
+        ),
+        ("scaling", &["--most-nodes", "4"], ""),
+        ("one-more-node", &[], ""),
+        ("longest-sequence", &[], ""),
+        ("largest-micro-batch", &[], ""),
+    ] {
+        let fixed = if question == "largest-micro-batch" { &[][..] } else { &["--fix", "mbs"] };
+        let words =
+            [&["search", "-", "--format", "json", "--question", question], held.as_flattened(), fixed, more]
+                .concat();
+        let found: Value = serde_json::from_str(&printed(&words, SCRIPT, 0)).expect("a document");
+        assert_eq!(found["answered"], true, "{words:?}: {found}");
+        let answer = found["answer"].as_str().unwrap_or_default();
+        assert!(answer.len() > 10 && answer.contains(said), "{words:?}: {answer}");
+    }
+    // Megatron-Bridge has no adapters over weights of 4 bits.
+    let words = ["search", "-", "--question", "fewest-gpus", "--train", "qlora"];
+    let refused = call(&words, SCRIPT);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("not modelled"), "{told}");
+}
+
 /// Refused before anything is read, with exit code 2 and a sentence that says what to change.
 #[test]
 fn what_a_question_does_not_take_is_refused() {

@@ -110,7 +110,7 @@ impl<'r> Document<'r> {
             schema: SCHEMA,
             settings: settings::settings(source, &resolution.settings),
             questions: resolution.questions.iter().map(Question::new).collect(),
-            diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::new(source, one)).collect(),
+            diagnostics: diagnostics(resolution, lists).map(|one| Diagnostic::new(source, one)).collect(),
             not_modelled: resolution.not_modelled.iter().map(|item| NotModelled::new(source, item)).collect(),
             report: resolution
                 .plan
@@ -169,6 +169,17 @@ impl<'r> Estimates<'r> {
             explanations: explanations.into_object(),
         }
     }
+}
+
+/// The diagnostics of a document: all of them if every list is full, and then none that counts what is left out.
+fn diagnostics(
+    resolution: &Resolution,
+    lists: Lists,
+) -> impl Iterator<Item = &shardscope_source::Diagnostic> {
+    let all = lists == Lists::Full;
+    let further = if all { resolution.further.as_slice() } else { &[] };
+    let listed = resolution.diagnostics.iter().filter(move |said| !all || said.code != Code::AndMore);
+    listed.chain(further)
 }
 
 /// The document for what `source` resolved to, with its report when there is a plan; in one line, or indented.
