@@ -25,18 +25,6 @@ const OPTIONS: [(&str, Field); 11] = [
     ("experts_implementation", Field::ExpertsImplementation),
 ];
 
-/// The same for switches.
-const SWITCHES: [(&str, Field); 8] = [
-    ("bf16", Field::Bf16),
-    ("fp16", Field::Fp16),
-    ("gradient_checkpointing", Field::GradientCheckpointing),
-    ("use_liger_kernel", Field::LigerKernel),
-    ("packing", Field::Packing),
-    ("use_dora", Field::UseDora),
-    ("load_in_4bit", Field::DoubleQuantization),
-    ("use_bnb_nested_quant", Field::DoubleQuantization),
-];
-
 /// The command for the file of [`accelerate_yaml`], with trainer options for what the file does not state.
 #[must_use]
 pub fn accelerate_command(resolution: &Resolution) -> String {
@@ -65,7 +53,7 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             _ => true,
         };
         // TRL is recognised by its option for the length, and computes metrics that other trainers do not.
-        let of_trl = resolution.is(PreferenceLogits::Own) || option != "max_length";
+        let of_trl = resolution.is(PreferenceLogits::Own) || field != Field::SeqLength;
         if wanted {
             let value = match field {
                 Field::Optimizer if resolution.is(Optimizer::Adam) && foreach => "adamw_torch".to_owned(),
@@ -75,12 +63,19 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             say(if of_trl { option } else { "max_seq_length" }, &value);
         }
     }
-    for (option, field) in SWITCHES {
-        match option {
-            "load_in_4bit" if quantized => say(option, "true"),
-            "load_in_4bit" => {}
-            _ if resolution.on(field) => say(option, "true"),
-            _ => {}
+    let on = |field| resolution.on(field);
+    for (option, is_on) in [
+        ("bf16", on(Field::Bf16)),
+        ("fp16", on(Field::Fp16)),
+        ("gradient_checkpointing", on(Field::GradientCheckpointing)),
+        ("use_liger_kernel", on(Field::LigerKernel)),
+        ("packing", on(Field::Packing)),
+        ("use_dora", on(Field::UseDora)),
+        ("load_in_4bit", quantized),
+        ("use_bnb_nested_quant", on(Field::DoubleQuantization)),
+    ] {
+        if is_on {
+            say(option, "true");
         }
     }
     if resolution.on(Field::ReentrantCheckpoints) {

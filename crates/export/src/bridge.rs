@@ -4,8 +4,8 @@
 use crate::megatron::{launch, lay, quoted_all};
 use crate::round::{Exported, write};
 use shardscope_launch::{Resolution, megatron};
-use shardscope_plan::word::{AttentionKernel, Word};
-use shardscope_plan::{Field, ValueKind};
+use shardscope_plan::word::AttentionKernel;
+use shardscope_plan::{Field, ValueKind, Word};
 
 /// Settings whose keys are not `model.` plus their own name.
 const KEYS: &[(Field, &str)] = &[

@@ -276,9 +276,8 @@ mod tests {
         let source = Source::new(&text);
         let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
         let plan = read(&request).plan;
-        let resolved =
-            plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
-        assert_eq!(resolved, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+        let seen = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
+        assert_eq!(seen, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
     }
 
     /// THUDM/slime `scripts/low_precision/run-kimi-k2-Thinking-int4.sh` in short: Ray gives the training its variables.

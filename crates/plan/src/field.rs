@@ -3,12 +3,11 @@
 
 use super::define::fields;
 use super::kind::{DTYPES, ValueKind};
-use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use super::{AdapterLibrary, ProjectedSide, RlFramework, RolloutEngine, word};
+use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 use shardscope_source::LaterText;
 use std::sync::OnceLock;
@@ -384,14 +383,6 @@ fields! {
     MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
-}
-
-impl Field {
-    /// Its place in [`Field::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
 }
 
 /// The tables of this crate: the description of each setting.

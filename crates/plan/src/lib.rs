@@ -43,6 +43,7 @@ mod rules;
 mod sampling;
 mod serial;
 mod setting;
+mod setting_word;
 mod silicon;
 mod software;
 mod split;
@@ -91,6 +92,7 @@ pub use rl_framework::{Bucket, LogProbs, RlFramework, RlSemantics};
 pub use rollout::{Offloads, Residence, Rollout, RolloutEngine};
 pub use sampling::sampling_bytes;
 pub use setting::{Origin, Setting, SettingValue};
+pub use setting_word::Word;
 pub use silicon::{Generation, Processor};
 pub use software::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, HostOptimizer,
@@ -103,4 +105,3 @@ pub use tuning::{
 };
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower};
-pub use word::Word;

@@ -1,8 +1,14 @@
-//! Looking settings up by name.
+//! Settings by their place and by name.
 
 use super::field::Field;
 
 impl Field {
+    /// Its place in [`Field::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
     /// The setting with this name; `-` counts as `_`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

@@ -1,7 +1,5 @@
 //! Number formats of weights, gradients and states.
 
-use super::SettingValue;
-
 /// A number format, as far as its width and name matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberFormat {
@@ -41,11 +39,5 @@ impl NumberFormat {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Fp32, Self::Bf16, Self::Fp16, Self::Fp8].into_iter().find(|format| format.name() == name)
-    }
-
-    /// It as settings hold it.
-    #[must_use]
-    pub fn value(self) -> SettingValue {
-        SettingValue::Text(self.name().to_owned())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::not_modelled::NotModelled;
 use super::setting::{Setting, SettingValue};
-use super::word::Word;
+use super::setting_word::Word;
 use super::{Field, NumberFormat, Plan};
 use serde::{Deserialize, Serialize};
 use shardscope_source::Diagnostic;

@@ -1,46 +1,22 @@
 //! The words of settings that hold one of some words, as types: code asks for a value, and only parsing and writing
-//! deal with its word.
+//! deal with its word. Which setting holds them stands in [`super::setting_word`].
 
-use super::{
-    AdapterLibrary, Field, Fp8Recipe, LinearKind, PipelineSchedule, ProjectedSide, RlFramework,
-    RolloutEngine, SettingValue, Software,
-};
-
-/// A value of a setting that holds one or several of some words.
-pub trait Word: Copy + PartialEq + 'static {
-    /// The setting.
-    const FIELD: Field;
-
-    /// The word of the value.
-    fn word(self) -> &'static str;
-
-    /// The value of a word; `None` for any other.
-    fn from_word(word: &str) -> Option<Self>;
-
-    /// The value as settings hold it.
-    fn value(self) -> SettingValue {
-        SettingValue::Text(self.word().to_owned())
-    }
-}
+use super::{AdapterLibrary, ProjectedSide, RlFramework, RolloutEngine};
 
 /// The words of types that stand elsewhere.
 macro_rules! words_of {
-    ($($name:ident: $field:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
+    ($($name:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
         impl $name {
             /// The words, in the order in which messages list them.
             pub const WORDS: &'static [&'static str] = &[$($word,)*];
-        }
 
-        impl Word for $name {
-            const FIELD: Field = Field::$field;
-
-            fn word(self) -> &'static str {
+            pub(super) const fn word_of(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)*
                 }
             }
 
-            fn from_word(word: &str) -> Option<Self> {
+            pub(super) fn of_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$value),)*
                     _ => None,
@@ -51,23 +27,16 @@ macro_rules! words_of {
 }
 
 /// Types for settings. They are exhaustive, so that the compiler finds every decision that a new word concerns.
-macro_rules! types {
-    ($($name:ident: $field:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
-        #[doc = concat!("Values of [`Field::", stringify!($field), "`].")]
+macro_rules! words {
+    ($($name:ident { $($value:ident $word:literal),* $(,)? })*) => {$(
+        /// A word of a setting.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
             $(#[doc = concat!("`", $word, "`.")] $value,)*
         }
 
-        words_of! { $name: $field { $($value $word),* } }
+        words_of! { $name { $($value $word),* } }
     )*};
-}
-
-/// The same where the type has the name of its setting.
-macro_rules! words {
-    ($($name:ident { $($value:ident $word:literal),* $(,)? })*) => {
-        types! { $($name: $name { $($value $word),* })* }
-    };
 }
 
 // The words are those of frameworks: Megatron's arguments, transformers' `training_args.py` and `OptimizerNames`, PEFT's
@@ -147,8 +116,8 @@ words! {
 }
 
 // Settings that hold several of these words, which `crates/architectures/src/rules.txt` gives each model type.
-types! {
-    ModuleVariant: ModuleVariants {
+words! {
+    ModuleVariant {
         SingleNorm "single_norm", LayerRotation "layer_rotation", Fp32LayerRotation
         "fp32_layer_rotation", HalfRotation "half_rotation", GeluNew "gelu_new", Relu "relu",
         ChosenRouting "chosen_routing", ClampedExperts "clamped_experts", EagerOnly "eager_only",
@@ -166,98 +135,24 @@ types! {
         "embedding_norm", SplitMixerInputs "split_mixer_inputs", ScaledMixerInputs
         "scaled_mixer_inputs",
     }
-    KernelVariant: KernelVariants {
+    KernelVariant {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
         SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
     }
 }
 
 words_of! {
-    AdapterLibrary: AdapterLibrary {
+    AdapterLibrary {
         Peft "peft", MegatronBridge "megatron-bridge", MegatronBridgeCanonical "megatron-bridge-canonical",
         McoreBridge "mcore-bridge", Torchtune "torchtune", Litgpt "litgpt",
     }
-    ProjectedSide: OptimProjection {
+    ProjectedSide {
         Shorter "std", Longer "reverse_std", Left "left", Right "right", Both "full",
     }
-    RlFramework: RlFramework {
+    RlFramework {
         Verl "verl", OpenRlhf "openrlhf", Slime "slime", NemoRl "nemo_rl", MindSpeedRl "mindspeed_rl", Trl "trl",
         Swift "swift", OpenInstruct "open_instruct", SkyRl "skyrl", Roll "roll", Areal "areal",
         PrimeRl "prime_rl", EasyR1 "easy_r1", Unsloth "unsloth",
     }
-    RolloutEngine: RolloutEngine { Vllm "vllm", Sglang "sglang", Transformers "transformers" }
-}
-
-impl Word for Fp8Recipe {
-    const FIELD: Field = Field::Fp8Recipe;
-
-    fn word(self) -> &'static str {
-        self.name()
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(_, known)| *known == word).map(|(recipe, _)| *recipe)
-    }
-}
-
-impl Word for LinearKind {
-    const FIELD: Field = Field::LinearMixer;
-
-    fn word(self) -> &'static str {
-        self.name()
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == word)
-    }
-}
-
-impl Word for PipelineSchedule {
-    const FIELD: Field = Field::PipelineSchedule;
-
-    fn word(self) -> &'static str {
-        self.name()
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::all().find(|schedule| schedule.name() == word)
-    }
-}
-
-impl Word for Software {
-    const FIELD: Field = Field::Software;
-
-    fn word(self) -> &'static str {
-        self.name()
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|software| software.name() == word)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ValueKind;
-
-    fn check<W: Word + std::fmt::Debug>() {
-        let ValueKind::Word(words) = W::FIELD.kind() else { panic!("{} holds no word", W::FIELD.name()) };
-        for word in words {
-            let value = W::from_word(word).unwrap_or_else(|| panic!("{} {word}", W::FIELD.name()));
-            assert_eq!(value.word(), *word);
-        }
-        assert_eq!(W::from_word(""), None);
-    }
-
-    #[test]
-    fn every_word_of_a_setting_is_a_value_of_its_type() {
-        check::<Software>();
-        check::<PipelineSchedule>();
-        check::<LinearKind>();
-        check::<Fp8Recipe>();
-        check::<RlFramework>();
-        check::<TrainType>();
-        check::<Optimizer>();
-    }
+    RolloutEngine { Vllm "vllm", Sglang "sglang", Transformers "transformers" }
 }

@@ -148,7 +148,7 @@ fn a_run_is_contributed_without_its_script() {
         (row.replace("2026-03", "March"), "row 1: date"),
         (row.replace("\"steps\":12", "\"steps\":3"), "row 1: steps: 3 are timed"),
         (row.replace("num_layers", "num_layer"), "row 1: settings that make a plan"),
-        (row.replace("\"steps\"", "\"script\""), "row 1 is none"),
+        (row.replace("\"steps\"", "\"script\""), "row 1 is not valid"),
         (String::new(), "there is no row"),
     ] {
         let output = call(&["contribute", "--check", "-"], &wrong);
