@@ -7,7 +7,7 @@ use super::forks;
 use super::pai;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
-use super::respelt;
+use super::respelt::{self, truth};
 use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
@@ -28,20 +28,12 @@ pub fn read(arguments: &[Argument]) -> Reading {
 /// The same for the words after a program whose path may say more of it.
 #[must_use]
 pub fn read_started(program: &str, arguments: &[Argument]) -> Reading {
-    let mut reader = ArgumentReader { words: arguments, program, ..ArgumentReader::default() };
-    while reader.at < reader.words.len() {
-        reader.word();
-    }
-    reader.finish()
+    ArgumentReader { words: arguments, program, ..ArgumentReader::default() }.read()
 }
 
 /// The same for a program around Megatron-LM that has options of its own (a section of the table of options).
 pub fn read_of(arguments: &[Argument], framework: &'static str) -> Reading {
-    let mut reader = ArgumentReader { words: arguments, framework, ..ArgumentReader::default() };
-    while reader.at < reader.words.len() {
-        reader.word();
-    }
-    reader.finish()
+    ArgumentReader { words: arguments, framework, ..ArgumentReader::default() }.read()
 }
 
 #[derive(Default)]
@@ -81,6 +73,13 @@ struct ArgumentReader<'a> {
 }
 
 impl ArgumentReader<'_> {
+    fn read(mut self) -> Reading {
+        while self.at < self.words.len() {
+            self.word();
+        }
+        self.finish()
+    }
+
     fn word(&mut self) {
         let words = self.words;
         let Some(word) = words.get(self.at) else { return };
@@ -394,15 +393,6 @@ impl ArgumentReader<'_> {
     fn say(&mut self, severity: Severity, code: Code, parts: &[&str], span: Option<Span>) {
         let message = parts.concat();
         self.reading.diagnostics.push(Diagnostic { severity, code, message, hint: None, span });
-    }
-}
-
-/// The boolean that a word means.
-fn truth(word: &str) -> Option<bool> {
-    match () {
-        () if word.eq_ignore_ascii_case("true") => Some(true),
-        () if word.eq_ignore_ascii_case("false") => Some(false),
-        () => None,
     }
 }
 

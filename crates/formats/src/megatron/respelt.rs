@@ -75,6 +75,15 @@ fn layer_list(value: &str) -> Option<String> {
     value.contains(',').then_some(layout)
 }
 
+/// The boolean that a word means.
+pub(super) fn truth(word: &str) -> Option<bool> {
+    match () {
+        () if word.eq_ignore_ascii_case("true") => Some(true),
+        () if word.eq_ignore_ascii_case("false") => Some(false),
+        () => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::respelt;
