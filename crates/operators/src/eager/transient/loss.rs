@@ -246,14 +246,11 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(x, trains);
     }
-    if matches!(x.recipe().loss, LossKind::Tiled(_)) {
-        return super::super::tiles::transients(x, trains);
-    }
-    if x.recipe().loss == LossKind::PolicyRows {
-        return super::super::policy_rows::transients(x, trains);
-    }
-    if x.recipe().loss == LossKind::FusedTiles {
-        return fused_head::transients(x, trains);
+    match x.recipe().loss {
+        LossKind::Tiled(_) => return super::super::tiles::transients(x, trains),
+        LossKind::PolicyRows => return super::super::policy_rows::transients(x, trains),
+        LossKind::FusedTiles => return fused_head::transients(x, trains),
+        _ => {}
     }
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);
