@@ -14,6 +14,7 @@ fn is_qwen(leaves: &Leaves<'_>) -> bool {
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
+        super::parts::read(leaves);
         medical(leaves);
         super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {

@@ -19,6 +19,7 @@ mod missing_file;
 mod objective;
 mod offloading;
 mod oumi;
+mod parts;
 mod place;
 mod python;
 mod qwen_vl;

@@ -278,3 +278,47 @@ fn what_concerns_rollouts_and_logs_does_not_stop_the_verdict() {
     );
     assert!(logs.plan.is_some(), "{:?}", logs.diagnostics);
 }
+
+/// fe1ixxu/ALMA `runs/mono_ft.sh` and the scripts of agiclass/fine-tuning-lab: a sample is a prompt and a response, each with
+/// a limit of its own. The limits stopped the verdict.
+#[test]
+fn limits_of_prompt_and_response_add_up() {
+    let of = |own: &str| {
+        let read = script(&format!(
+            "torchrun --nproc_per_node 8 run.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --per_device_train_batch_size 4 \
+             --gradient_accumulation_steps 4 --warmup_ratio 0.01 --max_source_length 256 {own}\n"
+        ));
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        value(&read, Field::SeqLength)
+    };
+    assert_eq!(
+        of("--oscar_data_path a --oscar_data_lang en,ru --max_new_tokens 128 --ignore_pad_token_for_loss"),
+        "384"
+    );
+    assert_eq!(of("--prompt_column context --response_column response --max_target_length 64"), "321");
+}
+
+/// databrickslabs/dolly `training/trainer.py` declares its options with click, for parameters of a function that another
+/// one is given all of. Its batch, precision and checkpointing were asked for one by one.
+#[test]
+fn options_of_click_are_the_launch_commands() {
+    let program = "import click\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\ndef train(*, batch: int, bf16: bool):\n    \
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B')\n    \
+        args = TrainingArguments(per_device_train_batch_size=batch, bf16=bf16, fp16=not bf16)\n    \
+        trainer = Trainer(model=model, args=args, train_dataset=rows)\n    trainer.train()\n\n@click.command()\n\
+        @click.option('--batch', type=int, default=8)\n@click.option('--bf16/--no-bf16', is_flag=True, default=True)\n\
+        def main(**kwargs):\n    train(**kwargs)\n\nif __name__ == '__main__':\n    main()\n";
+    let open = said("trainer.py", program, &[]);
+    assert_eq!(asks(&open), ["command_line"], "{:?}", open.diagnostics);
+    let of = |line: &str| {
+        let source = shardscope_source::Source::from_files([("trainer.py", program), ("run.sh", line)]);
+        let environment = shardscope_bash::Environment::default();
+        let overrides = [("seq_length".to_owned(), "512".to_owned())];
+        let request =
+            shardscope_launch::Request { source: &source, environment: &environment, overrides: &overrides };
+        let read = shardscope_launch::read(&request);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        [Field::MicroBatchSize, Field::Autocast].map(|field| value(&read, field))
+    };
+    assert_eq!(of("python trainer.py --batch 4\n"), ["4", "bf16"]);
+}

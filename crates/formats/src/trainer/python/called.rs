@@ -1,11 +1,12 @@
 //! Arguments with which a program calls its own functions.
 
-use super::flow::Flow;
+use super::flow::{Calls, Flow};
 use super::literal::call_end;
 use super::names::is_of_name;
 use shardscope_python::expression::parameters;
 use shardscope_python::syntax::{Node, node};
 use shardscope_python::value::Value;
+use std::rc::Rc;
 
 /// Most calls of one function that are followed, and bytes of each.
 const MOST: usize = 8;
@@ -27,6 +28,12 @@ pub(super) struct Called<'a> {
 impl<'a> Called<'a> {
     /// The function around a statement that takes `name`. A decorator may give arguments of its own.
     pub(super) fn around(flow: &Flow<'a>, name: &str, at: u32) -> Option<Self> {
+        /// Most parameters that are looked up; the calls of each are parsed.
+        const PARAMETERS: u32 = 96;
+        if flow.parameters.get() == PARAMETERS {
+            return None;
+        }
+        flow.parameters.set(flow.parameters.get() + 1);
         let mut scope = flow.steps.get(at as usize)?.scope;
         for _ in 0..DEEPEST {
             let head = scope?;
@@ -50,20 +57,36 @@ impl<'a> Called<'a> {
         None
     }
 
-    /// Its calls, each with its statement; none if there are more than are followed.
-    fn calls(&self, flow: &Flow<'a>) -> Vec<(u32, &'a str)> {
+    /// Its calls; none if there are more than are followed.
+    fn calls(&self, flow: &Flow<'a>) -> Calls<'a> {
+        /// Most functions that are looked up; each takes a pass over the text.
+        const FUNCTIONS: usize = 12;
+        if let Some(known) = flow.called.borrow().get(self.function) {
+            return Rc::clone(known);
+        }
+        let full = flow.called.borrow().len() == FUNCTIONS;
+        let found: Calls<'a> = if full { Rc::default() } else { self.found(flow).into() };
+        if !full {
+            flow.called.borrow_mut().insert(self.function, Rc::clone(&found));
+        }
+        found
+    }
+
+    fn found(&self, flow: &Flow<'a>) -> Vec<(u32, &'a str)> {
         let mut found = Vec::new();
         for (index, step) in (0_u32..).zip(&flow.steps) {
             let text = step.statement.text;
             if index == self.head || !text.contains(self.function) {
                 continue;
             }
-            for (at, _) in text.match_indices(self.function) {
+            for (at, _) in text.match_indices(self.function).take(MOST * MOST) {
                 let open = at + self.function.len();
                 let before = text.get(..at).unwrap_or_default();
                 let named = before.chars().next_back().is_some_and(|sign| is_of_name(sign) || sign == '.');
-                let line = before.rsplit('\n').next().unwrap_or_default();
-                if named || line.contains('#') || text.as_bytes().get(open) != Some(&b'(') {
+                if named || text.as_bytes().get(open) != Some(&b'(') {
+                    continue;
+                }
+                if before.rsplit('\n').next().unwrap_or_default().contains('#') {
                     continue;
                 }
                 if found.len() == MOST {
@@ -84,7 +107,7 @@ impl<'a> Called<'a> {
         value: &dyn Fn(&Node, u32) -> Option<Value>,
     ) -> Option<Value> {
         let mut agreed: Option<Value> = None;
-        for (step, written) in self.calls(flow) {
+        for (step, written) in self.calls(flow).iter().copied() {
             if runs(step) == Some(false) {
                 continue;
             }

@@ -4,7 +4,9 @@
 use super::names::is_of_name;
 use shardscope_python::expression::parameters;
 use shardscope_python::statements::{Statement, statements};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Most statements of a program that are examined; assignments after them are ignored.
 const MOST: usize = 20_000;
@@ -56,7 +58,14 @@ pub(super) struct Step<'a> {
 pub(super) struct Flow<'a> {
     pub(super) steps: Vec<Step<'a>>,
     assigned: HashMap<&'a str, Vec<(u32, Given<'a>)>>,
+    /// The calls of functions that were looked up.
+    pub(super) called: RefCell<HashMap<&'a str, Calls<'a>>>,
+    /// Parameters that were looked up.
+    pub(super) parameters: Cell<u32>,
 }
+
+/// Calls of one function, each with its statement.
+pub(super) type Calls<'a> = Rc<[(u32, &'a str)]>;
 
 impl<'a> Flow<'a> {
     pub(super) fn new(text: &'a str) -> Self {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::super::words;
-use super::argparse::{declared, fired};
+use super::argparse::{declared, decorated, fired};
 use super::calls::PARSERS;
 use super::literal::{call_end, literal, plain};
 use super::names::{Names, is_of_name};
@@ -54,7 +54,7 @@ pub(super) struct Options<'a> {
     given: Vec<Leaf>,
     /// Whether one of the classes is transformers' `TrainingArguments`, or derived from it.
     inherits: bool,
-    /// Whether the parameters of a function are the options (`fire.Fire`).
+    /// Whether the parameters of a function are the options (`fire.Fire`, `@click.option`).
     parameters: bool,
 }
 
@@ -107,7 +107,8 @@ impl<'a> Options<'a> {
         }
         options.inherits |= ARGUMENTS.iter().any(|class| is_named(class));
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
-        let fired = fired(text);
+        let mut fired = fired(text);
+        fired.extend(decorated(text, names));
         options.parameters = !fired.is_empty();
         for option in declared(text, names).into_iter().chain(fired) {
             let name = Cow::Owned(option.name);
@@ -173,7 +174,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether a name is itself an option: those of `fire.Fire(train)` are parameters.
+    /// Whether a name is itself an option: those of `fire.Fire(train)` and of click are parameters.
     pub(super) fn is_parameter(&self, name: &str) -> bool {
         self.parameters && self.fields.iter().any(|field| field.declared && field.name == name)
     }
