@@ -217,6 +217,9 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     if own && !leaves.has("optim") {
         leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, why);
     }
+    if let Some(leaf) = leaves.yes("full_finetune").filter(|_| own) {
+        leaves.say(Field::TrainType, "full", leaf);
+    }
     // `qlora.py:get_accelerate_model`: adapters on every linear layer by name (`find_all_linear_names`), over 4 bits.
     if own && leaves.flag("full_finetune") != Some(true) {
         match leaves.get("bits").map(Leaf::whole) {

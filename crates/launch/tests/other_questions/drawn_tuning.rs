@@ -322,3 +322,24 @@ fn options_of_click_are_the_launch_commands() {
     };
     assert_eq!(of("python trainer.py --batch 4\n"), ["4", "bf16"]);
 }
+
+/// agiclass/fine-tuning-lab `llama2/train_qlora.sh` starts `main_qlora.py`: adapters over weights of 16 bits were assumed. And
+/// mesolitica/malaya `session/llama3/train_unsloth.sh` starts a program of unsloth's: full training was.
+#[test]
+fn programs_named_after_qlora_and_unsloth_are_no_other_training() {
+    let line = |program: &str, more: &str| {
+        format!(
+            "torchrun --nproc_per_node 4 {program} --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --model_max_length 2048 \
+             --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --warmup_ratio 0.1 {more}\n"
+        )
+    };
+    let adapters = "--lora_rank 8 --lora_alpha 32 --lora_dropout 0.1 --lora_target_modules q_proj v_proj";
+    let open = script(&line("main_qlora.py", adapters));
+    assert_eq!(asks(&open), ["base_quantization"], "{:?}", open.diagnostics);
+    let answered = said("run.sh", &line("main_qlora.py", adapters), &[("base_quantization", "nf4")]);
+    assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+    assert_eq!(value(&answered, Field::TrainType), "qlora");
+    let stated = script(&line("main_qlora.py", &format!("{adapters} --load_in_4bit True")));
+    assert!(stated.plan.is_some(), "{:?}", stated.diagnostics);
+    stopped(&script(&line("-m train_unsloth", "")), &["program"]);
+}
