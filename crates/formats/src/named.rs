@@ -103,9 +103,9 @@ pub fn with_vision(reading: &mut Reading, name: &str, flag: &str, span: Option<S
 }
 
 /// Words in a checkpoint's name that indicate quantization by something other than bitsandbytes.
-const QUANTISED: [&str; 14] = [
+const QUANTISED: [&str; 17] = [
     "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
-    "w8a8",
+    "w8a8", "2bit", "4bit", "8bit",
 ];
 
 /// The word in a checkpoint's name, a path or an id, that indicates how its weights are quantized.

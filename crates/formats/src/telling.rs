@@ -20,9 +20,9 @@ const AROUND: &str = "eval evaluation mmlu val valid validation test tests log l
     path output project exp experiment wandb swanlab tb tensorboard beaker auth hub url port host timeout seed data dataset datasets \
     streaming samples shuffle prompt prompts template system reward rewards metric metrics judge verifier workers debug profile \
     profiling warmup interval decay lr epochs steps hysteresis temperature sglang vllm stop hf disable random \
-    split splits percentage resume mfu cache throughput checkpoints ckpts";
+    split splits percentage resume mfu cache throughput checkpoints ckpts verbose";
 /// Groups of keys that indicate the same for every key in them.
-const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset \
+const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset val_dataset \
     device_groups nvrx_straggler defaults brrr_data tensor_parallel_plan layer_name_map timers inference variables";
 /// Parts of names of rewards, whatever their function.
 const REWARDS: &str = "reward rewards";

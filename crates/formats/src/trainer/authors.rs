@@ -14,6 +14,7 @@ fn is_qwen(leaves: &Leaves<'_>) -> bool {
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
+        super::parts::read(leaves);
         medical(leaves);
         super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {
@@ -215,6 +216,9 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     let why = "default of QLoRA's program";
     if own && !leaves.has("optim") {
         leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, why);
+    }
+    if let Some(leaf) = leaves.yes("full_finetune").filter(|_| own) {
+        leaves.say(Field::TrainType, "full", leaf);
     }
     // `qlora.py:get_accelerate_model`: adapters on every linear layer by name (`find_all_linear_names`), over 4 bits.
     if own && leaves.flag("full_finetune") != Some(true) {

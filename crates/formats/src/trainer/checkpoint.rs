@@ -90,8 +90,12 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
             None => base,
         };
     }
-    if quantized_word(name).is_some() {
-        let what = "a checkpoint quantized by a library other than bitsandbytes";
+    if let Some(word) = quantized_word(name) {
+        let what = if word.ends_with("bit") {
+            "a checkpoint that is quantized by its name: how its program loads it, and what it trains"
+        } else {
+            "a checkpoint quantized by a library other than bitsandbytes"
+        };
         let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

@@ -1,5 +1,6 @@
 //! The trainers as launch formats.
 
+use super::alpaca_lora;
 use super::dialect::Dialect;
 use super::grouped::is_grouped;
 use super::place::{has_arguments, named_dialect, of_words};
@@ -110,12 +111,14 @@ impl Reader for Trainer {
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
         // These are recognized only by their programs; for the others the words are searched.
-        let by_name = matches!(self.0, Dialect::Axolotl | Dialect::Swift | Dialect::OpenInstruct);
+        let by_name = matches!(self.0, Dialect::Axolotl | Dialect::OpenInstruct);
         if command.is_megatron || by_name && named_dialect(command.program) != Some(self.0) {
             return None;
         }
         let is_own = of_words(command.program, command.words) == Some(self.0);
-        let certain = self.0 != Dialect::Transformers || has_arguments(command.words);
+        let certain = self.0 != Dialect::Transformers
+            || has_arguments(command.words)
+            || alpaca_lora::is_command(command.program, command.words);
         is_own.then_some(if certain { Claim::Certain } else { Claim::Shared(usize::MAX) })
     }
 

@@ -1,10 +1,12 @@
 //! Trainers of Hugging Face transformers models: one vocabulary, with the differences between trainers as data.
 
 mod adapters;
+mod alpaca_lora;
 mod authors;
 mod checkpoint;
 mod cookbook;
 mod dialect;
+mod early;
 mod eight_bit;
 mod evaluation;
 mod format;
@@ -17,6 +19,7 @@ mod missing_file;
 mod objective;
 mod offloading;
 mod oumi;
+mod parts;
 mod place;
 mod python;
 mod qwen_vl;

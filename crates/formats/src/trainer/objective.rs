@@ -1,6 +1,7 @@
 //! The inputs of a trainer's loss: samples, pairs with a reference, or rollouts.
 
 use super::dialect::Dialect;
+use super::early;
 use super::rollouts::{GRPO, RLOO, lack, rollouts};
 use super::unsloth_rollouts;
 use crate::leaves::{Leaf, Leaves};
@@ -84,7 +85,8 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         }
         return;
     }
-    let Some(leaf) = COMPARES.split(' ').find_map(|key| leaves.get(key)).filter(|_| !said) else { return };
+    let compared = COMPARES.split(' ').find_map(|key| leaves.get(key));
+    let Some(leaf) = compared.or_else(|| early::length_of_pairs(leaves)).filter(|_| !said) else { return };
     let names: Vec<String> = ["output_dir", "hub_model_id", "hub_model_revision", "run_name"]
         .iter()
         .filter_map(|path| leaves.text(path))
@@ -253,9 +255,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         .get("task_type")
         .filter(|leaf| !own && !PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str()))
     {
-        let what = "another head in place of the output layer";
-        let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
+        leaves.lack(leaf, Effect::Model, "another head in place of the output layer");
     }
 }
 
@@ -294,7 +294,7 @@ pub(super) fn without_dropout(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
 }
 
-/// Adapters of a preference trainer, which turns every dropout off, unless a switch for it was not read.
+/// Adapters of a preference trainer, without dropout unless a switch for it was not read.
 pub fn turn_dropout_off(reading: &mut Reading) {
     let disables_dropout = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
     if reading.value(Field::LoraDropout).is_some() && !disables_dropout {

@@ -1,6 +1,6 @@
 //! Which trainer a command belongs to, recognized by the program and by its arguments.
 
-use super::Dialect;
+use super::{Dialect, alpaca_lora};
 use crate::Argument;
 
 /// Options that only trainers of transformers models have. Two of them make a command one of theirs.
@@ -135,8 +135,13 @@ pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     };
     match named {
         Some(dialect) => Some(dialect),
+        None if alpaca_lora::is_command(program, words) => Some(Dialect::Transformers),
         None if own >= ENOUGH && has("deepspeed") && DEEPSPEED_CHAT.iter().any(|key| has(key)) => {
             Some(Dialect::DeepSpeedChat)
+        }
+        // ms-swift's own options behind a program derived from it, whose defaults are its.
+        None if own >= ENOUGH && has("split_dataset_ratio") && (has("train_type") || has("tuner_type")) => {
+            Some(Dialect::Swift)
         }
         // LLaMA-Factory's own options in a launch script.
         None if own >= ENOUGH && has("finetuning_type") => Some(Dialect::LlamaFactory),

@@ -13,7 +13,7 @@ use calls::{
 use known::Known;
 use literal::call_end;
 use names::Names;
-use options::Options;
+use options::{Options, parsed};
 use owned::{Owned, is_used};
 use prepared::Preparation;
 use program::{MOST, Program};
@@ -24,6 +24,8 @@ use std::collections::HashMap;
 use versions::Releases;
 
 mod argparse;
+mod built;
+mod called;
 mod calls;
 mod cut;
 mod flow;
@@ -75,6 +77,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
+    let (mut kept_logits, mut trainers_built): (bool, Vec<(&str, usize)>) = (false, Vec::new());
     let mut preparation = Preparation::default();
     // Number of calls whose conditions were examined; each is a pass over the text.
     let mut looked = 0;
@@ -86,7 +89,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     });
     let others = owned::other_adapters(text);
     let mut other_adapter = None;
-    let (mut own_trainer, mut own_model) = (None, None);
+    let (mut own_trainer, mut own_model) = (None, owned::registers(text));
     let mut releases = Releases::installed(text);
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
@@ -111,8 +114,9 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         let mut runs = Some(true);
         let prepares = prepared::is_call(last);
         let adapts = others.contains(&last);
+        let builds = last.ends_with("Trainer");
         if looked < MOST
-            && (known || checkpoints || replaces || prepares || adapts || last == "from_pretrained")
+            && (known || builds || checkpoints || replaces || prepares || adapts || last == "from_pretrained")
         {
             looked += 1;
             runs = program.known.runs(text, open - name.len(), call_end(text, open));
@@ -165,6 +169,10 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         loaded |= loads;
         if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
             other = other.or(name.split('.').next());
+        }
+        if builds {
+            trainers_built.push((last, open));
+            kept_logits |= built::keeps_logits(text.get(open..call_end(text, open)).unwrap_or_default());
         }
         if last == "DPOTrainer" || PREFERENCE_TRAINERS.contains(&last) {
             trainers.push(last);
@@ -291,6 +299,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     }
     reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
+    let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
     let mut lack = |item| reading.not_modelled.push(item);
     let named = |name: &str, effect, what: &str| NotModelled::new(name, "", effect, what);
     let by_itself = |what| NotModelled::of_program("", Effect::Memory, what);
@@ -316,12 +325,18 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         for (name, effect, what) in hands::of_its_own(text, &known, with_adapters) {
             lack(named(name, effect, what));
         }
+        if let Some(trainer) = built::either(&trainers_built, &known) {
+            lack(named(trainer, Effect::Memory, built::EITHER));
+        }
         if let Some(call) = replaced {
             lack(named(call, Effect::Memory, "modules of the model that the program replaces"));
         }
         if let Some(call) = computed {
             lack(named(&call, Effect::Memory, "keywords that the program computes"));
         }
+    }
+    if kept_logits && evaluates && other.is_none() {
+        lack(named("compute_metrics", Effect::Memory, built::KEPT));
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
         lack(named("PeftModel", Effect::Model, "adapters loaded from a checkpoint"));
@@ -363,22 +378,6 @@ fn is_on_standby(text: &str) -> bool {
         let value = value.trim_start_matches([' ', '"', '\'']);
         !line.contains('#') && value.starts_with(|sign: char| sign.is_ascii_digit() && sign != '0')
     })
-}
-
-/// The words in parser calls, which name the classes that they fill.
-fn parsed(text: &str) -> String {
-    /// Calls that are read, and bytes of each.
-    const CALLS: usize = 4;
-    const LONGEST: usize = 1_000;
-    let mut words = String::new();
-    for name in PARSERS {
-        let calls = text.match_indices(name).map(|(at, _)| at + name.len());
-        for open in calls.filter(|open| text.as_bytes().get(*open) == Some(&b'(')).take(CALLS) {
-            let end = call_end(text, open).min(open + LONGEST);
-            words.push_str(text.get(open..end).unwrap_or_default());
-        }
-    }
-    words
 }
 
 /// Settings that the program computes, instead of defaults.

@@ -3,9 +3,9 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, low_rank,
-    objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
-    unsloth_preferences, vision, words,
+    adapters, alpaca_lora, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped,
+    kernels, low_rank, objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth,
+    unsloth_compiled, unsloth_preferences, vision, words,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -48,6 +48,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let renamed = (dialect == Dialect::Swift).then(|| swift_two::renamed(scalars)).flatten();
     let mut leaves = Leaves::over(renamed.as_ref().map_or(scalars, |renamed| &renamed.scalars));
     table(&mut leaves, dialect);
+    presets(&mut leaves);
+    if dialect == Dialect::Transformers && !is_file {
+        alpaca_lora::read(&mut leaves);
+    }
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
     adam_mini(&mut leaves);
@@ -94,7 +98,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
         // The length of rollouts is asked for if it is not stated.
-        if !(policy && *field == Field::SeqLength) {
+        // Nor are accumulation steps beside a batch of all ranks.
+        let whole =
+            *field == Field::NumMicroBatches && leaves.reading.value(Field::GlobalBatchSize).is_some();
+        if !(policy && *field == Field::SeqLength || whole) {
             leaves.state(*field, value, Origin::Default, &whose);
         }
     }
@@ -173,6 +180,20 @@ fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
         (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
         _ if micro.is_none() => lack_batch(leaves, leaf),
         _ => {}
+    }
+}
+
+/// Keys that begin with others by a name (leap-finetune's `training_config.extends: DEFAULT_SFT`, which are in its
+/// program: `src/leap_finetune/training/default_configs`), not by a file beside this one.
+fn presets(leaves: &mut Leaves<'_>) {
+    let is_preset = |leaf: &&Leaf| last(&leaf.path) == "extends" && !leaf.value.contains(['.', '/']);
+    if let Some(leaf) = leaves.all().iter().find(is_preset) {
+        let what = "settings of a preset that are in its program; state them here, in place of its name";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+        for leaf in leaves.all().iter().filter(is_preset) {
+            leaf.used.set(true);
+        }
     }
 }
 
@@ -283,6 +304,16 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
     }
     let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());
+    // ms-swift autocasts to the weights' format, and to fp16 for weights in fp32
+    // (`swift/arguments/base_args/model_args.py:_init_mixed_precision`).
+    let half = leaves.get("torch_dtype").filter(|leaf| {
+        let format = leaf.value.trim_start_matches("torch.");
+        dialect == Dialect::Swift && matches!(format, "float16" | "fp16" | "float32" | "fp32")
+    });
+    if let Some(leaf) = half.filter(|_| !said) {
+        leaves.switch(Field::Fp16, true, leaf);
+        return;
+    }
     // `bf16: false` turns off TRL's default, and with it autocast; axolotl's is also off if the key has no value.
     let stated = leaves.all().iter().any(|leaf| leaf.path == "bf16");
     let off = leaves.flag("bf16") == Some(false) || dialect == Dialect::Axolotl && stated;
@@ -296,6 +327,11 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
 fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if leaves.reading.value(Field::ParamsDtype).is_some() {
         return;
+    }
+    // "auto" asks for the checkpoint's own format, whatever the release's default is (`modeling_utils.py`).
+    if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value == "auto") {
+        let note = "the checkpoint's dtype";
+        return leaves.say_noted(Field::ParamsDtype, "bf16", leaf, note);
     }
     let full = leaves.reading.value(Field::TrainType).is_none_or(|train| train == "full");
     let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");

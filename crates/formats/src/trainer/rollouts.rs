@@ -51,6 +51,8 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     leaves.state(Field::RolloutsPerPrompt, defaults.completions, Origin::Default, whose);
     take(leaves, &["vllm_gpu_memory_utilization", "gpu_memory_utilization"], Field::RolloutMemoryFraction);
     take(leaves, &["vllm_tensor_parallel_size", "tensor_parallel_size"], Field::RolloutTensorParallelSize);
+    // The engine's, not the training's.
+    leaves.reading.not_modelled.retain(|item| !is_swift || item.name != "tensor_parallel_size");
     take(leaves, &["vllm_max_num_seqs"], Field::RolloutSequences);
     let early = !is_swift && is_early(leaves, &find);
     leaves.state(

@@ -52,16 +52,37 @@ pub(super) fn called(text: &str) -> &str {
     text.split_ascii_whitespace().rfind(python).unwrap_or(text)
 }
 
-/// A program named after adapters trains them, if the words give their size and leave the type of training open.
+/// A program named after adapters trains them, if the words give their size and leave the type of training open; one named
+/// after QLoRA over weights that it quantizes itself, to a format that no word states.
 fn adapters_by_name(reading: &mut Reading, program: &Word) {
     let is_of_kind = |question: &Question| question.asks == Asked::Setting(Field::TrainType);
     let open = reading.questions.iter().any(is_of_kind);
-    if open && base_name(program.text()).contains("lora") {
-        reading.questions.retain(|question| !is_of_kind(question));
-        reading.take(
-            Found::new(Field::TrainType, "lora", Origin::Derived).by("program", Some(program.origin())),
-        );
+    let name = base_name(program.text());
+    if !open || !name.contains("lora") {
+        return;
     }
+    reading.questions.retain(|question| !is_of_kind(question));
+    let over = name.contains("qlora");
+    let kind = if over { "qlora" } else { "lora" };
+    reading.take(Found::new(Field::TrainType, kind, Origin::Derived).by("program", Some(program.origin())));
+    if over && reading.value(Field::BaseQuantization).is_none() {
+        let mut found = Found::new(Field::BaseQuantization, String::new(), Origin::Script)
+            .by("program", Some(program.origin()));
+        found.hole = Some("the program that quantizes the weights".to_owned());
+        reading.take(found);
+        reading.questions.push(Question {
+            asks: Asked::Setting(Field::BaseQuantization),
+            prompt: format!("To which format does {name} quantize the frozen weights?"),
+            choices: ["nf4", "int8"].map(str::to_owned).to_vec(),
+            proposal: Some("nf4".to_owned()),
+        });
+    }
+}
+
+/// A program named after unsloth gives its model adapters and kernels that no word states, unless it is one of the texts.
+fn is_of_unsloth(reading: &Reading, program: &Word) -> bool {
+    let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    transformers && base_name(program.text()).contains("unsloth")
 }
 
 /// Settings that are typical of a Megatron command, in its own spelling or a fork's.
@@ -288,6 +309,12 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
     }
     // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    if is_of_unsloth(reading, program) && !elsewhere && given.is_none() {
+        let what = "a program of unsloth's, which loads and adapts the model by itself; paste it";
+        let item = NotModelled::of_program(base_name(program.text()), Effect::Memory, what);
+        reading.not_modelled.push(item.at_some(Some(program.origin())));
+        return;
+    }
     adapters_by_name(reading, program);
     // Programs of FastChat and LLaVA, and programs derived from them (`fastchat/train/train_mem.py`,
     // `llava/train/train_mem.py`).

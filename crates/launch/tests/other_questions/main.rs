@@ -11,6 +11,7 @@ mod drawn_frameworks;
 mod drawn_last;
 mod drawn_own_keys;
 mod drawn_thirteenth;
+mod drawn_tuning;
 mod drawn_twelfth;
 mod forks;
 mod frameworks;

@@ -1,4 +1,4 @@
-//! Options that a program declares with Python's `argparse`, or as parameters of a function for
+//! Options that a program declares with Python's `argparse` or `click`, or as parameters of a function for
 //! `fire`, with their literal defaults.
 
 use super::literal::{call_end, literal, plain};
@@ -9,6 +9,8 @@ use shardscope_python::value::{Names as Known, Value, value};
 /// Most options that are read from one program.
 const MOST: usize = 128;
 const CALL: &str = ".add_argument(";
+/// click's decorator, whose options are parameters of the function below it.
+const DECORATOR: &str = "@click.option(";
 
 /// An option's name as an attribute, its default in a settings file's notation, and the position of its declaration.
 pub(super) struct Declared {
@@ -21,6 +23,12 @@ pub(super) struct Declared {
 pub(super) fn declared(text: &str, names: &Names<'_>) -> Vec<Declared> {
     let calls = text.match_indices(CALL).take(MOST);
     calls.filter_map(|(at, _)| option(text, names, at + CALL.len() - 1)).collect()
+}
+
+/// The options of a program of click's.
+pub(super) fn decorated(text: &str, names: &Names<'_>) -> Vec<Declared> {
+    let calls = text.match_indices(DECORATOR).take(MOST);
+    calls.filter_map(|(at, _)| option(text, names, at + DECORATOR.len() - 1)).collect()
 }
 
 fn option(text: &str, names: &Names<'_>, open: usize) -> Option<Declared> {
@@ -41,10 +49,13 @@ fn option(text: &str, names: &Names<'_>, open: usize) -> Option<Declared> {
     let dest = given("dest").and_then(|value| word(value));
     let long = || {
         let names = inner.split(',').map_while(|part| word(part.trim()));
-        names.filter_map(|name| name.strip_prefix("--")).next().map(str::to_owned)
+        // click's switches have a name for either state: `--bf16/--no-bf16`.
+        let name = names.filter_map(|name| name.strip_prefix("--")).next()?;
+        Some(name.split('/').next().unwrap_or(name).to_owned())
     };
     let name = dest.map(str::to_owned).or_else(long)?.replace('-', "_");
-    let switched = given("action").and_then(|value| word(value));
+    let flag = given("is_flag").filter(|value| value.starts_with("True")).map(|_| "store_true");
+    let switched = given("action").and_then(|value| word(value)).or(flag);
     let default = match (given("default").and_then(|value| value_of(names, value)), switched) {
         (Some(default), _) => Some(default),
         (None, Some("store_true")) => Some("false".to_owned()),
@@ -111,7 +122,7 @@ fn value_of(names: &Names<'_>, value: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::names::Names;
-    use super::declared;
+    use super::{declared, decorated};
 
     #[test]
     fn options_have_their_long_names_and_literal_defaults() {
@@ -130,5 +141,18 @@ mod tests {
             ("length", None),
         ];
         assert_eq!(found, expected.map(|(name, default)| (name.to_owned(), default.map(str::to_owned))));
+    }
+
+    #[test]
+    fn options_of_click_are_read_as_argparses() {
+        let text = "@click.command()\n@click.option(\"--batch-size\", type=int, default=8, help=\"of a GPU\")\n@click.option(\n    \
+            \"--checkpoint/--no-checkpoint\",\n    is_flag=True,\n    default=True,\n)\n@click.option('--push', is_flag=True)\n\
+            @click.option('--deepspeed', type=str, default=None)\ndef main(**kwargs):\n    train(**kwargs)\n";
+        let found: Vec<(String, Option<String>)> = decorated(text, &Names::new(text))
+            .into_iter()
+            .map(|option| (option.name, option.default))
+            .collect();
+        let expected = [("batch_size", "8"), ("checkpoint", "true"), ("push", "false"), ("deepspeed", "")];
+        assert_eq!(found, expected.map(|(name, default)| (name.to_owned(), Some(default.to_owned()))));
     }
 }

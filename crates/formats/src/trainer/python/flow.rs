@@ -4,7 +4,9 @@
 use super::names::is_of_name;
 use shardscope_python::expression::parameters;
 use shardscope_python::statements::{Statement, statements};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Most statements of a program that are examined; assignments after them are ignored.
 const MOST: usize = 20_000;
@@ -40,23 +42,30 @@ pub(super) enum Given<'a> {
     Open,
 }
 
-struct Step<'a> {
-    statement: Statement<'a>,
+pub(super) struct Step<'a> {
+    pub(super) statement: Statement<'a>,
     /// The header above it.
     parent: Option<u32>,
     /// For an `elif` or `else`: the branch before it.
     before: Option<u32>,
     /// The enclosing function or class.
-    scope: Option<u32>,
+    pub(super) scope: Option<u32>,
     header: Option<Header>,
 }
 
 /// A program's statements.
 #[derive(Default)]
 pub(super) struct Flow<'a> {
-    steps: Vec<Step<'a>>,
+    pub(super) steps: Vec<Step<'a>>,
     assigned: HashMap<&'a str, Vec<(u32, Given<'a>)>>,
+    /// The calls of functions that were looked up.
+    pub(super) called: RefCell<HashMap<&'a str, Calls<'a>>>,
+    /// Parameters that were looked up.
+    pub(super) parameters: Cell<u32>,
 }
+
+/// Calls of one function, each with its statement.
+pub(super) type Calls<'a> = Rc<[(u32, &'a str)]>;
 
 impl<'a> Flow<'a> {
     pub(super) fn new(text: &'a str) -> Self {
@@ -194,7 +203,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether a function has a parameter of that name.
-    fn takes(&self, function: u32, name: &str) -> bool {
+    pub(super) fn takes(&self, function: u32, name: &str) -> bool {
         let text = self.steps[function as usize].statement.text;
         text.starts_with("def ")
             && text.find('(').is_some_and(|open| {
@@ -349,18 +358,19 @@ fn condition<'a>(text: &'a str, keyword: &str) -> &'a str {
 
 /// The kind of header that a statement is, if its block is below it.
 fn header(text: &str) -> Option<Header> {
-    let bare = text.split(" #").next().unwrap_or(text).trim_end();
-    if !bare.ends_with(':') {
+    // Comments may stand behind the parameters of a function, one on a line.
+    let last = text.rsplit('\n').next().unwrap_or(text);
+    if !last.split(" #").next().unwrap_or(last).trim_end().ends_with(':') {
         return None;
     }
-    let keyword = bare.split(|sign: char| !sign.is_ascii_alphabetic()).next()?;
+    let keyword = text.split(|sign: char| !sign.is_ascii_alphabetic()).next()?;
     Some(match keyword {
         "if" => Header::If,
         "elif" => Header::Elif,
         "else" => Header::Else,
         "except" => Header::Perhaps,
         "def" | "class" => Header::Scope,
-        "async" if bare.starts_with("async def ") => Header::Scope,
+        "async" if text.starts_with("async def ") => Header::Scope,
         "for" | "while" | "with" | "try" | "finally" | "async" => Header::Plain,
         _ => return None,
     })

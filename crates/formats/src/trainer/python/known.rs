@@ -1,6 +1,7 @@
 //! The values of a program's names as far as they are known: options from its command line or their defaults, variables
 //! by the assignments that run, fields of classes that it creates without arguments.
 
+use super::called::Called;
 use super::flow::{Flow, Given};
 use super::options::Options;
 use shardscope_python::syntax::{Node, node};
@@ -125,6 +126,12 @@ impl<'a> Known<'a> {
         self.flow.runs(head, None, &|condition, at| self.holds(condition, at))
     }
 
+    /// Whether two positions are in different branches of one `if`.
+    pub(super) fn parted(&self, first: usize, second: usize) -> bool {
+        let steps = self.flow.step(first).zip(self.flow.step(second));
+        steps.is_some_and(|(first, second)| self.flow.parted(first, second).is_some())
+    }
+
     /// Whether the program assigns a name on the way to a position, whether or not the value is known.
     pub(super) fn is_given(&self, name: &str, at: usize) -> bool {
         self.flow.step(at).is_some_and(|step| !self.flow.given(name, step).is_empty())
@@ -150,12 +157,19 @@ impl<'a> Known<'a> {
             if self.options.is_parameter(name) {
                 return self.options.option(name).map(Value::from_setting);
             }
-            return self.handed(name, at);
+            return self.handed(name, at).or_else(|| self.parameter(name, at));
         };
         if owner.ends_with("args") {
             return self.options.option(field).map(Value::from_setting);
         }
         self.field(owner, field, at)
+    }
+
+    /// The argument for a parameter in the program's own calls of its function.
+    fn parameter(&self, name: &str, at: u32) -> Option<Value> {
+        let called = Called::around(&self.flow, name, at)?;
+        let runs = |step| self.flow.runs(step, None, &|condition, at| self.holds(condition, at));
+        called.agreed(&self.flow, &runs, &|given, at| value(given, &From { known: self, at }))
     }
 
     /// The argument for a parameter, if it is an option.

@@ -2,11 +2,13 @@
 //! that line or by their defaults.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use super::super::words;
-use super::argparse::{declared, fired};
-use super::literal::{literal, plain};
+use super::argparse::{declared, decorated, fired};
+use super::calls::PARSERS;
+use super::literal::{call_end, literal, plain};
 use super::names::{Names, is_of_name};
 use crate::Argument;
 use crate::scalars::Leaf;
@@ -45,14 +47,14 @@ struct Field<'a> {
 #[derive(Default)]
 pub(super) struct Options<'a> {
     text: &'a str,
-    /// Number of variables looked up.
-    looked: Cell<usize>,
+    /// Variables looked up, each with what it is set to.
+    looked: RefCell<HashMap<String, Option<&'a str>>>,
     fields: Vec<Field<'a>>,
     /// Options given on the line.
     given: Vec<Leaf>,
     /// Whether one of the classes is transformers' `TrainingArguments`, or derived from it.
     inherits: bool,
-    /// Whether the parameters of a function are the options (`fire.Fire`).
+    /// Whether the parameters of a function are the options (`fire.Fire`, `@click.option`).
     parameters: bool,
 }
 
@@ -62,7 +64,7 @@ impl<'a> Options<'a> {
     pub(super) fn new(text: &'a str, base: u32, named: &str, names: &Names<'_>, line: &[Argument]) -> Self {
         let mut options = Self {
             text,
-            looked: Cell::new(0),
+            looked: RefCell::default(),
             fields: Vec::new(),
             given: words::leaves(line).all().to_vec(),
             inherits: false,
@@ -105,7 +107,8 @@ impl<'a> Options<'a> {
         }
         options.inherits |= ARGUMENTS.iter().any(|class| is_named(class));
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
-        let fired = fired(text);
+        let mut fired = fired(text);
+        fired.extend(decorated(text, names));
         options.parameters = !fired.is_empty();
         for option in declared(text, names).into_iter().chain(fired) {
             let name = Cow::Owned(option.name);
@@ -171,7 +174,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether a name is itself an option: those of `fire.Fire(train)` are parameters.
+    /// Whether a name is itself an option: those of `fire.Fire(train)` and of click are parameters.
     pub(super) fn is_parameter(&self, name: &str) -> bool {
         self.parameters && self.fields.iter().any(|field| field.declared && field.name == name)
     }
@@ -184,12 +187,20 @@ impl<'a> Options<'a> {
     /// The dotted name that a variable or a parameter of that name is set to:
     /// `rank = lora_args.lora_r`, `f(rank=lora_args.lora_r)`.
     pub(super) fn handed(&self, name: &str) -> Option<&'a str> {
-        /// Longest chain of names that is followed.
-        const LOOKED_AT: usize = 64;
-        if name.is_empty() || self.looked.get() == LOOKED_FOR {
+        let known = self.looked.borrow().get(name).copied();
+        if name.is_empty() || known.is_none() && self.looked.borrow().len() == LOOKED_FOR {
             return None;
         }
-        self.looked.set(self.looked.get() + 1);
+        known.unwrap_or_else(|| {
+            let found = self.set_to(name);
+            self.looked.borrow_mut().insert(name.to_owned(), found);
+            found
+        })
+    }
+
+    fn set_to(&self, name: &str) -> Option<&'a str> {
+        /// Longest chain of names that is followed.
+        const LOOKED_AT: usize = 64;
         let (mut one, mut handed) = (None, None);
         for (at, _) in self.text.match_indices(name).take(LOOKED_AT) {
             let before = self.text.get(..at).and_then(|before| before.chars().next_back());
@@ -222,6 +233,22 @@ impl<'a> Options<'a> {
         let options = |path: &&str| path.contains('.');
         handed.filter(options).or(one.filter(options))
     }
+}
+
+/// The words in parser calls, which name the classes that they fill.
+pub(super) fn parsed(text: &str) -> String {
+    /// Calls that are read, and bytes of each.
+    const CALLS: usize = 4;
+    const LONGEST: usize = 1_000;
+    let mut words = String::new();
+    for name in PARSERS {
+        let calls = text.match_indices(name).map(|(at, _)| at + name.len());
+        for open in calls.filter(|open| text.as_bytes().get(*open) == Some(&b'(')).take(CALLS) {
+            let end = call_end(text, open).min(open + LONGEST);
+            words.push_str(text.get(open..end).unwrap_or_default());
+        }
+    }
+    words
 }
 
 /// The default in a field's statement: `= 8`, `= field(default=8, …)`, `= field(default_factory=lambda: ["q_proj"])`.

@@ -50,6 +50,20 @@ pub(super) fn other_adapters(text: &str) -> Vec<&str> {
     found
 }
 
+/// The call with which a program gives transformers' classes a model of its own
+/// (`AutoModelForCausalLM.register(Config, LLM)`).
+pub(super) fn registers(text: &str) -> Option<&'static str> {
+    const CALLS: [&str; 2] = ["AutoModelForCausalLM.register", "AutoModel.register"];
+    /// Lines with a call that are examined.
+    const LINES: usize = 16;
+    CALLS.into_iter().find(|call| {
+        text.match_indices(call).take(LINES).any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+            !before.contains('#')
+        })
+    })
+}
+
 /// Parts of the names of language-model classes.
 const MODELS: [&str; 3] = ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"];
 

@@ -1,0 +1,62 @@
+//! What a program's trainers are: which of them is built, and whether it keeps the logits of an evaluation.
+
+use super::known::Known;
+
+/// What is not known of a program with a trainer in each of several branches.
+pub(super) const EITHER: &str = "one of several trainers, by a condition that is not decided here";
+
+/// A trainer that the program builds in another branch of an `if` than a trainer of another kind.
+pub(super) fn either<'t>(built: &[(&'t str, usize)], known: &Known<'_>) -> Option<&'t str> {
+    /// Most trainers that are compared.
+    const MOST: usize = 8;
+    let built = built.get(..built.len().min(MOST)).unwrap_or_default();
+    built.iter().enumerate().find_map(|(index, (name, at))| {
+        let before = built.get(..index).unwrap_or_default().iter();
+        let differs = |(other, place): &&(&str, usize)| other != name && known.parted(*place, *at);
+        before.filter(differs).next().map(|_| *name)
+    })
+}
+
+/// What is not estimated. With `compute_metrics` transformers' Trainer concatenates the logits of the whole set on the
+/// accelerator before they move to the host (`trainer.py:evaluation_loop`, `trainer_pt_utils.py:EvalLoopContainer`),
+/// unless they are reduced or moved before.
+pub(super) const KEPT: &str =
+    "an evaluation that keeps the logits of all its samples for compute_metrics: its set may be the peak";
+
+/// Whether a trainer's arguments make its evaluation keep them.
+pub(super) fn keeps_logits(arguments: &str) -> bool {
+    /// Most places of a word that are examined.
+    const PLACES: usize = 8;
+    let given = |key: &str| {
+        arguments.match_indices(key).take(PLACES).any(|(at, _)| {
+            let line = arguments.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+            let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
+            let value = behind.strip_prefix('=').map(str::trim_start);
+            let begins = line.trim().is_empty() || line.trim_end().ends_with(['(', ',']);
+            begins && value.is_some_and(|value| !value.starts_with("None") && !value.starts_with('='))
+        })
+    };
+    given("compute_metrics")
+        && !["preprocess_logits_for_metrics", "eval_accumulation_steps", "batch_eval_metrics"]
+            .iter()
+            .any(|key| given(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keeps_logits;
+
+    #[test]
+    fn metrics_keep_logits_unless_they_are_reduced() {
+        for (arguments, keeps) in [
+            ("(model=model, compute_metrics=compute_metrics)", true),
+            ("(\n    model=model,\n    compute_metrics=metrics,\n)", true),
+            ("(model=model, compute_metrics=None)", false),
+            ("(model=model, # compute_metrics=metrics\n)", false),
+            ("(model, compute_metrics=m, preprocess_logits_for_metrics=argmax)", false),
+            ("(model, args=args)", false),
+        ] {
+            assert_eq!(keeps_logits(arguments), keeps, "{arguments}");
+        }
+    }
+}
