@@ -2,8 +2,7 @@
 
 use super::table::Table;
 use crate::{Asked, Effect, Question};
-use shardscope_plan::word::Word as _;
-use shardscope_plan::{Beside, Field, Residence, RewardModel, RolloutEngine, Served, Software};
+use shardscope_plan::{Beside, Field, Residence, RewardModel, RolloutEngine, Served, Software, Word};
 
 /// The settings that name one, a description, and the setting for its location.
 const NAMED: [(Field, &str, Field); 2] = [
