@@ -52,10 +52,10 @@ fn links_hold_so_many_files_and_settings() {
     let many_settings = Pasted { texts: script.clone(), settings: pairs(60_000), ..empty.clone() };
     let many_answers = Pasted { texts: script, environment: pairs(60_000), ..empty };
     for (pasted, expected) in [
-        (many_files, "20000 files; 256 are read"),
-        (many_configs, "9000 files; 256 are read"),
-        (many_settings, "60000 settings; 512 are read"),
-        (many_answers, "60000 answers; 512 are read"),
+        (many_files, "20000 files; at most 256 are read"),
+        (many_configs, "9000 files; at most 256 are read"),
+        (many_settings, "60000 settings; at most 512 are read"),
+        (many_answers, "60000 answers; at most 512 are read"),
     ] {
         let link = link::encode(&Shared::Pasted(pasted));
         let refused = quickly("reading", || link::decode(&link)).expect_err("too many");
