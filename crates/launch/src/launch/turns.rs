@@ -5,6 +5,7 @@ use shardscope_bash::{Command, CommandKind, Word};
 use shardscope_source::{Code, Diagnostic};
 
 /// Parts of the names of options that make another run, with a plan of its own: its model, layout, batch or precision.
+/// What tells the nodes of one run apart (`--node_rank`) is none.
 const OTHER_RUN: [&str; 17] = [
     "parallel",
     "batch",
@@ -15,7 +16,7 @@ const OTHER_RUN: [&str; 17] = [
     "heads",
     "model",
     "recipe",
-    "rank",
+    "lora",
     "zero",
     "gpus",
     "nodes",
