@@ -11,9 +11,8 @@ pub(super) fn either<'t>(built: &[(&'t str, usize)], known: &Known<'_>) -> Optio
     const MOST: usize = 8;
     let built = built.get(..built.len().min(MOST)).unwrap_or_default();
     built.iter().enumerate().find_map(|(index, (name, at))| {
-        let before = built.get(..index).unwrap_or_default().iter();
-        let differs = |(other, place): &&(&str, usize)| other != name && known.parted(*place, *at);
-        before.filter(differs).next().map(|_| *name)
+        let mut before = built.get(..index).unwrap_or_default().iter();
+        before.any(|(other, place)| other != name && known.parted(*place, *at)).then_some(*name)
     })
 }
 
