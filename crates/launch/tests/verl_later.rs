@@ -48,7 +48,7 @@ fn later_keys_of_verl_are_read() {
     );
     assert_eq!(
         with("reward.reward_model.enable=True reward.reward_model.model_path=a/b"),
-        says("reward.reward_model.enable")
+        says("rl_reward_model")
     );
     for (off, on) in [
         ("distillation.enabled=False distillation.distillation_loss.topk=64", "distillation.enabled=True"),
