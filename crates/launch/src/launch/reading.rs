@@ -337,7 +337,7 @@ impl Launch {
                         .note(fact.how);
                     reading.take(found);
                 }
-                Some(Said::Open(missing)) if *field != Field::WorldSize || self.is_worldless() => {
+                Some(Said::Open(missing)) if *field != Field::WorldSize || self.world.nodes.is_none() => {
                     let mut found = Found::new(*field, String::new(), Origin::Script)
                         .by(missing.by.clone(), missing.span);
                     found.hole = Some(missing.by.clone());
@@ -378,10 +378,6 @@ impl Launch {
             let item = NotModelled::new("CUDA_VISIBLE_DEVICES", &value, Effect::Memory, what);
             reading.not_modelled.push(item.at_some(fact.span));
         }
-    }
-
-    fn is_worldless(&self) -> bool {
-        self.world.nodes.is_none()
     }
 }
 
