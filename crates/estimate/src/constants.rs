@@ -192,6 +192,7 @@ fn single_kernels() -> Vec<Constant> {
         grouped,
         plain,
         row_sums,
+        addressed,
         sdpa,
         flash,
         optimizer,
@@ -214,6 +215,12 @@ fn single_kernels() -> Vec<Constant> {
             row_sums,
             "",
             "the same of kernels that cast, sum over rows or read one operand for many elements: norms, losses, masks",
+        ),
+        of(
+            "addressed",
+            addressed / 1e9,
+            "/ns",
+            "elements of one multiprocessor in kernels that compute each element's address: strided, gathered, spread or of two types",
         ),
         of(
             "sdpa",
