@@ -186,6 +186,7 @@ fn single_kernels() -> Vec<Constant> {
     // Destructured so that a new field cannot be forgotten here.
     let super::compute::SingleKernels {
         half,
+        half_alone,
         fp8,
         fp32,
         wave,
@@ -199,7 +200,18 @@ fn single_kernels() -> Vec<Constant> {
     } = HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
     vec![
-        of("half", half, "", "share of the dense peak that large bf16 GEMMs reach under sustained load"),
+        of(
+            "half",
+            half,
+            "",
+            "share of the dense peak that large bf16 GEMMs reach among the other kernels of a step",
+        ),
+        of(
+            "half_alone",
+            half_alone,
+            "",
+            "the same one after another for seconds on end, under the power limit",
+        ),
         of("fp8", fp8, "", "the same of the fp8 peak"),
         of("fp32", fp32, "", "the same of the fp32 peak, outside of tensor cores"),
         of("wave", wave.get() * 1e6, "µs", "fixed cost of one wave of output tiles"),

@@ -82,6 +82,8 @@ impl Device {
             None if recipe.software.semantics().pytorch_linears => calibration.eager,
             None => 1.0,
         };
+        // Products in fp32 are bound by other units and heat less.
+        let half = alone.filter(|_| single).map_or(rates.half, |alone| alone.fp32);
         let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
@@ -96,7 +98,7 @@ impl Device {
         };
         Self {
             calibration,
-            half: peak * (rates.half * factor),
+            half: peak * (half * factor),
             low: low_peak * (share * factor),
             low_width,
             attention_forward: peak * (calibration.attention_forward * kernel * clocks),
