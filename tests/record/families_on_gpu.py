@@ -18,7 +18,6 @@ from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainingArgu
 CONFIGS, OUT = json.load(open(sys.argv[1])), sys.argv[2]
 DEADLINE = time.time() + float(sys.argv[3]) if len(sys.argv) > 3 else None
 CUDA = torch.cuda.is_available()
-out = open(os.path.join(OUT, "families.jsonl"), "w")
 STEPS = 7 if CUDA else 1
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 FOUR = ALL[:4]
@@ -129,12 +128,14 @@ def profiled(trainer):
     except Exception as e: return dict(profile_error=repr(e)[:200])
 
 
-out.write(json.dumps(dict(versions={m.__name__: m.__version__ for m in (torch, transformers, peft)}, gpu=torch.cuda.get_device_name(0) if CUDA else "cpu")) + "\n")
-for r in R:
-    if DEADLINE and time.time() > DEADLINE: out.write(json.dumps(dict(run=r, skipped="time")) + "\n"); continue
-    begin = time.time()
-    try: d = one(*r)
-    except Exception as e: d = dict(run=r, error=repr(e)[:400], at=traceback.format_exc()[-500:])
-    d["wall"] = round(time.time() - begin, 1)
-    fresh(); d["left"] = torch.cuda.memory_allocated() if CUDA else 0
-    out.write(json.dumps(d) + "\n"); out.flush(); print({k: v for k, v in d.items() if k != "longest"}, flush=True)
+if __name__ == "__main__":
+    out = open(os.path.join(OUT, "families.jsonl"), "w")
+    out.write(json.dumps(dict(versions={m.__name__: m.__version__ for m in (torch, transformers, peft)}, gpu=torch.cuda.get_device_name(0) if CUDA else "cpu")) + "\n")
+    for r in R:
+        if DEADLINE and time.time() > DEADLINE: out.write(json.dumps(dict(run=r, skipped="time")) + "\n"); continue
+        begin = time.time()
+        try: d = one(*r)
+        except Exception as e: d = dict(run=r, error=repr(e)[:400], at=traceback.format_exc()[-500:])
+        d["wall"] = round(time.time() - begin, 1)
+        fresh(); d["left"] = torch.cuda.memory_allocated() if CUDA else 0
+        out.write(json.dumps(d) + "\n"); out.flush(); print({k: v for k, v in d.items() if k != "longest"}, flush=True)

@@ -186,19 +186,32 @@ fn single_kernels() -> Vec<Constant> {
     // Destructured so that a new field cannot be forgotten here.
     let super::compute::SingleKernels {
         half,
+        half_alone,
         fp8,
         fp32,
         wave,
         grouped,
         plain,
         row_sums,
+        addressed,
         sdpa,
         flash,
         optimizer,
     } = HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
     vec![
-        of("half", half, "", "share of the dense peak that large bf16 GEMMs reach under sustained load"),
+        of(
+            "half",
+            half,
+            "",
+            "share of the dense peak that large bf16 GEMMs reach among the other kernels of a step",
+        ),
+        of(
+            "half_alone",
+            half_alone,
+            "",
+            "the same one after another for seconds on end, under the power limit",
+        ),
         of("fp8", fp8, "", "the same of the fp8 peak"),
         of("fp32", fp32, "", "the same of the fp32 peak, outside of tensor cores"),
         of("wave", wave.get() * 1e6, "µs", "fixed cost of one wave of output tiles"),
@@ -214,6 +227,12 @@ fn single_kernels() -> Vec<Constant> {
             row_sums,
             "",
             "the same of kernels that cast, sum over rows or read one operand for many elements: norms, losses, masks",
+        ),
+        of(
+            "addressed",
+            addressed / 1e9,
+            "/ns",
+            "elements of one multiprocessor in kernels that compute each element's address: strided, gathered, spread or of two types",
         ),
         of(
             "sdpa",

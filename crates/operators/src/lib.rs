@@ -63,4 +63,4 @@ pub use stack::{
 pub use symbols::Symbols;
 pub use transient::Transient;
 pub use vision::TOWER_ALIVE;
-pub use work::{Kernel, Matmul, MatmulKind, Work};
+pub use work::{Addressed, Kernel, Matmul, MatmulKind, Within, Work};

@@ -3,6 +3,7 @@
 //! attention without a fused kernel, and the casts of autocast. The stream is `residual_width` wide, weights `width`,
 //! products `compute_width`, and their outputs `projected_width`.
 
+use super::work::{Addressed, Within};
 use super::{Kernel, Symbols, Work, norm};
 use shardscope_plan::{ActivationSteps, JointParts, LinearBias, RotationTables};
 use shardscope_units::Bytes;
@@ -12,6 +13,16 @@ pub(super) const FLOAT: u64 = 4;
 
 fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel::new(name, bytes, launches))
+}
+
+fn addressed(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2], addressed: Addressed) -> Work {
+    Work::Kernel(Kernel { addressed, ..Kernel::new(name, bytes, launches) })
+}
+
+/// A gate's activation and its product over halves of one tensor, `elements` outputs `p` bytes wide: both read strided
+/// rows, and in backward the activation's own gradient and one of the product's.
+pub(super) fn halves_of_one(elements: u64, p: u64) -> Addressed {
+    Addressed { elements: [2 * elements; 2], bytes: [5 * p * elements, 6 * p * elements] }
 }
 
 /// Kernels and bytes per element, or of several.
@@ -41,6 +52,10 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     let backward = moved + 4 * w + 2 * back_moved + 11 * p;
     let mut launches = [10 + 2 * casts, 18 + 2 * casts + 4 * back_casts];
     let mut bytes = [forward, backward].map(|each| each * x.n * columns);
+    // Heads are transposed and tables shared by them: two products, the halves' negation and concatenation, the sum;
+    // backward two products, a sum, and the halves negated and copied.
+    let each = [4 * p + 4 * w, 8 * p + 3 * w].map(|each| each * x.n * columns);
+    let mut index = Addressed { elements: [9 * x.n * columns / 2; 2], bytes: each };
     if x.model().latent.is_none() && (x.rotated < x.d || arranged.passed_rotation) {
         // Part of each head is rotated and concatenated with the rest; in backward both gradients are written into
         // zeros and added.
@@ -48,8 +63,11 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
         let parts = if x.rotated < x.d { [5, 7] } else { [3, 4] };
         launches = [launches[0] + 2, launches[1] + 2 * parts[0]];
         bytes = [part[0] + 2 * p * x.n * columns, part[1] + parts[1] * p * x.n * columns];
+        let of_part = |all: [u64; 2]| all.map(|all| all / x.d * x.rotated);
+        index = Addressed { elements: of_part(index.elements), bytes: of_part(index.bytes) };
     }
-    kernel("rotary", bytes.map(Bytes::new), launches)
+    index.bytes = [index.bytes[0].min(bytes[0]), index.bytes[1].min(bytes[1])];
+    addressed("rotary", bytes.map(Bytes::new), launches, index)
 }
 
 /// How backward joins the gradients of queries, keys and values (`packed` columns) if one layer computes them and it
@@ -83,7 +101,9 @@ fn halves(x: &Symbols<'_>, columns: u64, [p, w]: [u64; 2]) -> Work {
     let forward = 2 * (p + made) + 5 * made + moved;
     let backward = moved + 4 * made + made + 3 * made + 2 * p + 2 * back_moved;
     let launches = [14 + 2 * casts, 16 + 2 * casts + 8 * back_casts];
-    kernel("rotary", [forward, backward].map(|each| Bytes::new(each * x.n * columns)), launches)
+    let each = [forward, backward].map(|each| each * x.n * columns);
+    let index = Addressed { elements: [4 * x.n * columns; 2], bytes: each };
+    addressed("rotary", each.map(Bytes::new), launches, index)
 }
 
 /// The activation of an MLP with `elements` outputs: its function, and the gate's product with the other half. Each
@@ -105,7 +125,8 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> 
     let joined = x.gate > 1 && x.model().arrangement.fused_gate_up && !x.recipe().fusions.bias_activation;
     let join = if joined { (1, 2 * x.gate * p) } else { (0, 0) };
     let bytes = [forward, backward + bias.1 + join.1].map(|each| Bytes::new(elements * each));
-    kernel(name, bytes, [ahead, back + bias.0 + join.0])
+    let index = if joined { halves_of_one(elements, p) } else { Addressed::default() };
+    addressed(name, bytes, [ahead, back + bias.0 + join.0], index)
 }
 
 /// Kernels of a single-kernel activation and of its gate's product, and the bytes that they move per output element
@@ -188,9 +209,16 @@ pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
         Bytes::new(scores * (2 * scaled + 7 * capped) * c),
     ];
     let normalised = [2 * moved + 2 * FLOAT, 2 * moved + 3 * FLOAT].map(|each| Bytes::new(scores * each));
+    // All heads share the mask. BLOOM's product adds to a tensor that all queries share, which it copies first.
+    let shared = Addressed { elements: [scores, 0], bytes: [(2 * scores + square) * c, 0] };
+    let copied = Within { launches: [1 - scaled, 0], bytes: [(1 - scaled) * 2 * scores * c, 0] };
+    // A cast to a wider type is not vectorized.
+    let wider = Addressed { elements: [casts * scores; 2], bytes: [moved * scores; 2] };
+    let softmax = Kernel::new("softmax", normalised, [1 + 2 * casts; 2]);
+    let masked = Kernel::new("scale_and_mask", mask, [1 + scaled + 3 * capped, scaled + 3 * capped]);
     let mut work = vec![
-        kernel("scale_and_mask", mask, [1 + scaled + 3 * capped, scaled + 3 * capped]),
-        Work::Kernel(Kernel { sums_rows: true, ..Kernel::new("softmax", normalised, [1 + 2 * casts; 2]) }),
+        Work::Kernel(Kernel { addressed: shared, within: copied, ..masked }),
+        Work::Kernel(Kernel { sums_rows: true, addressed: wider, ..softmax }),
     ];
     if x.model().arrangement.dropout.attention {
         let dropped = Bytes::new(scores * (2 * c + 1));
@@ -207,10 +235,18 @@ fn sinks(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     let joined = scores + x.b * x.a * x.s;
     let mask = [scores * 4 * c + square * c, scores * 2 * c];
     let normalised = [(scores + 6 * joined) * c, (2 * scores + 13 * joined) * c];
+    // The mask is shared by heads, the maximum by a row's columns; rows that are one column longer start at no multiple of
+    // 16 bytes, so that concatenating, softmax and slicing address elements one by one too.
+    let masked = Addressed { elements: [scores, scores], bytes: [(2 * scores + square) * c, mask[1]] };
+    let rows = Addressed {
+        elements: [3 * joined, scores + joined],
+        bytes: [(scores + 5 * joined) * c, (2 * scores + 3 * joined) * c],
+    };
     vec![
-        kernel("scale_and_mask", mask.map(Bytes::new), [2, 1]),
+        addressed("scale_and_mask", mask.map(Bytes::new), [2, 1], masked),
         Work::Kernel(Kernel {
             sums_rows: true,
+            addressed: rows,
             ..Kernel::new("softmax", normalised.map(Bytes::new), [4, 9])
         }),
     ]
@@ -231,5 +267,7 @@ pub(super) fn layout(x: &Symbols<'_>) -> Work {
     let values = u64::from(arranged.joint_parts != JointParts::Selected);
     let columns = [keys + 2 * wide * (1 + queries), 2 * wide + sums + 2 * narrow * values];
     let bytes = columns.map(|columns| Bytes::new(x.n * columns * x.compute_width));
-    kernel("attention_layout", bytes, [3 + queries, 1 + values + 2 * u64::from(grouped)])
+    let moved = columns.map(|columns| x.n * columns / 2);
+    let index = Addressed { elements: moved, bytes: bytes.map(Bytes::get) };
+    addressed("attention_layout", bytes, [3 + queries, 1 + values + 2 * u64::from(grouped)], index)
 }

@@ -34,6 +34,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             trains: false,
             layers: 1,
             fp32_gradient: false,
+            masked: masked(x),
         })
     };
     let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, seen.keys)];
@@ -53,6 +54,13 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     }
     Work::within(&mut work, CORE);
     work
+}
+
+/// Whether plain PyTorch modules hand their fused kernel a mask: causality alone needs none, but a window does
+/// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`), and the kernel then computes every pair.
+fn masked(x: &Symbols<'_>) -> bool {
+    let asked = x.recipe().transformers.padding_mask || x.window.is_some();
+    x.in_pieces() && asked && x.recipe().attention_kernel == AttentionKernel::Sdpa
 }
 
 /// The keys that a query is multiplied with, and the fraction of these products that its mask keeps.

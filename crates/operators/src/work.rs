@@ -113,6 +113,8 @@ pub struct Matmul {
     pub layers: u64,
     /// Whether the gradient of its input is computed in fp32, regardless of the others.
     pub fp32_gradient: bool,
+    /// Whether a fused kernel is given a mask, which makes it multiply with every key.
+    pub masked: bool,
 }
 
 impl Matmul {
@@ -132,6 +134,7 @@ impl Matmul {
             trains: true,
             layers: 1,
             fp32_gradient: false,
+            masked: false,
         }
     }
 
@@ -152,6 +155,37 @@ impl Matmul {
 #[allow(clippy::cast_precision_loss)]
 fn product([m, n, k]: [u64; 3], batch: u64) -> Flops {
     Flops::new(2.0 * m as f64 * n as f64 * k as f64 * batch as f64)
+}
+
+/// Elements whose addresses kernels compute one by one, forward and backward, and the part of the kernels' bytes that
+/// they move: operands that are strided, spread over rows or columns, gathered by index, or of several types. PyTorch
+/// then runs a loop that is not vectorized (`aten/src/ATen/native/cuda/CUDALoops.cuh: elementwise_kernel,
+/// unrolled_elementwise_kernel`) and that its arithmetic bounds, not the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addressed {
+    /// Elements.
+    pub elements: [u64; 2],
+    /// Bytes.
+    pub bytes: [u64; 2],
+}
+
+impl std::ops::AddAssign for Addressed {
+    fn add_assign(&mut self, other: Self) {
+        for pass in 0..2 {
+            self.elements[pass] += other.elements[pass];
+            self.bytes[pass] += other.bytes[pass];
+        }
+    }
+}
+
+/// Kernels that a GPU runs within operations that PyTorch dispatches as one, forward and backward, in addition to
+/// those counted: the copy before a mask is filled in out of place, the passes of a sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// Launches.
+    pub launches: [u64; 2],
+    /// Bytes.
+    pub bytes: [u64; 2],
 }
 
 /// A memory-bound kernel, or several of one purpose.
@@ -175,6 +209,10 @@ pub struct Kernel {
     /// Whether it casts, sums over rows, or reads an operand repeatedly or strided, so that it does not reach the
     /// bandwidth of plain copies and sums of two tensors.
     pub sums_rows: bool,
+    /// Elements that are addressed one by one.
+    pub addressed: Addressed,
+    /// What a GPU runs in addition.
+    pub within: Within,
 }
 
 impl Kernel {
@@ -192,6 +230,8 @@ impl Kernel {
             modules: &[],
             python: 0,
             sums_rows: false,
+            addressed: Addressed::default(),
+            within: Within::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::single::single_kernels;
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
-use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
+use shardscope_units::{BytesPerSecond, FlopsPerSecond, Quantity, Seconds};
 
 /// Share of a network card's bandwidth that all-to-alls reach: every pair of ranks sends at once and nothing is
 /// forwarded, so no rank waits for its neighbour as in a ring. DeepEP's normal kernels on H800 with 400 Gb/s cards
@@ -82,6 +82,8 @@ impl Device {
             None if recipe.software.semantics().pytorch_linears => calibration.eager,
             None => 1.0,
         };
+        // Products in fp32 are bound by other units and heat less.
+        let half = alone.filter(|_| single).map_or(rates.half, |alone| alone.fp32);
         let (low_peak, share, low_width) = low_precision(recipe, accelerator, rates, peak);
         let memory_peak = accelerator.memory_bandwidth;
         let clocks = measured.matmul.map_or(1.0, |_| factor);
@@ -96,7 +98,7 @@ impl Device {
         };
         Self {
             calibration,
-            half: peak * (rates.half * factor),
+            half: peak * (half * factor),
             low: low_peak * (share * factor),
             low_width,
             attention_forward: peak * (calibration.attention_forward * kernel * clocks),
@@ -137,6 +139,16 @@ impl Device {
     #[must_use]
     pub fn row_sums(&self, bytes: f64, launches: u64) -> Seconds {
         Seconds::new(bytes / self.row_sums.get()) + self.calibration.launch * real(launches)
+    }
+
+    /// Time of kernels that move `bytes` of `elements` whose addresses they compute one by one: bound by the memory or
+    /// by that arithmetic. Without rates of single kernels the share of the bandwidth stands for both.
+    #[must_use]
+    pub fn addressed(&self, bytes: f64, elements: f64) -> Seconds {
+        let moving = self.stream(bytes);
+        self.single.map_or(moving, |alone| {
+            moving.greater(Seconds::new(elements / (alone.addressed * real(self.multiprocessors))))
+        })
     }
 
     /// Time to move `bytes` in gradient norm, clipping and update of parameters that are `width` bytes wide.

@@ -88,9 +88,9 @@ pub const EAGER_MODULES: Issue = Issue {
     kernel: Seconds::microseconds(18.0),
     message: Seconds::microseconds(100.0),
     saved: CHECKPOINTED,
-    source: "measured: layers 128 wide of Llama, Qwen3 and GPT-2 beside an H200 (`tests/data/measured/host.tsv`): 17 to 34 µs a kernel \
-             over both passes, in a virtual machine; what checkpoints save on a CPU (`tests/data/measured/checkpoint_hooks.tsv`); \
-             messages assumed",
+    source: "measured: layers 128 wide of Llama, Qwen3 and GPT-2 beside two H200 (`tests/data/measured/host.tsv`): 17 to 34 µs a kernel \
+             over both passes, in virtual machines; three more of the same kind took 1.3 to 1.7 times as long (13 families), and what \
+             disturbs a host only adds; what checkpoints save on a CPU (`tests/data/measured/checkpoint_hooks.tsv`); messages assumed",
 };
 
 /// Layers compiled by torch.compile: one Python call per graph, with kernels launched from generated code.

@@ -58,6 +58,8 @@ pub struct Product {
     pub aligned: bool,
     /// Whether the problems differ in size and run as one grouped product.
     pub grouped: bool,
+    /// Whether their rows follow a router: on average half a tile of each problem is empty.
+    pub uneven: bool,
     /// Bytes per element of the result for reading and writing: 8 for a weight gradient accumulated in fp32.
     pub result_width: f64,
 }
@@ -133,8 +135,12 @@ impl Product {
     fn best_cut(&self, device: &Device, rate: FlopsPerSecond) -> Cut {
         let mut best = Cut { time: Seconds::new(f64::MAX), tile: TILES[0], waves: 1, tiles: 1 };
         for &tile in &TILES {
-            let across = product(self.m.div_ceil(tile.rows), self.n.div_ceil(tile.columns));
-            let tiles = product(across, self.batch).max(1);
+            let rows = if self.uneven {
+                (self.m * self.batch).div_ceil(tile.rows) + self.batch.div_ceil(2)
+            } else {
+                product(self.m.div_ceil(tile.rows), self.batch)
+            };
+            let tiles = product(rows, self.n.div_ceil(tile.columns)).max(1);
             // Split-K only pays off if the tiles alone would leave multiprocessors idle.
             let splits: &[u64] = if tiles < device.multiprocessors { &[1, 2, 4] } else { &[1] };
             for &split in splits {

@@ -155,10 +155,24 @@ pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Pr
     let (aligned, grouped) =
         (is_aligned(device, x, matmul, low), matmul.batch > 1 && matmul.kind.has_weight());
     let batch = matmul.batch;
-    let product =
-        |[m, n, k]: [u64; 3], result_width| Product { batch, m, n, k, low, aligned, grouped, result_width };
+    let routed = grouped && device.single.is_some();
+    let product = |[m, n, k]: [u64; 3], uneven, result_width| Product {
+        batch,
+        m,
+        n,
+        k,
+        low,
+        aligned,
+        grouped,
+        uneven,
+        result_width,
+    };
     // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x: the same m·n·k each, but different tiles and result sizes.
-    [product([m, n, k], width), product([m, k, n], width), product([n, k, m], accumulated_width(x))]
+    [
+        product([m, n, k], routed, width),
+        product([m, k, n], routed, width),
+        product([n, k, m], false, accumulated_width(x)),
+    ]
 }
 
 /// The columns of input and output decide how rows are aligned in memory; the number of rows does not. Products in
@@ -229,9 +243,8 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
             let width = real(x.width);
             let aligned = is_aligned(device, x, matmul, false);
             let batch = matmul.batch;
-            Product { batch, m, n, k, low: false, aligned, grouped: false, result_width: width }
-                .time(device)
-                .time
+            let (low, grouped, uneven) = (false, false, false);
+            Product { batch, m, n, k, low, aligned, grouped, uneven, result_width: width }.time(device).time
         };
         (time(m, n, k), time(m, k, n) + time(k, n, m), 1.0)
     } else {
@@ -249,10 +262,24 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
 fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Cost, Cost, Cost) {
     let core = work.modules().contains(&shardscope_plan::RecomputeModule::CoreAttention);
     let unfused = x.recipe().attention_kernel == AttentionKernel::Unfused;
-    let cost = |bytes: f64, launches: u64| {
-        let time =
-            if kernel.sums_rows { device.row_sums(bytes, launches) } else { device.kernel(bytes, launches) };
-        let (operators, launches) = (real(launches.min(1)), real(launches + kernel.python));
+    let cost = |pass: usize, bytes: f64, launches: u64| {
+        let time = |bytes: f64, launches: u64| {
+            if kernel.sums_rows { device.row_sums(bytes, launches) } else { device.kernel(bytes, launches) }
+        };
+        // Rates of whole steps include what is not counted.
+        let (time, within) = if device.single.is_some() {
+            let (addressed, within) = (kernel.addressed.bytes[pass], kernel.within);
+            let rest = time((bytes - real(addressed)).max(0.0), launches + within.launches[pass]);
+            let more = device.stream(real(within.bytes[pass]));
+            (
+                rest + more + device.addressed(real(addressed), real(kernel.addressed.elements[pass])),
+                within.launches[pass],
+            )
+        } else {
+            (time(bytes, launches), 0)
+        };
+        let (operators, launches) =
+            (real(launches.min(1)), real(launches + kernel.python) + WITHIN_A_CALL * real(within));
         if core && unfused {
             Cost { attention: time, operators, launches, ..Cost::default() }
         } else {
@@ -260,8 +287,8 @@ fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Co
         }
     };
     (
-        cost(kernel.forward.number(), kernel.launches_forward),
-        cost(kernel.backward.number(), kernel.launches_backward),
+        cost(0, kernel.forward.number(), kernel.launches_forward),
+        cost(1, kernel.backward.number(), kernel.launches_backward),
         Cost::default(),
     )
 }

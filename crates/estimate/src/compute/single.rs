@@ -3,8 +3,10 @@
 //! The other constants are shares that the counted bytes and products reach in whole steps, including gaps between
 //! kernels and uncounted work. Plain PyTorch modules are counted operation by operation as PyTorch dispatches them
 //! (`tests/record/kernels_of_a_layer.py`), so the time of the single kernel is what counts. The values are from
-//! `tests/data/measured/kernels.tsv`, one H200; `tests/suite/kernels.rs` checks each against its rows. No step time
-//! was used. An H100 has the same multiprocessors and slower memory, of which kernels that compute between accesses
+//! `tests/data/measured/kernels.tsv`, one H200; `tests/suite/kernels.rs` checks each against its rows. What depends on
+//! the clock that power leaves, and on how tokens fall on experts, is from the single kernels of 40 profiled steps
+//! (`kernels_in_steps.tsv`, `tests/suite/kernels_in_steps.rs`): products on end reach 0.67 to 0.72 of the peak at
+//! 1,485 MHz and 690 W, among the other kernels of a step 0.84 at 1,730 to 1,980 MHz. No step time was used. An H100 has the same multiprocessors and slower memory, of which kernels that compute between accesses
 //! may reach a larger share; that was not measured.
 
 use super::Calibration;
@@ -14,20 +16,25 @@ use shardscope_units::Seconds;
 /// Shares of a data sheet's figures that single kernels reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SingleKernels {
-    /// Of the 16-bit peak: a large product running continuously, at the clock that its power allows.
+    /// Of the 16-bit peak: a large product among other kernels, at the clock that their power allows.
     pub half: f64,
     /// Of the fp8 peak: the same.
     pub fp8: f64,
     /// Of the fp32 peak: a product that does not use tensor cores.
     pub fp32: f64,
+    /// The same if products run one after another for seconds on end, under the power limit.
+    pub half_alone: f64,
     /// Fixed cost of a wave of output tiles.
     pub wave: Seconds,
-    /// Of a product's rate: grouped products of unequal size (`torch._grouped_mm`).
+    /// Of a product's rate: grouped products of unequal size (`torch._grouped_mm`), besides what their tiles leave
+    /// empty.
     pub grouped: f64,
     /// Of the memory's bandwidth: copies, sums and products of tensors.
     pub plain: f64,
     /// The same for kernels that cast and sum over rows: norms, losses, casts.
     pub row_sums: f64,
+    /// Elements per second of one multiprocessor in kernels that compute each element's address.
+    pub addressed: f64,
     /// Of the rate of the set's fused attention: `scaled_dot_product_attention`, which uses cuDNN's on Hopper since
     /// PyTorch 2.10 (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:check_prefer_cudnn_attention`).
     pub sdpa: f64,
@@ -39,13 +46,15 @@ pub struct SingleKernels {
 
 /// Hopper, from one H200.
 pub const HOPPER: SingleKernels = SingleKernels {
-    half: 0.72,
+    half: 0.86,
+    half_alone: 0.72,
     fp8: 0.66,
     fp32: 0.74,
-    wave: Seconds::microseconds(3.0),
-    grouped: 0.96,
+    wave: Seconds::microseconds(2.0),
+    grouped: 0.86,
     plain: 0.88,
     row_sums: 0.59,
+    addressed: 2.65e9,
     sdpa: 0.84,
     flash: 0.48,
     optimizer: [0.53, 0.70],
@@ -58,7 +67,18 @@ pub(super) fn single_kernels(generation: Generation, recipe: &Recipe) -> Option<
     (counted && generation == Generation::H100).then_some(HOPPER)
 }
 
+/// Share of the time up to which products run at the clock of short bursts: of 36 profiled steps, those in which they
+/// and attention filled up to half took what `half` says, at 0.6 it was 2 to 3 % more.
+const COOL: f64 = 0.5;
+
 impl SingleKernels {
+    /// How much longer 16-bit products take if they and attention fill `share` of the device's time: nothing up to
+    /// half of it, the rest in proportion up to products on end.
+    pub(crate) fn heated(&self, share: f64) -> f64 {
+        let hot = ((share - COOL) / (1.0 - COOL)).clamp(0.0, 1.0);
+        1.0 + hot * (self.half / self.half_alone - 1.0)
+    }
+
     /// Share of the set's attention rate that `kernel` reaches.
     pub(super) const fn attention(&self, kernel: AttentionKernel) -> f64 {
         match kernel {

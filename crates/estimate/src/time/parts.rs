@@ -8,7 +8,7 @@ use crate::flops::recomputed_layers;
 use shardscope_operators::{
     Collective, Message, Pass, Section, SectionKind, Symbols, frozen_counts, messages_of, section_counts,
 };
-use shardscope_plan::{Chunk, Dispatcher, Experts};
+use shardscope_plan::{Chunk, Dispatcher, Experts, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
 impl std::ops::AddAssign for Parts {
@@ -111,10 +111,26 @@ impl Setting<'_> {
             // Selective recomputation repeats parts of every layer; it is zero under full recomputation.
             out.again += one.again.scaled(trained);
         }
+        self.heat(&mut out);
         let pipelined = self.x.plan.layout().pipeline > 1;
         let sends = if pipelined { self.overlaps.issue.message } else { Seconds::ZERO };
         self.wait_for_host(&mut out, pipelined, sends);
         out
+    }
+
+    /// Products slow down as they fill the device's time, if its rates are those of kernels within a step.
+    fn heat(&self, out: &mut ChunkParts) {
+        let single = self.x.recipe().compute_dtype() == NumberFormat::Fp32;
+        let Some(alone) = self.device.single.filter(|_| !single) else { return };
+        let mut passes = [&mut out.forward, &mut out.backward, &mut out.weight, &mut out.again];
+        let sum = |of: fn(&Cost) -> Seconds| passes.iter().map(|parts| of(&parts.compute)).sum::<Seconds>();
+        let all = sum(Cost::total).get();
+        if all > 0.0 {
+            let factor = alone.heated(sum(|cost| cost.linear + cost.attention).get() / all);
+            for parts in &mut passes {
+                parts.compute.linear = parts.compute.linear * factor;
+            }
+        }
     }
 
     fn section(&self, section: &Section) -> ChunkParts {

@@ -7,8 +7,9 @@ use super::overlap::{Bounds, Overlaps};
 use super::parts::{ChunkParts, Setting};
 use super::sections::Sections;
 use super::spent::Parts;
+use super::updates::ENDS;
 use crate::RankParameters;
-use crate::compute::{Calibration, Device, Issue, real};
+use crate::compute::{Calibration, Device, EAGER_MODULES, Issue, real};
 use crate::parameters::rank_parameters;
 use shardscope_operators::{Collective, Symbols, are_alike};
 use shardscope_plan::{Plan, Stage};
@@ -310,8 +311,15 @@ impl Setting<'_> {
         // workers).
         let alone =
             self.x.recipe().software.semantics().eager_modules && self.x.plan.layout().world_size == 1;
-        let free = alone || self.overlaps.bounds == Bounds::Lower;
-        if free { Seconds::ZERO } else { self.device.calibration.iteration }
+        if self.overlaps.bounds == Bounds::Lower {
+            Seconds::ZERO
+        } else if alone {
+            let [full, adapted] = ENDS;
+            let ends = if self.x.recipe().tuning.lora.is_some() { adapted } else { full };
+            ends * (self.overlaps.issue.kernel.get() / EAGER_MODULES.kernel.get())
+        } else {
+            self.device.calibration.iteration
+        }
     }
 
     fn straggler_factor(&self) -> f64 {

@@ -5,7 +5,7 @@
 //! counted only as launches. A sort, and the sum of gradients by index, count as one kernel each.
 
 use crate::pieces::{self, FLOAT, Moved, cast};
-use crate::shared::{kernel, row_sums};
+use crate::work::{Addressed, Kernel, Within};
 use crate::{Symbols, Work};
 use shardscope_plan::{ExpertKernel, Router};
 use shardscope_units::Bytes;
@@ -15,9 +15,29 @@ use shardscope_units::Bytes;
 struct Passes {
     launches: [u64; 2],
     bytes: [u64; 2],
+    addressed: Addressed,
+    within: Within,
 }
 
 impl Passes {
+    /// Marks `elements` in forward (0) or backward (1) of `each` bytes as addressed one by one.
+    fn address(&mut self, pass: usize, elements: u64, each: u64) {
+        self.addressed.elements[pass] += elements;
+        self.addressed.bytes[pass] += elements * each;
+    }
+
+    /// Fills a mask of one column into copies of `elements` both ways: a copy, unless it is `in_place`, and the fill.
+    fn mask(&mut self, elements: u64, width: u64, in_place: bool) {
+        self.both(elements, (1, 2 * width));
+        for pass in [0, 1] {
+            self.address(pass, elements, 2 * width);
+            if pass == 1 || !in_place {
+                self.within.launches[pass] += 1;
+                self.within.bytes[pass] += 2 * width * elements;
+            }
+        }
+    }
+
     /// Launches that move little data.
     fn small(&mut self, launches: [u64; 2]) {
         self.launches[0] += launches[0];
@@ -43,14 +63,24 @@ impl Passes {
     }
 
     fn streams(self, name: &'static str) -> Work {
-        kernel(name, self.bytes.map(Bytes::new), self.launches)
+        let Self { bytes, launches, addressed, within } = self;
+        Work::Kernel(Kernel { addressed, within, ..Kernel::new(name, bytes.map(Bytes::new), launches) })
     }
 
     /// The same if operands are cast, read once for many elements, or strided.
     fn casts(self, name: &'static str) -> Work {
-        row_sums(name, self.bytes.map(Bytes::new), self.launches)
+        let Self { bytes, launches, addressed, within } = self;
+        let kernel = Kernel::new(name, bytes.map(Bytes::new), launches);
+        Work::Kernel(Kernel { sums_rows: true, addressed, within, ..kernel })
     }
 }
+
+/// Kernels of a sort of a rank's copies besides the one counted (`cub::DeviceRadixSort`, and the casts and copies
+/// around it), as a profile of OLMoE's layers shows them.
+const SORT: u64 = 20;
+
+/// The same for a sum by index, which sorts the indices first (`indexing_backward_kernel`).
+const ADDED_BY_INDEX: u64 = 9;
 
 /// Sizes of the experts of one rank.
 struct Sizes {
@@ -177,6 +207,11 @@ fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.small([0, 2]);
     passes.back(of.tokens, (2, 3 * of.given));
     passes.back(of.copies, (0, of.given));
+    // Added by index: read, read and written.
+    passes.address(1, of.copies, 3 * of.weighed);
+    passes.address(1, of.copies, of.given);
+    passes.within.launches[0] += SORT;
+    passes.within.launches[1] += 3 * ADDED_BY_INDEX;
     passes.streams("permute")
 }
 
@@ -204,6 +239,9 @@ fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.ahead(of.inner, (ahead, forward));
     passes.back(of.inner, (back, backward));
     if x.gate > 1 {
+        passes.addressed += pieces::halves_of_one(of.inner, w);
+    }
+    if x.gate > 1 {
         // Both halves' gradients are joined.
         passes.back(of.inner, (1, 2 * x.gate * w));
     }
@@ -215,13 +253,15 @@ fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
 fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
     let mut passes = Passes::default();
     if x.recipe().transformers.experts == ExpertKernel::Grouped {
-        passes.both(of.copies, (1, 2 * of.given));
-        passes.both(x.gate * of.inner, (1, 2 * of.made));
-        passes.both(of.copies, (1, 2 * of.made));
+        passes.mask(of.copies, of.given, true);
+        passes.mask(x.gate * of.inner, of.made, false);
+        passes.mask(of.copies, of.made, false);
     }
     // Weighted; in backward two products, the sum over columns, and a cast to the experts' output dtype.
     passes.ahead(of.copies, (1, of.made + of.weighed));
+    passes.address(0, of.copies, of.made + of.weighed);
     passes.back(of.copies, (3, 5 * of.weighed + of.made));
+    passes.address(1, of.copies, 2 * of.weighed);
     passes.back(of.copies, cast(of.weighed, of.made));
     // Outputs weighted by narrower numbers give those numbers a wider gradient.
     passes.small([0, u64::from(x.moe.probability < of.made)]);
@@ -230,6 +270,7 @@ fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
     passes.ahead(of.copies, (1, of.weighed));
     passes.back(of.tokens, (0, of.summed));
     passes.back(of.copies, (1, of.weighed));
+    passes.address(1, of.copies, of.weighed);
     passes.both(of.tokens, cast(of.summed, of.given));
     passes.casts("unpermute")
 }

@@ -147,6 +147,7 @@ fn products(x: &Symbols<'_>, experts: &Experts) -> [Work; 2] {
             trains: true,
             layers: 1,
             fp32_gradient: false,
+            masked: false,
         })
     };
     let g = x.gate;

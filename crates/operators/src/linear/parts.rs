@@ -72,6 +72,7 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
         trains: false,
         layers: 1,
         fp32_gradient: false,
+        masked: false,
     });
     let states = x.n.div_ceil(CHUNK) * sizes.value_heads * sizes.key_width * sizes.value_width;
     let moved = x.bytes(2 * states);

@@ -1,6 +1,7 @@
 //! Arithmetic of the output layer and the loss.
 
 use crate::shared::{kernel, row_sums};
+use crate::work::{Addressed, Kernel, Within};
 use crate::{Symbols, Work};
 use shardscope_plan::LossKind;
 use shardscope_units::Bytes;
@@ -18,7 +19,12 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let words = if gathers { x.t * x.v } else { x.v };
     let mut work = vec![
         Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
-        row_sums("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * words)), launches),
+        Work::Kernel(Kernel {
+            sums_rows: true,
+            addressed: wider(x, words),
+            within: handed_on(x),
+            ..Kernel::new("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * words)), launches)
+        }),
     ];
     if gathers {
         // What ranks have sent is concatenated; in backward each copies its own columns
@@ -26,6 +32,24 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(kernel("logits", [x.bytes(2 * x.n * words), x.bytes(2 * x.n * x.v)], [1, 1]));
     }
     work
+}
+
+/// The logits' cast to fp32 for torch's loss, which is not vectorized, and that of the model's outputs that accelerate
+/// makes once the loss is there.
+fn wider(x: &Symbols<'_>, words: u64) -> Addressed {
+    let cast = x.recipe().loss == LossKind::Torch && x.width < 4;
+    if !cast || !x.in_pieces() {
+        return Addressed::default();
+    }
+    let logits = x.n * words;
+    let again = handed_on(x).launches[0];
+    Addressed { elements: [logits * (1 + again), 0], bytes: [logits * (x.width + 4), 0] }
+}
+
+/// The second cast's launch.
+fn handed_on(x: &Symbols<'_>) -> Within {
+    let cast = x.recipe().loss == LossKind::Torch && x.in_pieces() && x.logits_width() > x.compute_width;
+    Within { launches: [u64::from(cast), 0], bytes: [0, 0] }
 }
 
 /// A rank casts its own logits to fp32, joins what it gathered and takes the log-softmax of all; backward it copies the gradients of
