@@ -361,9 +361,8 @@ fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
     assert_eq!(read(&format!("{named} {update} {hosted}")), (32_768, 64, 0.6, Host));
     let each = "worker.actor.dynamic_batching=false";
     assert_eq!(read(&format!("{named} {update} {none} {each}")), (1024, 256, 0.6, Absent));
-    let examples = "config=examples/config.yaml worker.actor.micro_batch_size_per_device_for_update=1 \
-        worker.actor.micro_batch_size_per_device_for_experience=1";
-    assert_eq!(read(examples), (4096, 640, 0.6, Host));
+    let sizes = format!("{update} {}", update.replace("update", "experience")).replace("16", "1");
+    assert_eq!(read(&format!("config=examples/config.yaml {sizes}")), (4096, 640, 0.6, Host));
     // Unknown differences from verl stop by name.
     let stops = |more: &str| {
         let resolution = with(&format!("{named} {update} {more}"));
