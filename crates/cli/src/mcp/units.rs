@@ -68,6 +68,6 @@ fn a_number_without_a_unit_is_noticed() {
     let schema = rmcp::schemars::schema_for!(Bare).to_value();
     let mut found = Vec::new();
     numbers(&schema, "", &mut |path, about| found.push((path.to_owned(), about.to_owned())));
-    let expected = [(".peak", "Unit: byte."), (".step", "How long.")];
+    let expected = [(".step", "How long."), (".peak", "Unit: byte.")];
     assert_eq!(found, expected.map(|(path, about)| (path.to_owned(), about.to_owned())));
 }

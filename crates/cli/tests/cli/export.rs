@@ -80,7 +80,7 @@ fn files_beside_their_commands_are_the_same_plan() {
     );
     folder.file(
         "deepspeed/conf.json",
-        "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}}\n",
+        "{\"zero_optimization\": {\"stage\": 2}, \"train_micro_batch_size_per_gpu\": 4, \"bf16\": {\"enabled\": true}}\n",
     );
     let command = export("megatron", &run);
     assert!(command.contains(" --deepspeed --deepspeed_config ds_config.json"), "DeepSpeed is on: {command}");
