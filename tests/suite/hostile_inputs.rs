@@ -90,14 +90,16 @@ fn many_texts_are_merged_as_two_are() {
         let source = Source::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         let resolution = resolved(&source, &[]);
         let hidden = resolution.settings.iter().find(|setting| setting.name() == "hidden_size").cloned();
-        let differ = resolution.diagnostics.iter().filter(|said| said.code.name() == "texts-differ").count();
+        // Warnings about the key that nobody knows, one of each file, may stand before these.
+        let said = resolution.diagnostics.iter().chain(&resolution.further);
+        let differ = said.filter(|said| said.code.name() == "texts-differ").count();
         (hidden.map(|setting| setting.value.written()), differ)
     };
     assert_eq!(of(2), (Some("65".to_owned()), 1));
     assert_eq!(of(8), (Some("64".to_owned()), 7));
     let (last, differ) = of(MAX_TEXTS);
     assert_eq!(last, Some((64 + (MAX_TEXTS - 1) % 7).to_string()));
-    assert!((150..=MAX_DIAGNOSTICS).contains(&differ), "{differ}");
+    assert_eq!(differ, MAX_TEXTS - 1);
 }
 
 #[test]

@@ -68,8 +68,6 @@ pub enum Fault {
     Silence(Duration),
     /// Half of what was asked for, sent as if it were the whole: an upload that broke off.
     Half,
-    /// Half of it, and then the line goes down.
-    Dropped,
 }
 
 /// The current fault.
@@ -199,8 +197,7 @@ fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
                     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                     (status, Html(status.to_string())).into_response()
                 }
-                Some(Fault::Half) => halved(request, next, false).await,
-                Some(Fault::Dropped) => halved(request, next, true).await,
+                Some(Fault::Half) => halved(request, next).await,
                 Some(Fault::Silence(long)) => {
                     tokio::time::sleep(long).await;
                     StatusCode::GATEWAY_TIMEOUT.into_response()
@@ -210,17 +207,15 @@ fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
     }))
 }
 
-/// The first half of the answer; with `promised`, under the length of the whole.
-async fn halved(mut request: Request, next: Next, promised: bool) -> Response {
+/// The first half of the answer.
+async fn halved(mut request: Request, next: Next) -> Response {
     // Half of a compressed file would not unpack.
     request.headers_mut().remove(ACCEPT_ENCODING);
     let (mut head, body) = with_headers(next.run(request).await, false).into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    if !promised {
-        head.headers.remove(CONTENT_LENGTH);
-    }
+    head.headers.remove(CONTENT_LENGTH);
     Response::from_parts(head, Body::from(body.slice(..body.len() / 2)))
 }
 
@@ -328,9 +323,6 @@ mod tests {
         let half =
             answer(&running, "GET /be/low/engine.wasm", "Accept-Encoding: br\r\n").to_ascii_lowercase();
         assert!(half.contains("content-length: 3\r\n") && half.ends_with("\r\n\r\neng"), "{half}");
-        running.misbehave(Some(Fault::Dropped));
-        let dropped = answer(&running, "GET /be/low/engine.wasm", "").to_ascii_lowercase();
-        assert!(dropped.contains("content-length: 6\r\n") && !dropped.ends_with("engine"), "{dropped}");
         running.misbehave(None);
         assert!(answer(&running, "GET /be/low/", "").ends_with("<p>page"));
     }

@@ -50,7 +50,6 @@ fn gates_and_broken_servers_leave_the_copy_in_its_place() {
         Fault::Status(404),
         Fault::Status(511),
         Fault::Half,
-        Fault::Dropped,
         Fault::Silence(Duration::from_secs(60)),
     ] {
         println!("{fault:?}");

@@ -160,6 +160,6 @@ mod tests {
         }
         let mut bomb = Vec::new();
         expand(&"{a,b}".repeat(40), 0, &mut bomb);
-        assert_eq!(bomb.len(), crate::limits::WORDS + 1);
+        assert!(bomb.len() <= crate::limits::WORDS + 1);
     }
 }
