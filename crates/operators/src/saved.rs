@@ -23,6 +23,8 @@ pub struct Saved {
     pub savers: Savers,
     /// How many tensors it consists of, each with its own storage.
     pub parts: Parts,
+    /// Whether it is the input of the module's first projection, whose weight gradient is backward's last step there.
+    pub first_input: bool,
 }
 
 /// How many tensors are combined in one entry.
@@ -54,7 +56,14 @@ impl Saved {
             formula,
             savers: Savers::default(),
             parts: Parts::One,
+            first_input: false,
         }
+    }
+
+    /// The same, as the input of the module's first projection.
+    pub(crate) const fn of_first_projection(mut self) -> Self {
+        self.first_input = true;
+        self
     }
 
     /// Several of the same size, counted by the first dimension.

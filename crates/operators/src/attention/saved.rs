@@ -58,7 +58,8 @@ static MASK: Formula =
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(14);
     let needed = input_needs_gradient(Operator::SelfAttention, x);
-    let input = column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED).by(QKV);
+    let input =
+        column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED).by(QKV).of_first_projection();
     let normed = x.recipe().software.semantics().norm_in_projection;
     out.extend(LINEAR_QKV.column(x, input, [normed, needed], norm::alive(Operator::InputNorm, x)));
     if !needed && !LINEAR_QKV.is_adapted(x) {

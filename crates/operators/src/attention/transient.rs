@@ -99,9 +99,5 @@ fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
 
 /// Bytes freed when the attention itself is done: everything except the QKV projection's input.
 fn after_core(x: &Symbols<'_>) -> Bytes {
-    super::saved(x)
-        .into_iter()
-        .filter(|saved| saved.name != "linear_qkv input")
-        .map(|saved| saved.bytes)
-        .sum()
+    super::saved(x).into_iter().filter(|saved| !saved.first_input).map(|saved| saved.bytes).sum()
 }

@@ -55,7 +55,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (sizes, w) = (x.linear, x.width);
     let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("conv1d input", &[x.n, 2 * keys + values], w, &CONVOLVED),
         Saved::new("query", &[x.n, keys], w, &QUERY),
         Saved::new("key", &[x.n, keys], w, &KEY),

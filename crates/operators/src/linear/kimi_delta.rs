@@ -63,7 +63,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
     let within = [x.n, heads, CHUNK];
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("convolutions' inputs", &[x.n, 2 * keys + values], w, &PROJECTED),
         Saved::new("query", &[x.n, keys], w, &QUERY),
         Saved::new("key", &[x.n, keys], w, &KEY),

@@ -57,7 +57,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let small = sizes.rank + 2 * sizes.key_width;
     let states = [x.b, x.s.div_ceil(KEPT_EVERY), width, 2 * sizes.key_width];
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, 2 * width], w, &PROJECTED),
         Saved::new("convolved values", &[x.n, width], w, &CONVOLVED),
     ];

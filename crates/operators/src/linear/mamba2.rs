@@ -42,7 +42,7 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (keys, values) = (sizes.keys(), sizes.values());
     let projected = 2 * values + 2 * keys + sizes.value_heads;
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, projected], w, &PROJECTED),
         Saved::new("scanned output", &[x.n, values], w, &SCANNED),
     ];

@@ -50,7 +50,7 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let (columns, values) = (projected(x.linear.keys(), x.linear.values()), x.linear.values());
     let mut out = vec![
-        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED),
+        column::input(x, "in_proj input", x.input_width, &INPUT, &GATHERED).of_first_projection(),
         Saved::new("projected input", &[x.n, columns], x.width, &PROJECTED),
         Saved::new("convolution input", &[x.n, values], x.width, &GATED),
         Saved::new("convolved values", &[x.n, values], x.width, &CONVOLVED),

@@ -31,7 +31,7 @@ static LAST_WEIGHT: Formula = Formula::new("lv·h·B", "The output projection's 
 
 pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
     // The input waits for in_proj's weight gradient, the last of these steps; everything else is freed by then.
-    let own = |saved: &Saved| saved.name != "in_proj input";
+    let own = |saved: &Saved| !saved.first_input;
     let given_back: Bytes =
         super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
     // It has no scan: two gates and a convolution, whose gradients are different tensors.
