@@ -3,7 +3,7 @@
 `python trl_fused_head.py TRL > ../data/activations/trl_fused_head.jsonl` with torch 2.15.0 on a CPU, where TRL is the folder of an
 unpacked trl 1.16.0 (of 1.15.0 every line is the same). `add_fused_lm_head` and the losses of SFTTrainer, DPOTrainer and KTOTrainer run as
 they are, and of GRPOTrainer and RLOOTrainer what takes log-probabilities of sampled tokens; the model is an embedding and an output layer. Triton's
-kernels do nothing here, since what is held hangs on shapes alone; and a product that CUDA adds to an fp32 sum within itself
+kernels do nothing here, since what is held depends on shapes alone; and a product that CUDA adds to an fp32 sum within itself
 (`_addmm_fp32`, torch 2.8 and later) is left out. `weights` and `autocast` are formats: of fp32 weights under autocast the last norm hands
 on fp32. Every token has a label, or is of the completion, but for policies those of the prompt where there are fewer `sampled`; `given`
 marks what the batch brings.

@@ -4,7 +4,7 @@
 `concatenated_forward`, `get_batch_logps`, losses and `get_batch_loss_metrics` and TRL's `selective_log_softmax` are run as they are; the model
 is an embedding and an output layer in bf16, whose output Accelerate hands on in fp32 where a case says `cast` (`trl_dpo.py` says where).
 Every token has a label. Where a case says `kernel`, log-probabilities come of TRL's Triton kernel, as on a GPU since TRL 1.14
-(`kernels/logprob_entropy.py`), which does nothing here: what is held hangs on shapes alone. Bytes are those of torch's own allocator: under a
+(`kernels/logprob_entropy.py`), which does nothing here: what is held depends on shapes alone. Bytes are those of torch's own allocator: under a
 dispatch mode autograd adds no gradient in place (`input_buffer.cpp:can_accumulate_inplace`).
 """
 

@@ -9,7 +9,7 @@ The functions are unsloth's (`kernels/fast_lora.py`, `rms_layernorm.py`, `rope_e
 run as `models/llama.py:LlamaDecoderLayer_fast_forward`, `models/qwen3.py`, `models/gemma.py` and `models/gemma2.py` run them. Gemma 2's
 capped scores are `kernels/flex_attention.py:slow_attention_softcapping`, compiled by AOTAutograd with Inductor's decompositions, so that its
 partitioner decides what is kept, and without code generated (an H200's Inductor kept the same). What needs a GPU has a stand-in: Triton's
-kernels do nothing (what is kept hangs on shapes alone), a product with an adapter is two plain ones, and attention is a function
+kernels do nothing (what is kept depends on shapes alone), a product with an adapter is two plain ones, and attention is a function
 that keeps what xFormers' keeps with flash attention (`xformers/ops/fmha/__init__.py:_fMHA`): queries, keys and values, its output,
 the log-sum-exp of each row and head, and the state of the random numbers. Storages are counted once; parameters and buffers are not.
 """
