@@ -6,8 +6,8 @@
 use shardscope::bash::Environment;
 use shardscope::config_tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
 use shardscope::export::{
-    ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command, edit,
-    megatron_command, torchtitan_command, torchtitan_toml,
+    ACCELERATE_FILE, DEEPSPEED_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml,
+    bridge_command, deepspeed_json, edit, megatron_command, torchtitan_command, torchtitan_toml,
 };
 use shardscope::launch::{
     Argument, MAX_DIAGNOSTICS, Request, Resolution, is_log, launch, megatron, read, read_log, resolve,
@@ -302,8 +302,15 @@ pub fn exports(bytes: &[u8]) {
         (source, exported)
     };
     let alone = |exported: Exported| (Source::new(&exported.text), exported);
+    // A command that turns DeepSpeed on names its file.
+    let megatron = |exported: Exported| {
+        let configuration = deepspeed_json(&target).text;
+        let files = [("", exported.text.as_str()), (DEEPSPEED_FILE, configuration.as_str())];
+        let count = if exported.text.contains(DEEPSPEED_FILE) { 2 } else { 1 };
+        (Source::from_files(files.into_iter().take(count)), exported)
+    };
     for (source, exported) in [
-        alone(megatron_command(&target)),
+        megatron(megatron_command(&target)),
         alone(bridge_command(&target)),
         beside(torchtitan_command(&target), TITAN_FILE, torchtitan_toml(&target)),
         beside(accelerate_command(&target), ACCELERATE_FILE, accelerate_yaml(&target)),

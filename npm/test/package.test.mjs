@@ -132,7 +132,9 @@ test("every question has an answer, and its answer is the plan that it says", ()
     const input = { text: asked.question === "largest-model" ? "" : script, settings: chosen.layout.change };
     const { report } = shardscope.estimate(input);
     assert.equal(report.memory.worst.peak_reserved, chosen.layout.peak_reserved, JSON.stringify(asked));
-    assert.equal(report.time.step_seconds, chosen.layout.step_seconds, JSON.stringify(asked));
+    // A search adds up the parts of a step in another order than a report: the last bits may differ.
+    const { step_seconds: step } = report.time;
+    assert.ok(Math.abs(step / chosen.layout.step_seconds - 1) < 1e-12, `${JSON.stringify(asked)}: ${step}`);
   }
 });
 

@@ -246,7 +246,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     if let Some(problem) = arguments.misplaced() {
         return refuse(&problem);
     }
-    let pasted = match input.read() {
+    let mut pasted = match input.read() {
         Ok(pasted) => pasted,
         Err(problem) => return refuse(&problem),
     };
@@ -254,11 +254,13 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     let adapters = arguments.train.is_some_and(|train| train != Trained::Full);
     if answer.resolution.plan.is_none() && adapters {
         // As the page's form does: Megatron-LM has no adapters of its own, and Megatron-Bridge's stand in.
-        let mut bridged = input.clone();
-        bridged.changes.settings.push(("adapter_library".to_owned(), "megatron-bridge".to_owned()));
-        let other = bridged.answer_of(pasted.clone());
+        let bridge = ("adapter_library".to_owned(), "megatron-bridge".to_owned());
+        let mut bridged = pasted.clone();
+        bridged.settings.push(bridge.clone());
+        let other = input.answer_of(bridged.clone());
         if other.resolution.plan.is_some() {
-            (input, answer) = (bridged, other);
+            input.changes.settings.push(bridge);
+            (pasted, answer) = (bridged, other);
         }
     }
     let Some(plan) = &answer.resolution.plan else {

@@ -61,7 +61,7 @@ const NONE: &[Field] = &[
 #[must_use]
 pub fn bridge_command(resolution: &Resolution) -> Exported {
     let head = launch(resolution, "run_recipe.py");
-    write(resolution, &spell_words, &|said| lay(&head, said))
+    write(resolution, &spell_words, &|said| lay(&head, said), &[])
 }
 
 /// One setting as words of a command.

@@ -5,6 +5,7 @@
 mod accelerate;
 mod bridge;
 mod deepspeed;
+mod deepspeed_text;
 mod edit;
 mod megatron;
 mod named;
@@ -15,7 +16,8 @@ mod titan;
 pub use accelerate::{ACCELERATE_FILE, accelerate_command, accelerate_yaml};
 pub use bridge::bridge_command;
 pub use deepspeed::deepspeed_json;
+pub use deepspeed_text::DEEPSPEED_FILE;
 pub use edit::{Edited, edit};
-pub use megatron::{DEEPSPEED_FILE, megatron_command};
+pub use megatron::megatron_command;
 pub use round::Exported;
 pub use titan::{TITAN_FILE, torchtitan_command, torchtitan_toml};

@@ -1,11 +1,9 @@
 //! A plan as a Megatron-LM command.
 
+use crate::deepspeed_text::{DEEPSPEED_FILE, deepspeed_text};
 use crate::round::{Exported, write, written};
 use shardscope_launch::{Resolution, megatron};
 use shardscope_plan::{Field, Software};
-
-/// DeepSpeed's configuration, by the name that the command gives it.
-pub const DEEPSPEED_FILE: &str = "ds_config.json";
 
 /// Settings that begin a new line of the command.
 const SECTIONS: [Field; 8] = [
@@ -38,11 +36,14 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
         _ => megatron::spell(field, value, legacy).map(|words| quoted_all(&words)),
     };
     let mut head = launch(resolution, "pretrain_gpt.py");
+    let mut beside = Vec::new();
     if resolution.is(Software::MegatronDeepspeed) {
         // Without both, its `--zero-stage` shards nothing: DeepSpeed is on only where it is asked for and has a file.
         head += &format!(" --deepspeed --deepspeed_config {DEEPSPEED_FILE}");
+        // The file decides the stage, so the command is read back beside it.
+        beside.push((DEEPSPEED_FILE, deepspeed_text(resolution)));
     }
-    write(resolution, &spell, &|said| lay(&head, said))
+    write(resolution, &spell, &|said| lay(&head, said), &beside)
 }
 
 /// Whether options are those of Megatron's legacy models, which their DeepSpeed fork shares.

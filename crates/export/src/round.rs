@@ -52,8 +52,18 @@ pub(super) type Spell<'a> = &'a dyn Fn(Field, &str) -> Option<String>;
 /// How the written settings are laid out as a text.
 pub(super) type Lay<'a> = &'a dyn Fn(&[(Field, String)]) -> String;
 
-/// Writes a resolution as words, each setting through `spell`, with the text laid out by `lay`.
-pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Exported {
+/// Writes a resolution as words, each setting through `spell`, with the text laid out by `lay`. It is read back together with the
+/// files `beside`, by name and text.
+pub(crate) fn write(
+    target: &Resolution,
+    spell: Spell<'_>,
+    lay: Lay<'_>,
+    beside: &[(&str, String)],
+) -> Exported {
+    fn with<'t>(text: &'t str, beside: &'t [(&str, String)]) -> Vec<(&'t str, &'t str)> {
+        let others = beside.iter().map(|(name, text)| (*name, text.as_str()));
+        [("", text)].into_iter().chain(others).collect()
+    }
     let stated = |field: &Field| {
         let origin = target.setting(*field).map(|setting| setting.origin);
         matches!(origin, Some(Origin::Script | Origin::Environment | Origin::User | Origin::Catalog))
@@ -62,7 +72,7 @@ pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
     let first = Field::ALL.iter().copied().filter(stated).collect();
     add(target, first, spell, &mut said);
     for _ in 0..ROUNDS {
-        let now = again(target, &[("", &lay(&said))]);
+        let now = again(target, &with(&lay(&said), beside));
         if same_plan(target, &now) {
             return Exported { text: lay(&said), unsaid: Vec::new() };
         }
@@ -73,7 +83,7 @@ pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
         }
     }
     let text = lay(&said);
-    let unsaid = unsaid(target, &[("", &text)]);
+    let unsaid = unsaid(target, &with(&text, beside));
     Exported { text, unsaid }
 }
 

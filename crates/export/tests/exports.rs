@@ -7,8 +7,8 @@ use std::path::Path;
 
 use shardscope_bash::Environment;
 use shardscope_export::{
-    ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command,
-    deepspeed_json, megatron_command, torchtitan_command, torchtitan_toml,
+    ACCELERATE_FILE, DEEPSPEED_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml,
+    bridge_command, deepspeed_json, megatron_command, torchtitan_command, torchtitan_toml,
 };
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, Marks, Plan};
@@ -76,8 +76,12 @@ fn every_fixture_reads_back_equal_or_is_refused() {
         let launched = |command: String| vec![("run.sh".to_owned(), command)];
         let titan = launched(torchtitan_command(&target));
         let accelerate = launched(accelerate_command(&target));
+        // A command that turns DeepSpeed on names its file.
+        let configured = command.text.contains(DEEPSPEED_FILE);
+        let configuration = (DEEPSPEED_FILE.to_owned(), deepspeed_json(&target).text);
+        let configuration = configured.then_some(configuration).into_iter().collect();
         let exports: [(&str, &str, Exported, Files); 5] = [
-            ("Megatron-LM", "run.sh", command, Vec::new()),
+            ("Megatron-LM", "run.sh", command, configuration),
             ("Megatron-Bridge", "run.sh", bridge_command(&target), Vec::new()),
             ("DeepSpeed", "ds_config.json", deepspeed_json(&target), vec![beside]),
             ("torchtitan", TITAN_FILE, torchtitan_toml(&target), titan),

@@ -214,7 +214,7 @@ impl Working {
         }
     }
 
-    /// [`Self::known`] as JSON, for [`Told::read`].
+    /// [`Self::known`] as JSON, for [`Progress::read`].
     #[must_use]
     pub fn progress_text(&self) -> String {
         serde_json::to_string(&self.known()).unwrap_or_default()

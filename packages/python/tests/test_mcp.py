@@ -125,7 +125,7 @@ class Server(unittest.TestCase):
         symbols = figure["symbols"]
         self.assertEqual(figure["value"], symbols["P"] * symbols["w"] / symbols["D"])
         self.assertTrue(none.is_error)
-        self.assertIn("there are for example", none.content[0].text)
+        self.assertIn("there are, for example", none.content[0].text)
 
     def test_layouts_are_searched(self):
         (answer,) = self.call(("search", {"text": SCRIPT, "limit": 3}))

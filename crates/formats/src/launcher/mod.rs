@@ -92,7 +92,8 @@ pub fn script(
             Err(reading)
         }
         Outcome::Open(what) => {
-            let message = format!("what this program starts depends on {what}, which its text does not decide");
+            let message =
+                format!("what this program starts depends on {what}, which its text does not decide");
             said(message, "paste the command that it prints when it starts")
         }
         Outcome::Nothing => {

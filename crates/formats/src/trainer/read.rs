@@ -310,7 +310,7 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let format = leaf.value.trim_start_matches("torch.");
         dialect == Dialect::Swift && matches!(format, "float16" | "fp16" | "float32" | "fp32")
     });
-    if let Some(leaf) = half.filter(|_| !said) {
+    if let Some(leaf) = half.filter(|_| !said && leaves.flag("fp16") != Some(false)) {
         leaves.switch(Field::Fp16, true, leaf);
         return;
     }

@@ -179,7 +179,9 @@ pub(super) fn renamed(scalars: &Scalars) -> Option<Renamed> {
         }
         "fp32" => {
             put("torch_dtype", "float32", dtype);
+            // Without autocast, where later releases would take fp16's.
             put("bf16", "false", dtype);
+            put("fp16", "false", dtype);
         }
         other => put("torch_dtype", if other == "bf16" { "bfloat16" } else { other }, dtype),
     }
