@@ -1,5 +1,5 @@
 //! The words of settings that hold one of some words, as types: code asks for a value, and only parsing and writing
-//! deal with its word. Which setting holds them stands in [`super::setting_word`].
+//! deal with its word. Which setting holds them stands in `setting_word.rs`.
 
 use super::{AdapterLibrary, ProjectedSide, RlFramework, RolloutEngine};
 
