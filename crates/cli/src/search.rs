@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use shardscope::catalog::accelerator;
-use shardscope::plan::{Plan, Variant};
+use shardscope::plan::{Field, Plan, Variant};
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust, typed};
-use shardscope::session::{self, Extent, Objective, Varied};
+use shardscope::session::{self, Extent, Objective, UserInput, Varied};
 use shardscope::units::Count;
 
 use crate::input::Input;
@@ -231,13 +231,6 @@ const MOST_NODES: u64 = 1 << 12;
 /// Prints the answer, and diagnostics to standard error.
 pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     let mut input = arguments.input.clone();
-    // Each compared model has its own plan for what trains.
-    if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
-        input
-            .changes
-            .settings
-            .push(("train_type".to_owned(), session::Trained::from(train).word().to_owned()));
-    }
     if arguments.exhaustive
         && (arguments.question != Asked::Fastest || !matches!(arguments.format, Format::Text))
     {
@@ -250,19 +243,18 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         Ok(pasted) => pasted,
         Err(problem) => return refuse(&problem),
     };
-    let mut answer = input.answer_of(pasted.clone());
-    let adapters = arguments.train.is_some_and(|train| train != Trained::Full);
-    if answer.resolution.plan.is_none() && adapters {
-        // As the page's form does: Megatron-LM has no adapters of its own, and Megatron-Bridge's stand in.
-        let bridge = ("adapter_library".to_owned(), "megatron-bridge".to_owned());
-        let mut bridged = pasted.clone();
-        bridged.settings.push(bridge.clone());
-        let other = input.answer_of(bridged.clone());
-        if other.resolution.plan.is_some() {
-            input.changes.settings.push(bridge);
-            (pasted, answer) = (bridged, other);
+    // Each compared model has its own plan for what trains.
+    if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
+        for (field, value) in session::Trained::from(train).settings(&UserInput::of_pasted(pasted.clone())) {
+            if field == Field::AdapterLibrary {
+                tell("note: Megatron-LM has no adapters of its own; the answer is for Megatron-Bridge's\n");
+            }
+            let setting = (field.name().to_owned(), value);
+            input.changes.settings.push(setting.clone());
+            pasted.settings.push(setting);
         }
     }
+    let answer = input.answer_of(pasted.clone());
     let Some(plan) = &answer.resolution.plan else {
         tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);

@@ -187,6 +187,9 @@ pub(super) fn questions() -> Html {
             }
             <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>
         </form>
+        if typed.trained.is_some_and(|trained| trained != Trained::Full) {
+            <p class="soft small">{ "Megatron-LM has no adapters of its own: such a run is asked about with Megatron-Bridge's." }</p>
+        }
         if let Some(inquiry) = app.ui.inquiry.clone() {
             { answered(&inquiry) }
         }</> },

@@ -65,6 +65,12 @@ fn questions_about_sizes_have_an_answer() {
         let answer = found["answer"].as_str().unwrap_or_default();
         assert!(answer.len() > 10 && answer.contains(said), "{words:?}: {answer}");
     }
+    // Whose adapters the answer has is said.
+    let words =
+        [&["search", "-", "--question", "fewest-gpus", "--train", "lora"][..], held.as_flattened()].concat();
+    let asked = call(&words, SCRIPT);
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(said.contains("the answer is for Megatron-Bridge's"), "{said}");
     // Megatron-Bridge has no adapters over weights of 4 bits.
     let words = ["search", "-", "--question", "fewest-gpus", "--train", "qlora"];
     let refused = call(&words, SCRIPT);
