@@ -8,9 +8,12 @@ use shardscope::estimate::{memory, memory_totals};
 use shardscope::launch::plan_from_flags;
 use shardscope::report::report;
 
+#[path = "../speed/src/processor.rs"]
+mod processor;
 #[path = "../speed/src/workloads.rs"]
 #[allow(unreachable_pub, reason = "public in the crate that it is of")]
 mod workloads;
+use processor::processor_time;
 use workloads::WORKLOADS;
 
 /// Rounds of which the fastest counts: what is slower was slowed by others on the machine.
@@ -31,12 +34,6 @@ fn time<T>(turns: u32, mut call: impl FnMut() -> T) -> Duration {
         took / turns
     };
     (0..ROUNDS).map(round).min().unwrap_or_default()
-}
-
-/// Time on a processor, where the system tells it (Linux): other programs do not count then.
-fn processor_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn main() {

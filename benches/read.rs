@@ -11,6 +11,9 @@ use shardscope::source::Source;
 mod hostile;
 #[path = "../tests/suite/hostile_files.rs"]
 mod hostile_files;
+#[path = "../speed/src/processor.rs"]
+mod processor;
+use processor::processor_time;
 
 /// Flags that Megatron-LM knows, for lack of unknown ones in real scripts.
 const FLAGS: [&str; 8] = [
@@ -63,12 +66,6 @@ fn time(name: &str, text: &str, turns: u32) -> Duration {
         _ => started.elapsed(),
     };
     took / turns
-}
-
-/// Time on a processor, where the system tells it (Linux): other programs do not count then.
-fn processor_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn main() {

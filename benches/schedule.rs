@@ -2,6 +2,8 @@
 //! whatever the size of the pipeline. Beside it the same by sweeping over all stages until nothing moves.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+#[path = "../speed/src/processor.rs"]
+mod processor;
 #[path = "../tests/suite/sweeping.rs"]
 mod sweeping;
 
@@ -11,6 +13,8 @@ use std::time::{Duration, Instant};
 use shardscope::plan::PipelineSchedule;
 use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, elapsed};
 use shardscope::units::Seconds;
+
+use processor::processor_time;
 
 /// Kind, stages, chunks, micro-batches.
 const SHAPES: [(PipelineSchedule, u32, u32, u32); 8] = [
@@ -42,12 +46,6 @@ fn best(mut call: impl FnMut()) -> Duration {
         turns *= 2;
     }
     (0..3).map(|_| round(turns)).min().unwrap_or_default() / turns
-}
-
-/// Time on a processor, where the system tells it (Linux): other programs do not count then.
-fn processor_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -6,16 +6,13 @@ use std::time::{Duration, Instant};
 use shardscope::launch::plan_from_flags;
 use shardscope::search::Walk;
 
+#[path = "../speed/src/processor.rs"]
+mod processor;
 #[path = "../speed/src/workloads.rs"]
 #[allow(unreachable_pub, reason = "public in the crate that it is of")]
 mod workloads;
+use processor::processor_time;
 use workloads::WORKLOADS;
-
-/// Time on a processor, where the system tells it (Linux): other programs do not count then.
-fn processor_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
-}
 
 fn main() {
     println!(

@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use speed::Workload;
 
+mod processor;
+use processor::processor_time;
+
 fn main() -> io::Result<()> {
     let mut known: Vec<Option<Workload>> = Vec::new();
     for line in io::stdin().lock().lines() {
@@ -14,21 +17,15 @@ fn main() -> io::Result<()> {
         while known.len() <= workload {
             known.push(Workload::at(known.len()));
         }
-        let (started, used) = (Instant::now(), processor_nanoseconds());
+        let (started, used) = (Instant::now(), processor_time());
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
         let result = known[workload].as_ref().map_or(f64::NAN, |workload| workload.turns(work, turns));
-        let took = match (used, processor_nanoseconds()) {
+        let took = match (used, processor_time()) {
             (Some(before), Some(after)) => after.saturating_sub(before),
-            _ => u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            _ => started.elapsed(),
         };
-        println!("{took} {result:?}");
+        println!("{} {result:?}", took.as_nanos());
         io::stdout().flush()?;
     }
     Ok(())
-}
-
-/// Processor time if the system reports it (Linux), so that other programs do not count.
-fn processor_nanoseconds() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok()
 }
