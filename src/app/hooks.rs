@@ -19,7 +19,7 @@ use super::browser::{is_embedded, window};
 use super::context::{AppContext, Dispatch};
 use super::question::Inquired;
 use super::reader::{self, Heard};
-use super::ui::Search;
+use super::ui::{InputTab, Search};
 
 /// Listens to the window's events called `name`, which `heard` may prevent.
 #[hook]
@@ -79,6 +79,29 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
         });
         // Dropping it ends it.
         move || drop(search)
+    });
+}
+
+/// Has the files read that may be from the run's own tools, and passes the others on.
+#[hook]
+pub(crate) fn use_measuring(app: &AppContext, dispatch: Dispatch) {
+    let measuring = &app.ui.measuring;
+    // One at a time: a snapshot may take a gigabyte while it is read.
+    let next = measuring.candidates.first().map(|one| one.file.clone());
+    let heard = dispatch.clone();
+    use_effect_with(next, move |file| {
+        let work = file
+            .as_ref()
+            .map(|file| beside::measured(file, move |found| heard.emit(Action::Measured(found))));
+        // Dropping it ends it.
+        move || drop(work)
+    });
+    use_effect_with(measuring.texts().to_vec(), move |texts| {
+        if !texts.is_empty() {
+            dispatch.emit(Action::Files(texts.clone()));
+            dispatch.emit(Action::PassedTexts);
+            dispatch.emit(Action::Input(InputTab::Script));
+        }
     });
 }
 
