@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gloo::events::{EventListener, EventListenerOptions};
 use gloo::timers::callback::Timeout;
+use shardscope::session::beside::Measurement;
 use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::texts::provide;
 use wasm_bindgen::JsCast;
@@ -15,7 +16,7 @@ use yew::prelude::*;
 
 use super::action::Action;
 use super::beside;
-use super::browser::{is_embedded, window};
+use super::browser::{after_paint, bring, element, is_embedded, window};
 use super::context::{AppContext, Dispatch};
 use super::question::Inquired;
 use super::reader::{self, Heard};
@@ -90,9 +91,20 @@ pub(crate) fn use_measuring(app: &AppContext, dispatch: Dispatch) {
     let next = measuring.candidates.first().map(|one| one.file.clone());
     let heard = dispatch.clone();
     use_effect_with(next, move |file| {
-        let work = file
-            .as_ref()
-            .map(|file| beside::measured(file, move |found| heard.emit(Action::Measured(found))));
+        let work = file.as_ref().map(|file| {
+            beside::measured(file, move |found| {
+                let is_found = matches!(found, Some(Measurement::Found(_)));
+                heard.emit(Action::Measured(found));
+                if is_found {
+                    after_paint(|| {
+                        // Where there is no plan, there is nothing to compare with yet.
+                        if let Some(place) = element("own-run") {
+                            bring(&place);
+                        }
+                    });
+                }
+            })
+        });
         // Dropping it ends it.
         move || drop(work)
     });

@@ -1,7 +1,7 @@
 //! Figures that a tool measured, each beside the estimate of the same scope.
 
 use shardscope_estimate::time::{Family, measured_factor};
-use shardscope_measured::Measured;
+use shardscope_measured::{Measured, Tool};
 use shardscope_plan::Plan;
 use shardscope_report::Report;
 use shardscope_units::{
@@ -109,9 +109,14 @@ pub fn compared(found: &Measured, plan: &Plan, report: &Report) -> Vec<Compared>
     lines
 }
 
-/// What an output does not tell of the four figures that decide, in a sentence; `None` if it tells all.
+/// What there is to know of a tool's figures, and what its output does not tell: messages without a point.
 #[must_use]
-pub fn untold(found: &Measured) -> Option<String> {
+pub fn notes(found: &Measured) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.tool == Tool::MegatronLog && found.step.is_some() {
+        notes.push("the median of the steps without the first, which warms up".to_owned());
+    }
+    notes.extend(found.remark.map(|remark| remark.words().to_owned()));
     let of = [
         ("step time", found.step.is_none()),
         ("memory allocated", found.allocated.is_none()),
@@ -119,11 +124,12 @@ pub fn untold(found: &Measured) -> Option<String> {
         ("memory in use on the device", found.device.is_none()),
     ];
     let lacking: Vec<&str> = of.into_iter().filter(|(_, lacks)| *lacks).map(|(name, _)| name).collect();
-    let (last, before) = lacking.split_last()?;
-    Some(match before {
-        [] => format!("It does not tell {last}."),
-        _ => format!("It does not tell {} or {last}.", before.join(", ")),
-    })
+    // Said, so that nobody looks for a figure that the tool never prints.
+    if let Some((last, before)) = lacking.split_last() {
+        let before = if before.is_empty() { String::new() } else { before.join(", ") + " or " };
+        notes.push(format!("it does not tell {before}{last}"));
+    }
+    notes
 }
 
 /// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes
@@ -202,7 +208,11 @@ mod tests {
         }
         assert_eq!(lines[3].words[1], "400.0 TFLOP/s", "of the step whose time is the median");
         assert_eq!(lines[4].words[1], "30.27 GiB");
-        assert_eq!(untold(&all[0]).as_deref(), Some("It does not tell memory in use on the device."));
+        let said = [
+            "the median of the steps without the first, which warms up",
+            "it does not tell memory in use on the device",
+        ];
+        assert_eq!(notes(&all[0]), said);
         let own = OwnRun { read: Some(all.into()), ..OwnRun::default() };
         let ratio = measured_ratio(&own, &shown).expect("a step");
         assert!((ratio - 5.0 / time.step.get()).abs() < 1e-9, "{ratio}");
@@ -221,10 +231,11 @@ mod tests {
         );
         let smi = "| N/A   41C    P0   345W /  700W |   71234MiB /  81559MiB |     98%      Default |\n";
         assert_eq!(names(smi), ["in use on the device"]);
-        assert_eq!(
-            untold(&found(smi)[0]).as_deref(),
-            Some("It does not tell step time, memory allocated or memory reserved.")
-        );
+        let said = [
+            "of all processes on the device",
+            "it does not tell step time, memory allocated or memory reserved",
+        ];
+        assert_eq!(notes(&found(smi)[0]), said);
         let totals = shown.report.memory.ranks.iter().map(|rank| &rank.totals);
         let peak = totals.map(|rank| rank.peak_reserved).max().map(Quantity::number);
         let line = &compared(&found(smi)[0], &shown.plan, &shown.report)[0];

@@ -8,7 +8,7 @@ use super::own::{LOG, OwnRun};
 use super::{Difference, EXAMPLE};
 use shardscope_bash::Environment;
 use shardscope_launch::formats::Role;
-use shardscope_launch::{TextKind, detect, is_log};
+use shardscope_launch::{TextKind, detect};
 use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
 use shardscope_source::Source;
@@ -89,7 +89,12 @@ impl UserInput {
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
         // Recognised by content, before anything is moved: names of dropped files say little.
         let kinds: Vec<TextKind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
-        let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
+        let completes = |kind: &TextKind| match kind {
+            TextKind::Settings(format, _) => matches!(format.role(), Role::Engine | Role::Model),
+            // It sets nothing, and says so beside the run.
+            TextKind::Log => true,
+            _ => false,
+        };
         // The example is not the user's own: a configuration dropped on it is meant to be shown by itself.
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
@@ -99,7 +104,9 @@ impl UserInput {
             input.beside.extend(files);
             return input;
         }
-        let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
+        let first = |wanted: fn(&TextKind) -> bool| kinds.iter().position(wanted);
+        let script = first(|kind| matches!(kind, TextKind::Script))
+            .or_else(|| first(|kind| !matches!(kind, TextKind::Log)));
         let first = files.remove(script.unwrap_or(0));
         // Settings and answers go with the text that they were given for. What was measured stays: it may have been given
         // together with the script.
@@ -130,8 +137,7 @@ impl UserInput {
         // Old links may carry no text at all.
         let first = files.next().unwrap_or(File { name: String::new(), text: Rc::from("") });
         let mut beside: Vec<File> = files.collect();
-        // By content as well: earlier versions kept a dropped log under its own name.
-        let log = beside.iter().position(|file| file.name == LOG || is_log(&file.text));
+        let log = beside.iter().position(|file| file.name == LOG);
         let log = log.map(|place| beside.remove(place).text);
         Self {
             text: as_in_box(first.text),
@@ -265,7 +271,7 @@ fn is_another_text(old: &str, new: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXAMPLE, File, PastedText, UserInput};
+    use super::{EXAMPLE, File, UserInput};
 
     #[test]
     fn values_by_hand_go_with_the_text_that_they_were_given_for() {
@@ -337,11 +343,9 @@ mod tests {
         let both = input.with_files(vec![file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py")]);
         assert_eq!((&*both.own.log, both.name.as_str()), (log, "run.sh"));
         assert!(input.is_same_run(&UserInput::from_text("torchrun pretrain_gpt.py")));
-        // As earlier versions kept it.
-        let mut pasted = UserInput::from_text("torchrun pretrain_gpt.py").pasted();
-        pasted.texts.push(PastedText { name: "slurm.out".into(), text: log.into() });
-        let opened = UserInput::of_pasted(pasted);
-        assert_eq!((&*opened.own.log, opened.beside.len()), (log, 0));
+        // A log in which nothing is measured comes as a text, and takes no script's place.
+        let silent = both.with_files(vec![file("slurm.out", "{'loss': 2.5, 'epoch': 0.1}")]);
+        assert_eq!(names(&silent), ("run.sh".into(), vec!["slurm.out"]));
     }
 
     #[test]

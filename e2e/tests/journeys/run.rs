@@ -162,6 +162,8 @@ fn output_of_every_tool_stands_beside_the_prediction() {
     page.screenshot_whole("own-run-phone");
     page.prefer_dark(true);
     page.screenshot_whole("own-run-dark");
+    page.set_window(1280, 900);
+    page.prefer_dark(false);
     // All of it is there after a reload, and goes as it came.
     page.until("the address written", || page.url().contains('#').then_some(()));
     page.reload();
@@ -177,6 +179,40 @@ fn output_of_every_tool_stands_beside_the_prediction() {
     page.wait_text("#contribute", "source: an https address");
     let row: serde_json::Value = serde_json::from_str(&page.value("#evidence-row")).expect("a line of JSON");
     assert_eq!(row["steps"], 24);
+    page.assert_quiet();
+}
+
+/// A snapshot as JSON of some 130 MB, which takes seconds to read.
+const ENTRIES: usize = 2_500_000;
+
+#[test]
+fn a_large_snapshot_is_read_beside_the_page_and_can_be_stopped() {
+    let folder = Scratch::new();
+    let file = folder.path().join("large.json");
+    let entry = r#"{"action": "alloc", "size": 1024, "stream": 0},"#;
+    let snapshot = format!(
+        r#"{{"segments": [{{"device": 0, "total_size": 8589934592, "allocated_size": 4294967296}}], "device_traces": [[{}{{"action": "alloc", "size": 512}}]]}}"#,
+        entry.repeat(ENTRIES)
+    );
+    fs::write(&file, snapshot).expect("a file");
+    let page = Page::open("");
+    panel(&page, "time");
+    page.js(
+        "window.longest = 0; new PerformanceObserver(list => { for (const one of list.getEntries()) longest = Math.max(longest, one.duration) }).observe({ type: 'longtask' })",
+        &[],
+    );
+    page.drop_file("#script", &file);
+    page.wait_text("#own-run .own-files [role=status]", "Reading large.json (");
+    page.click_text("#own-run .own-files button", "Stop");
+    page.until("nothing read", || page.text("#own-run .own-files").is_empty().then_some(()));
+    assert_eq!(page.count("#own-run .figures"), 0);
+    page.drop_file("#script", &file);
+    page.wait_text("#own-run", "PyTorch memory snapshot, large.json");
+    page.wait_text("#own-run", "8.00 GiB");
+    let longest = page.js("return window.longest", &[]).as_f64().expect("a time");
+    println!("the longest task of the page: {longest} ms");
+    // Reading it there would take seconds; drawing its figures on a machine that is busy may take more than usual.
+    assert!(longest < 1_000.0, "{longest} ms");
     page.assert_quiet();
 }
 

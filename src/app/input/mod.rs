@@ -87,7 +87,7 @@ pub(crate) fn input() -> Html {
                 />
             }
             if hovered {
-                <p class="drop-here">{ "Drop a script and its configs anywhere" }</p>
+                <p class="drop-here">{ "Drop a script, its configs, or what the tools of a run wrote" }</p>
             }
         </div>
     }

@@ -6,7 +6,7 @@ use gloo::file::{Blob, FileList};
 use shardscope::plan::Field;
 use shardscope::session::beside::Measurement;
 use shardscope::session::{
-    Compared, Event, Shown, compared, corrects_others, measured_ratio, measured_sentence, untold,
+    Compared, Event, Shown, compared, corrects_others, measured_ratio, measured_sentence, notes,
 };
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
@@ -147,14 +147,13 @@ fn figures(app: &AppContext, shown: &Shown) -> Html {
         for line in lines.iter().filter(|line| !line.about.is_empty()) {
             about.insert(line.name, line.about);
         }
-        let remarks = [found.remark.map(|remark| sentence(remark.words()) + "."), untold(found)];
-        let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+        let said: Vec<String> = notes(found).iter().map(|note| sentence(note) + ".").collect();
         let of = if file.is_empty() { "in the box" } else { file };
         sources.push(html! {
             <tbody>
                 <tr class="source"><th scope="rowgroup" colspan="4">{ format!("{}, {of}", found.tool.name()) }</th></tr>
                 { for lines.iter().map(row) }
-                { remark(4, remarks.join(" ")) }
+                { remark(4, said.join(" ")) }
             </tbody>
         });
     }
