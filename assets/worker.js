@@ -1,4 +1,4 @@
-// Searches or answers a question beside the page, which sends the task and hears what is known of it. Nothing told means that
+// Searches, answers a question or reads a file beside the page, which sends the task and hears what is known of it. Nothing told means that
 // the page must do it by itself.
 import { begin } from "./search.js";
 

@@ -76,8 +76,14 @@ impl Page {
     /// Drops the file on the element that matches `css`, as from a file manager.
     #[track_caller]
     pub fn drop_file(&self, css: &str, file: &Path) {
+        self.drop_files(css, &[file]);
+    }
+
+    /// Drops several files at once.
+    #[track_caller]
+    pub fn drop_files(&self, css: &str, files: &[&Path]) {
         let (x, y) = self.middle(css);
-        let data = json!({ "items": [], "files": [file], "dragOperationsMask": 1 });
+        let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
         for kind in ["dragEnter", "dragOver", "drop"] {
             let event = json!({ "type": kind, "x": x, "y": y, "data": data });
             self.devtools("Input.dispatchDragEvent", event);

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use shardscope::session::beside::{Found, Reply};
+use shardscope::session::beside::{Found, Measurement, Reply};
 use shardscope::session::{Asked, Choice, Event, File, UserInput, Varied};
 
+use super::measuring::Batch;
 use super::panel_id::PanelId;
 use super::ui::{Explained, InputTab, Theme};
 
@@ -55,6 +56,16 @@ pub(crate) enum Action {
     CompareFound(bool),
     /// Files replace the run, or are added to it if they only complete it.
     Files(Vec<File>),
+    /// Files of which some may be from the run's own tools.
+    Measure(Batch),
+    /// What became of the first file that is being read; `None` if the module that reads it did not arrive.
+    Measured(Option<Measurement>),
+    /// The files that are still to be read are not wanted.
+    StopMeasuring,
+    /// The launch texts among such files were passed on.
+    PassedTexts,
+    /// The messages about files that could not be read were seen.
+    DismissUnread,
     /// The input with those files.
     Taken(Box<UserInput>),
     /// The texts that an action waited for were read.
@@ -78,6 +89,7 @@ impl Action {
                 | Self::Settle
                 | Self::Begin(_)
                 | Self::Files(_)
+                | Self::Measured(_)
                 | Self::Search(_)
                 | Self::Look(_)
                 | Self::Ask(_)

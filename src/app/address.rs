@@ -8,6 +8,7 @@ use shardscope::session::{
 use shardscope::topology::Rank;
 
 use super::browser::{self, window};
+use super::measuring::Measuring;
 use super::panel_id::PanelId;
 use super::state::AppState;
 use super::ui::{InputTab, Theme, UiState};
@@ -50,6 +51,7 @@ pub(crate) fn first() -> AppState {
         reader_lost: false,
         unknown,
         all_drawn,
+        measuring: Measuring::default(),
     };
     let mut first = AppState::new(session, ui);
     // A link to a plan that does not fit starts its search as if the plan had been entered here.

@@ -13,7 +13,7 @@ use super::answer::Answer;
 use super::context::{AppContext, Dispatch};
 use super::embed::Embedded;
 use super::header::{BrokenLink, Header};
-use super::hooks::{use_question, use_reader, use_search, use_window_event};
+use super::hooks::{use_measuring, use_question, use_reader, use_search, use_window_event};
 use super::input::Input;
 use super::share::Share;
 use super::state::AppState;
@@ -48,6 +48,7 @@ pub(crate) fn app(props: &Props) -> Html {
     let dispatch: Dispatch = use_callback((), move |action: Action, ()| dispatcher.dispatch(action));
     use_answer(&app, &dispatch);
     use_reader(&app, dispatch.clone());
+    use_measuring(&app, dispatch.clone());
     use_address(&app);
     // The window has no element that could be a separate component.
     use_keys(&dispatch);

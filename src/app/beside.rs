@@ -7,12 +7,14 @@ use std::rc::Rc;
 
 use gloo::events::EventListener;
 use js_sys::{Function, Promise, Reflect};
-use shardscope::session::beside::{EvidenceRow, Found, PlanFile, Progress, Provenance, Reply, Task};
+use shardscope::session::beside::{
+    EvidenceRow, Found, Measurement, PlanFile, Progress, Provenance, Reply, Task,
+};
 use shardscope::session::{Asked, UserInput, Varied};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
+use web_sys::{Blob, MessageEvent, Worker, WorkerOptions, WorkerType};
 
 use super::browser;
 
@@ -24,6 +26,8 @@ const SCRIPT: &str = "worker.js";
 const LOADER: &str = "loadSearch";
 /// Longest slice of work in the page itself, so that no frame is dropped. Unit: millisecond.
 const SLICE: f64 = 12.0;
+/// Largest file that is read in the page itself, which stands still meanwhile: some 200 ms. Unit: byte.
+const MOST_HERE: f64 = 4_194_304.0;
 
 /// Workers with their listeners.
 type Workers = Rc<RefCell<Vec<(Worker, [EventListener; 2])>>>;
@@ -103,6 +107,36 @@ pub(crate) fn row(
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
+/// Reads a file of the run's own tools. The worker is handed the file itself and takes its bytes; `report` receives `None` if
+/// the module that reads it cannot be loaded, or breaks on it.
+pub(crate) fn measured(file: &Blob, report: impl Fn(Option<Measurement>) + 'static) -> Work {
+    let work = Work { workers: Workers::default(), wanted: Rc::new(Cell::new(true)) };
+    if let Some(refused) = Measurement::too_large(file.size()) {
+        report(Some(refused));
+        return work;
+    }
+    let hears: Hears = Rc::new(move |_, said| {
+        report(match said {
+            Some(Progress::Measured(found)) => Some(found),
+            _ => None,
+        });
+    });
+    match hire(file) {
+        Some(worker) => {
+            // What broke a worker (memory, mostly) must not be tried in the page as well.
+            let lost = hears.clone();
+            work.listen(worker, 0, hears, Rc::new(move || lost(0, None)));
+        }
+        None if file.size() > MOST_HERE => {
+            let why =
+                "this browser lets the page have no workers, and without one files of at most 4 MiB are read";
+            hears(WHOLE, Some(Progress::Measured(Measurement::Refused(why.to_owned()))));
+        }
+        None => do_here(file.clone().into(), work.wanted.clone(), hears),
+    }
+    work
+}
+
 /// The message if the module did not arrive.
 pub(crate) const LOST: &str = "Part of the page could not be loaded. Check the connection and try again.";
 /// The index of the whole task, if it runs in the page.
@@ -114,36 +148,41 @@ impl Work {
         let (workers, wanted) = (Workers::default(), Rc::new(Cell::new(true)));
         // Workers fail individually; only the first failure starts the work in the page.
         let is_alone = Rc::new(Cell::new(false));
-        let alone = {
+        let alone: Rc<dyn Fn()> = {
             let (workers, wanted, hears) = (workers.clone(), wanted.clone(), hears.clone());
             Rc::new(move || {
                 dismiss(&workers);
                 // The workers' parts are discarded: the page does the whole task.
                 if !is_alone.replace(true) {
-                    do_here(whole.written(), wanted.clone(), hears.clone());
+                    do_here(whole.written().into(), wanted.clone(), hears.clone());
                 }
             })
         };
+        let work = Self { workers, wanted };
         for (part, task) in tasks.iter().enumerate() {
-            let Some(worker) = hire(task) else {
+            let Some(worker) = hire(&task.written().into()) else {
                 // A browser that refuses one worker refuses all (a sandboxed frame, a policy).
                 alone();
                 break;
             };
-            let (hears, lost) = (hears.clone(), alone.clone());
-            let message = EventListener::new(&worker, "message", move |event| {
-                let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
-                // Text of another version after an update, or a panic's last word.
-                match said.and_then(|said| Progress::read(&said)) {
-                    Some(said) => hears(part, Some(said)),
-                    None => lost(),
-                }
-            });
-            let lost = alone.clone();
-            let error = EventListener::new(&worker, "error", move |_| lost());
-            workers.borrow_mut().push((worker, [message, error]));
+            work.listen(worker, part, hears.clone(), alone.clone());
         }
-        Self { workers, wanted }
+        work
+    }
+
+    /// Hears what a worker tells of its part; `lost` is called if it tells nothing that can be read.
+    fn listen(&self, worker: Worker, part: usize, hears: Hears, lost: Rc<dyn Fn()>) {
+        let failed = lost.clone();
+        let message = EventListener::new(&worker, "message", move |event| {
+            let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
+            // Text of another version after an update, or a panic's last word.
+            match said.and_then(|said| Progress::read(&said)) {
+                Some(said) => hears(part, Some(said)),
+                None => lost(),
+            }
+        });
+        let error = EventListener::new(&worker, "error", move |_| failed());
+        self.workers.borrow_mut().push((worker, [message, error]));
     }
 }
 
@@ -164,18 +203,18 @@ impl Drop for Work {
     }
 }
 
-/// A worker with its task; `None` if workers are not available.
-fn hire(task: &Task) -> Option<Worker> {
+/// A worker with its task, a text or a file; `None` if workers are not available.
+fn hire(task: &JsValue) -> Option<Worker> {
     // The worker's glue is an ES module.
     let options = WorkerOptions::new();
     options.set_type(WorkerType::Module);
     let worker = Worker::new_with_options(SCRIPT, &options).ok()?;
-    worker.post_message(&task.written().into()).ok()?;
+    worker.post_message(task).ok()?;
     Some(worker)
 }
 
 /// Runs `task` in the page itself while it is `wanted`.
-fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
+fn do_here(task: JsValue, wanted: Rc<Cell<bool>>, hears: Hears) {
     let tell = {
         let (wanted, hears) = (wanted.clone(), hears.clone());
         // The return value tells the module whether to continue.
@@ -196,12 +235,12 @@ fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
 }
 
 /// Loads `search.js` and begins; `None` if it cannot be loaded.
-async fn begin_here(task: &str, tell: &JsValue) -> Option<()> {
+async fn begin_here(task: &JsValue, tell: &JsValue) -> Option<()> {
     let window = browser::window()?;
     let load: Function = Reflect::get(&window, &LOADER.into()).ok()?.dyn_into().ok()?;
     let loaded: Promise = load.call0(&window).ok()?.dyn_into().ok()?;
     let search = JsFuture::from(loaded).await.ok()?;
     let begin: Function = Reflect::get(&search, &"begin".into()).ok()?.dyn_into().ok()?;
-    let begun: Promise = begin.call3(&search, &task.into(), &SLICE.into(), tell).ok()?.dyn_into().ok()?;
+    let begun: Promise = begin.call3(&search, task, &SLICE.into(), tell).ok()?.dyn_into().ok()?;
     JsFuture::from(begun).await.ok().map(|_| ())
 }

@@ -1,8 +1,8 @@
 //! The few calls to the browser itself. Each may be refused, as in a sandboxed frame, and then does nothing:
 //! `gloo::storage` would panic there.
 
-use gloo::file::{Blob, File, FileList, ObjectUrl};
-use js_sys::Reflect;
+use gloo::file::{Blob, FileList, ObjectUrl};
+use js_sys::{Reflect, Uint8Array};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
@@ -264,22 +264,15 @@ pub(crate) fn drags_files(event: &web_sys::Event) -> bool {
     types.is_some_and(|types| types.iter().any(|kind| kind.as_string().as_deref() == Some("Files")))
 }
 
-/// Reads the files as text and passes them on, each with its name.
-pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>) + 'static) {
-    let files = files.to_vec();
-    spawn_local(async move {
-        let mut texts = Vec::new();
-        for file in files {
-            // One by one, in the order given: files are small, and order decides which comes first in the box.
-            let text = JsFuture::from(AsRef::<web_sys::File>::as_ref(&file).text()).await;
-            if let Some(text) = text.ok().and_then(|text| text.as_string()) {
-                texts.push((file.name(), text));
-            }
-        }
-        if !texts.is_empty() {
-            then(texts);
-        }
-    });
+/// The text of a file.
+pub(crate) async fn text_of(file: &web_sys::File) -> Option<String> {
+    JsFuture::from(file.text()).await.ok()?.as_string()
+}
+
+/// The first `count` bytes of a file, or all it has.
+pub(crate) async fn beginning_of(file: &web_sys::File, count: i32) -> Option<Vec<u8>> {
+    let part = file.slice_with_i32_and_i32(0, count).ok()?;
+    Some(Uint8Array::new(&JsFuture::from(part.array_buffer()).await.ok()?).to_vec())
 }
 
 /// Whether the address asks for a single view (`?embed=…`), as frames of other pages do.

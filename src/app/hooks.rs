@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gloo::events::{EventListener, EventListenerOptions};
 use gloo::timers::callback::Timeout;
+use shardscope::session::beside::Measurement;
 use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::texts::provide;
 use wasm_bindgen::JsCast;
@@ -15,11 +16,11 @@ use yew::prelude::*;
 
 use super::action::Action;
 use super::beside;
-use super::browser::{is_embedded, window};
+use super::browser::{after_paint, bring, element, is_embedded, window};
 use super::context::{AppContext, Dispatch};
 use super::question::Inquired;
 use super::reader::{self, Heard};
-use super::ui::Search;
+use super::ui::{InputTab, Search};
 
 /// Listens to the window's events called `name`, which `heard` may prevent.
 #[hook]
@@ -79,6 +80,40 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
         });
         // Dropping it ends it.
         move || drop(search)
+    });
+}
+
+/// Has the files read that may be from the run's own tools, and passes the others on.
+#[hook]
+pub(crate) fn use_measuring(app: &AppContext, dispatch: Dispatch) {
+    let measuring = &app.ui.measuring;
+    // One at a time: a snapshot may take a gigabyte while it is read.
+    let next = measuring.candidates.first().map(|one| one.file.clone());
+    let heard = dispatch.clone();
+    use_effect_with(next, move |file| {
+        let work = file.as_ref().map(|file| {
+            beside::measured(file, move |found| {
+                let is_found = matches!(found, Some(Measurement::Found(_)));
+                heard.emit(Action::Measured(found));
+                if is_found {
+                    after_paint(|| {
+                        // Where there is no plan, there is nothing to compare with yet.
+                        if let Some(place) = element("own-run") {
+                            bring(&place);
+                        }
+                    });
+                }
+            })
+        });
+        // Dropping it ends it.
+        move || drop(work)
+    });
+    use_effect_with(measuring.texts().to_vec(), move |texts| {
+        if !texts.is_empty() {
+            dispatch.emit(Action::Files(texts.clone()));
+            dispatch.emit(Action::PassedTexts);
+            dispatch.emit(Action::Input(InputTab::Script));
+        }
     });
 }
 

@@ -65,7 +65,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, written: &Callback<bool>, is_lost: 
             { settings_part(by_settings) }
             // A link with the script only exists if there is a script.
             if !state.input.text.trim().is_empty() {
-                { script_part(by_script) }
+                { script_part(by_script, !state.input.own.files.is_empty()) }
             }
             <section aria-labelledby="share-copies">
                 <h3 id="share-copies">{ "For another page" }</h3>
@@ -228,13 +228,16 @@ fn settings_part(link: Option<String>) -> Html {
     }
 }
 
-fn script_part(link: String) -> Html {
+fn script_part(link: String, has_files: bool) -> Html {
     html! {
         <section aria-labelledby="share-script">
             <h3 id="share-script">{ "Link with the script" }</h3>
             <p class="soft small">
                 { "Carries everything in the box word for word, with any paths, host names and keys in it, to whoever has the link. No server sees it. " }
                 { length(&link) }
+                if has_files {
+                    { " Files that your run's tools wrote, and their figures, are not in it." }
+                }
             </p>
             // A longer one would be refused when opened.
             if link.len() > MAX_LINK {

@@ -363,6 +363,18 @@ impl AppState {
                 next.session = Rc::new(apply((*next.session).clone(), Event::Advise));
             }
             Action::DismissUnknown => ui.unknown = None,
+            Action::Measure(batch) => ui.measuring.take(batch),
+            Action::Measured(found) => {
+                if let Some(file) = ui.measuring.heard(found) {
+                    // Where it is compared with the prediction.
+                    ui.panel = PanelId::Time;
+                    let own = next.session.input.own.with_file(file);
+                    next.apply(Event::Own(Box::new(own)));
+                }
+            }
+            Action::StopMeasuring => ui.measuring.stop(),
+            Action::PassedTexts => ui.measuring.passed(),
+            Action::DismissUnread => ui.measuring.unread.clear(),
         }
         // After every action: any of them may have made a plan that wants one.
         next.search_by_itself();

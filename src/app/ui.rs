@@ -8,6 +8,7 @@ use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use, Varied};
 use yew::AttrValue;
 
 use super::browser;
+use super::measuring::Measuring;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 
@@ -46,6 +47,8 @@ pub(crate) struct UiState {
     pub all_drawn: bool,
     /// The part of the address that is unknown, in words.
     pub unknown: Option<String>,
+    /// Files that may be from the run's own tools.
+    pub measuring: Measuring,
 }
 
 /// The ways to describe the run.

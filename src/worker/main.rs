@@ -1,4 +1,4 @@
-//! Searches, questions and downloads, as a separate module that the page loads when the first one is requested
+//! Searches, questions, downloads and the reading of files that tools of a run wrote, as a separate module that the page loads when the first one is requested
 //! (src/app/beside.rs): `search.js` starts it, in a worker or in the page itself. Looking at an answer never waits
 //! for it.
 #[path = "../crash.rs"]
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::Function;
-use shardscope::session::beside::Working;
+use shardscope::session::beside::{Measurement, Progress, Working};
 use soon::soon;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -43,6 +43,13 @@ pub fn work(tables: &[u8], task: &str, slice: f64, tell: Function) -> Result<(),
     let working = Working::begin(task).ok_or("the task belongs to another version of the page")?;
     go_on(Rc::new(RefCell::new(working)), slice.min(FIRST_SLICE), slice, tell);
     Ok(())
+}
+
+/// Reads a file of the run's own tools; the result is serialised like that of [`work`].
+#[wasm_bindgen]
+#[must_use]
+pub fn measure(bytes: &[u8]) -> String {
+    Progress::Measured(Measurement::new(bytes)).written()
 }
 
 /// Runs one slice now, and the next after other pending tasks.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use shardscope::link::Pasted;
 use shardscope::plan::Plan;
 use shardscope::report::Report;
-use shardscope::units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, seconds, tflops};
-use shardscope_measured::{MOST_BYTES, Measured, Unread, read};
+use shardscope::session::{Compared, compared};
+use shardscope_measured::{MOST_BYTES, Measured, Remark, Unread, is_launch_text, read};
 
 use crate::call_error::CallError;
 use crate::files::bytes_up_to;
@@ -97,7 +97,13 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>),
             continue;
         }
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        match read(&bytes_up_to(file, MOST_BYTES as u64)?) {
+        let bytes = bytes_up_to(file, MOST_BYTES as u64)?;
+        // A notebook keeps what its training printed, and starts a run all the same.
+        if is_launch_text(name, &String::from_utf8_lossy(bytes.get(..2).unwrap_or_default())) {
+            files.push(file.clone());
+            continue;
+        }
+        match read(&bytes) {
             Ok(all) => {
                 found.extend(all.into_iter().map(|measured| MeasuredFile { file: name.to_owned(), measured }))
             }
@@ -119,56 +125,18 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>),
 }
 
 fn lines(found: &MeasuredFile, plan: &Plan, report: &Report) -> Vec<MeasuredLine> {
-    let (time, memory) = (&report.time, &report.memory);
-    let mut lines = Vec::new();
-    let mut line = |figure, unit, figures: [f64; 2], words: [String; 2]| {
-        let [predicted, measured] = figures;
-        lines.push(MeasuredLine {
-            figure,
-            unit,
-            predicted,
-            measured,
-            off: predicted / measured - 1.0,
-            by: found.measured.tool.name(),
-            file: found.file.clone(),
-            remark: found.measured.remark,
-            words,
-        });
+    let line = |one: Compared| MeasuredLine {
+        figure: one.name,
+        unit: one.unit,
+        predicted: one.predicted,
+        measured: one.measured,
+        off: one.off(),
+        by: found.measured.tool.name(),
+        file: found.file.clone(),
+        remark: found.measured.remark.map_or("", Remark::words),
+        words: one.words,
     };
-    if let Some(step) = found.measured.step {
-        let both = [time.step.get(), step.seconds];
-        line("step time", "s", both, both.map(|value| seconds(Seconds::new(value))));
-    }
-    if let Some(rate) = found.measured.tflops_per_gpu {
-        let gpus = Count::new(plan.layout().world_size.max(1)).number();
-        // Logs give TFLOP/s.
-        let both = [time.flops.megatron.get() / time.step.get() / gpus, rate * 1e12];
-        line(
-            "per GPU, as Megatron-LM counts",
-            "FLOP/s",
-            both,
-            both.map(|rate| tflops(FlopsPerSecond::new(rate))),
-        );
-    }
-    // Each tool sees a different part of the device: tensors, what PyTorch's allocator holds, everything with the
-    // CUDA context. Every figure is compared with the prediction of the same scope, for the fullest rank.
-    let totals = || memory.ranks.iter().map(|rank| &rank.totals);
-    let predicted = [
-        ("peak allocated", found.measured.allocated, totals().map(|rank| rank.peak_allocated).max()),
-        (
-            "peak reserved by PyTorch",
-            found.measured.reserved,
-            totals().map(|rank| rank.cached_on(memory.capacity)).max(),
-        ),
-        ("in use on the device", found.measured.device, totals().map(|rank| rank.peak_reserved).max()),
-    ];
-    for (figure, measured, predicted) in predicted {
-        if let (Some(measured), Some(predicted)) = (measured.filter(|bytes| *bytes > 0), predicted) {
-            let both = [predicted, Bytes::new(measured)];
-            line(figure, "B", both.map(Quantity::number), both.map(gib));
-        }
-    }
-    lines
+    compared(&found.measured, plan, report).into_iter().map(line).collect()
 }
 
 impl MeasuredLine {

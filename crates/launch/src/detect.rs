@@ -20,7 +20,7 @@ pub enum TextKind {
     Python(String),
     /// The name of a model and nothing else.
     Model(String),
-    /// Iteration lines of a training.
+    /// Iteration lines of a training, or the output of another tool that measured one.
     Log,
     /// A text that is none of these, and why it is ignored.
     Other(Diagnostic),
@@ -49,7 +49,7 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     if interpreter.is_some() || name.ends_with(".sh") || name.ends_with(".sbatch") {
         return TextKind::Script;
     }
-    if super::log::is_log(text) {
+    if super::log::is_log(text) || super::log::printed_by(text).is_some() {
         return TextKind::Log;
     }
     if let Some(why) = template(text) {

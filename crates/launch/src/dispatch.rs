@@ -7,6 +7,7 @@ use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
+use super::log::{is_log, printed_by};
 use super::named::take_model;
 use super::several::MAX_TEXTS;
 use super::started::{
@@ -125,7 +126,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 }
             }
             TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),
-            TextKind::Log => remarks.push(log_note(part.span)),
+            TextKind::Log => remarks.push(log_note(text, part.span)),
             TextKind::Other(why) => remarks.push(why),
         }
     }
@@ -233,9 +234,15 @@ fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
     deepest
 }
 
-fn log_note(span: Span) -> Diagnostic {
-    let message = "iteration lines of a training log: compared with the estimate; they set nothing";
-    Diagnostic::note(Code::TrainingLog, message).at(Span::new(span.start, span.start))
+fn log_note(text: &str, span: Span) -> Diagnostic {
+    let what = printed_by(text).filter(|_| !is_log(text)).map_or_else(
+        || "iteration lines of a training log".to_owned(),
+        |tool| format!("the output of {tool}"),
+    );
+    let message = format!("this is {what}: it sets nothing, and is not read as a launch text");
+    // Where it is compared with the estimate, on the page and in the terminal.
+    let hint = "paste it under Time, in the box for your own run, or give its file to 'shardscope measured'";
+    Diagnostic::warning(Code::TrainingLog, message).hint(hint).at(Span::new(span.start, span.start))
 }
 
 /// The script to use among several: the first that starts a training; the others may be files that it reads.

@@ -26,7 +26,7 @@ mod written;
 
 pub use detect::{TextKind, detect};
 pub use flags::plan_from_flags;
-pub use log::{Iteration, Log, Memory, is_log, read_log};
+pub use log::{Iteration, Log, Memory, is_log, printed_by, read_log};
 pub use minimal::minimal_settings;
 pub use read::{Request, blank, read, readings};
 pub use several::MAX_TEXTS;

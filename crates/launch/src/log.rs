@@ -85,6 +85,47 @@ pub fn is_log(text: &str) -> bool {
     found.is_some_and(|at| !text.get(..at).unwrap_or("").contains("--num-layers "))
 }
 
+/// The tool whose output a text begins with, other than Megatron-LM, if it starts nothing: what stands before that output
+/// has no option of a command.
+#[must_use]
+pub fn printed_by(text: &str) -> Option<&'static str> {
+    // tqdm writes over its line with a carriage return.
+    for line in text.split(['\n', '\r']) {
+        if let Some(tool) = tool(line) {
+            return Some(tool);
+        }
+        // A command, a shell's assignment or a definition: whatever follows is part of a launch text.
+        let is_command = line.split_ascii_whitespace().any(|word| word.len() > 2 && word.starts_with("--"));
+        if is_command || line.trim_start().starts_with("export ") {
+            return None;
+        }
+    }
+    None
+}
+
+/// The tool that prints such a line, by forms that no launch text has at the beginning of a line.
+fn tool(line: &str) -> Option<&'static str> {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    // `  3%|▎         | 30/1000 [02:30<1:20:50,  5.00s/it]` (`tqdm/std.py`).
+    let is_bar = digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with("%|"));
+    let has = |marks: &[&str]| marks.iter().all(|mark| line.contains(mark));
+    if is_bar && line.ends_with(']') || line.starts_with("{'train_runtime':") || line.starts_with("{'loss':")
+    {
+        Some("Hugging Face's Trainer")
+    } else if line.starts_with("| Allocated memory ") || line.starts_with("| PyTorch CUDA memory summary") {
+        Some("torch.cuda.memory_summary")
+    } else if has(&["Self CPU %", "# of Calls"]) {
+        Some("torch.profiler")
+    } else if line.starts_with("| NVIDIA-SMI ") || line.starts_with('|') && has(&["MiB /", "MiB |"]) {
+        Some("nvidia-smi")
+    } else if line.starts_with("memory.used [MiB]") || has(&[", memory.used [MiB]"]) && !line.contains('-') {
+        Some("nvidia-smi")
+    } else {
+        None
+    }
+}
+
 /// Reads the lines of a log and skips all others.
 #[must_use]
 pub fn read_log(text: &str) -> Log {
@@ -157,7 +198,7 @@ fn whole(number: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_log, read_log};
+    use super::{is_log, printed_by, read_log};
 
     #[test]
     fn megatron_lines() {
@@ -179,6 +220,24 @@ mod tests {
         assert_eq!(log.max_allocated(), Some(40_000 * 1_048_576));
         assert_eq!(log.memory[0].allocated, Some(20_972_044_288 - 524_288 + 524_288));
         assert_eq!(log.memory[0].max_reserved, Some(51_000 * 1_048_576));
+    }
+
+    #[test]
+    fn output_of_tools_is_told_from_what_starts_a_run() {
+        let bar = "  3%|3         | 30/1000 [02:30<1:20:50,  5.00s/it]\r";
+        let trainer = Some("Hugging Face's Trainer");
+        assert_eq!(printed_by(bar), trainer);
+        assert_eq!(printed_by(&format!("INFO:root:starts\n{bar}")), trainer);
+        assert_eq!(printed_by("{'loss': 2.5, 'grad_norm': 1.0, 'epoch': 0.1}\n"), trainer);
+        assert_eq!(printed_by(&format!("accelerate launch train.py --bf16 true\n{bar}")), None);
+        assert_eq!(printed_by("# 3%| of the run\ntorchrun train.py --lr 1\n"), None);
+        let table = "| N/A   41C    P0   345W /  700W |   71234MiB /  81559MiB |     98%      Default |\n";
+        assert_eq!(printed_by(table), Some("nvidia-smi"));
+        assert_eq!(printed_by("index, memory.used [MiB]\n0, 71234 MiB\n"), Some("nvidia-smi"));
+        assert_eq!(printed_by("nvidia-smi --query-gpu=index,memory.used --format=csv\n"), None);
+        let head = "                 Name    Self CPU %      Self CPU   CPU total %    # of Calls  \n";
+        assert_eq!(printed_by(head), Some("torch.profiler"));
+        assert_eq!(printed_by("torchrun pretrain_gpt.py --num-layers 2"), None);
     }
 
     #[test]

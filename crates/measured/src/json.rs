@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
-use super::figures::{Measured, Step, Tool};
+use super::figures::{Measured, Remark, Step, Tool};
 use super::number::positive;
 use super::profile;
 use super::snapshot::{Change, Held, Snapshot};
@@ -138,7 +138,7 @@ fn figures(file: File) -> Option<Measured> {
     };
     let count = steps.map_or(1, counted);
     let step = positive(mean).map(|seconds| Step { seconds, count });
-    Some(Measured { step, remark: super::trainer::MEAN, ..Measured::by(Tool::TrainerLog) })
+    Some(Measured { step, remark: Some(Remark::Mean), ..Measured::by(Tool::TrainerLog) })
 }
 
 /// Steps as a whole number.

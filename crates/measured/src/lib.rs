@@ -6,6 +6,7 @@
 
 mod figures;
 mod json;
+mod marks;
 mod number;
 mod pickle;
 mod profile;
@@ -18,9 +19,10 @@ mod tree;
 
 use std::fmt;
 
-pub use figures::{Measured, Step, Tool};
-pub use pickle::PickleError;
-pub use row::{Contribution, Provenance, Row};
+pub use figures::{Measured, Remark, Step, Tool};
+pub use marks::{is_launch_text, may_hold};
+pub use pickle::{PickleError, is_pickle};
+pub use row::{Contribution, Provenance, Row, pace};
 
 /// Largest file that is read. Unit: byte.
 pub const MOST_BYTES: usize = 512 << 20;

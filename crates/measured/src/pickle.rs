@@ -42,7 +42,8 @@ impl std::error::Error for PickleError {}
 
 /// Whether these bytes begin as a pickle of protocol 2 or newer does: PROTO, then its number. Protocols 0 and 1 have
 /// no such head, and Python 3 writes neither unless told to.
-pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
+#[must_use]
+pub fn is_pickle(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80, 2..=NEWEST, ..])
 }
 

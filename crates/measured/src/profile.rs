@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{Measured, Step, Tool};
+use super::figures::{Measured, Remark, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole};
 
 /// The profiler's name for a step; in a trace its number follows.
 pub(crate) const STEP: &str = "ProfilerStep";
 /// Unit of a trace's times. Unit: second.
 const MICROSECOND: f64 = 1e-6;
-/// The remark that a profiled step is slower than others.
-const REMARK: &str = "with the profiler on, which slows steps down";
 
 /// The mean of the steps in a table.
 pub(crate) fn read(text: &str) -> Option<Measured> {
@@ -31,7 +29,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
             best = found.filter(|found| best.is_none_or(|best| found.seconds > best.seconds)).or(best);
         }
     }
-    best.map(|step| Measured { step: Some(step), remark: REMARK, ..Measured::by(Tool::Profiler) })
+    best.map(of_step)
 }
 
 /// The median of the steps of a trace: name and microseconds.
@@ -44,7 +42,11 @@ pub(crate) fn of_events(events: Vec<(String, f64)>) -> Option<Measured> {
     }
     let count = steps.len() as u64;
     let seconds = median(steps.into_values().collect()).map(|time| time * MICROSECOND).and_then(positive)?;
-    Some(Measured { step: Some(Step { seconds, count }), remark: REMARK, ..Measured::by(Tool::Profiler) })
+    Some(of_step(Step { seconds, count }))
+}
+
+fn of_step(step: Step) -> Measured {
+    Measured { step: Some(step), remark: Some(Remark::Profiled), ..Measured::by(Tool::Profiler) }
 }
 
 /// Columns are at least two blanks apart.

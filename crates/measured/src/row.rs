@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use shardscope_launch::{Resolution, minimal_settings, resolve};
 use shardscope_plan::{Field, Origin};
 
-use crate::{Measured, Tool};
+use crate::{Measured, Step, Tool};
 
 /// With fewer timed steps than this, a run's steady pace cannot be told from its warm-up.
 const LEAST_STEPS: u64 = 10;
@@ -24,6 +24,13 @@ const LEFT_OUT: [Field; 6] = [
     Field::MeasuredFastBusGbps,
     Field::MeasuredNetworkBusGbps,
 ];
+
+/// The pace of a run by the tools that time it undisturbed; of several ranks' logs, the longest tells it.
+#[must_use]
+pub fn pace<'m>(found: impl IntoIterator<Item = &'m Measured>) -> Option<Step> {
+    let paced = found.into_iter().filter(|one| PACE.contains(&one.tool));
+    paced.filter_map(|one| one.step).max_by_key(|step| step.count)
+}
 
 /// Facts about a run that no tool reports, so that the user has to state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -81,8 +88,7 @@ impl Contribution {
         let settings = minimal_settings(resolution)?;
         let left_out = |name: &str| LEFT_OUT.iter().any(|field| field.name() == name);
         let of = |tools: &'static [Tool]| found.iter().filter(|one| tools.contains(&one.tool));
-        // Of several ranks' logs, the longest gives the pace.
-        let step = of(&PACE).filter_map(|one| one.step).max_by_key(|step| step.count);
+        let step = pace(found.iter().copied());
         let Provenance { source, date, versions } = provenance.clone();
         let row = Row {
             source,

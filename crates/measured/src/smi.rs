@@ -1,7 +1,7 @@
 //! Memory in use on a device according to nvidia-smi: its table, the CSV of a query, its details. Of several readings and
 //! devices the largest value counts.
 
-use super::figures::{Measured, Tool};
+use super::figures::{Measured, Remark, Tool};
 use super::number::{whole, whole_at_end};
 
 /// Unit of its figures. Unit: byte.
@@ -43,7 +43,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
         }
     }
     let device = most.and_then(|mib| mib.checked_mul(MIB));
-    let remark = "of all processes on the device";
+    let remark = Some(Remark::AllProcesses);
     device.map(|device| Measured { device: Some(device), remark, ..Measured::by(Tool::NvidiaSmi) })
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{Measured, Tool};
+use super::figures::{Measured, Remark, Tool};
 use super::tree::{Id, Tree};
 
 /// Blocks of the allocator are multiples of it (`c10/core/AllocatorConfig.h`, kMinBlockSize). Unit: byte.
@@ -89,11 +89,8 @@ impl Snapshot {
             found.reserved = found.reserved.max(u64::try_from(most_reserved).ok());
             found.allocated = found.allocated.max(u64::try_from(most_allocated).ok());
         }
-        found.remark = if self.traces.iter().all(Vec::is_empty) {
-            "at the moment of the snapshot: what was before it was not recorded"
-        } else {
-            "allocated: at least this, as a trace has the sizes asked for; peaks before the trace began are not in it"
-        };
+        let has_history = !self.traces.iter().all(Vec::is_empty);
+        found.remark = Some(if has_history { Remark::History } else { Remark::Moment });
         found
     }
 }
@@ -123,7 +120,7 @@ pub(crate) fn of_pickle(tree: &Tree<'_>) -> Option<Measured> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Held, Snapshot};
+    use super::{Change, Held, Remark, Snapshot};
 
     #[test]
     fn the_peak_lies_inside_the_trace() {
@@ -147,6 +144,6 @@ mod tests {
         assert_eq!((found.reserved, found.allocated), (Some(60 << 20), Some(512 + 4096)));
         let alone = Snapshot { segments: vec![held(0, 7, 5)], traces: Vec::new() };
         assert_eq!((alone.measured().reserved, alone.measured().allocated), (Some(7), Some(5)));
-        assert!(alone.measured().remark.starts_with("at the moment"));
+        assert_eq!(alone.measured().remark, Some(Remark::Moment));
     }
 }

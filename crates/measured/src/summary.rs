@@ -1,7 +1,7 @@
 //! `torch.cuda.memory_summary()` and the counts of `torch.cuda.memory_stats()`, wherever a program printed them.
 //! Form: `torch/cuda/memory.py`.
 
-use super::figures::{Measured, Tool};
+use super::figures::{Measured, Remark, Tool};
 use super::number::whole;
 
 /// The labels of the rows of `memory_summary`: allocated, reserved.
@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
         }
     }
     let [allocated, reserved] = most;
-    let remark = if rounded { "rounded down to the unit that was printed" } else { "" };
+    let remark = rounded.then_some(Remark::Rounded);
     Some(Measured { allocated, reserved, remark, ..Measured::by(Tool::MemorySummary) })
 }
 

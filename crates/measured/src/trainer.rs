@@ -3,13 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{Measured, Step, Tool};
+use super::figures::{Measured, Remark, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole, whole_at_end};
-
-/// The remark on metrics of the whole run.
-pub(crate) const MEAN: &str = "the mean of all steps, including warm-up, evaluations and checkpoints";
-/// The remark on tqdm's rates.
-const SMOOTHED: &str = "the median of the rates that tqdm printed, which it smooths";
 
 /// Progress of one bar.
 #[derive(Default)]
@@ -48,11 +43,11 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
         median(bar.rates).filter(|_| count > 0).map(|seconds| Step { seconds, count })
     });
     let (step, remark) = match (paced, mean) {
-        (Some(step), _) => (step, SMOOTHED),
-        (None, Some(seconds)) => (Step { seconds, count: 1 }, MEAN),
+        (Some(step), _) => (step, Remark::Smoothed),
+        (None, Some(seconds)) => (Step { seconds, count: 1 }, Remark::Mean),
         (None, None) => return None,
     };
-    Some(Measured { step: Some(step), remark, ..Measured::by(Tool::TrainerLog) })
+    Some(Measured { step: Some(step), remark: Some(remark), ..Measured::by(Tool::TrainerLog) })
 }
 
 /// A line of progress without a description before it: steps done, of how many, and seconds per step if stated.

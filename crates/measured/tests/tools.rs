@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use shardscope_measured::{Measured, PickleError, Tool, Unread, read};
+use shardscope_measured::{Measured, PickleError, Remark, Tool, Unread, is_launch_text, may_hold, read};
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/run_tools").join(name)
@@ -60,7 +60,7 @@ fn without_progress_the_whole_run_tells_its_mean() {
     let step = state.step.unwrap();
     assert_eq!(Some(step.count), truth["trainer"]["steps"].as_u64());
     near(step.seconds, truth["trainer"]["train_runtime"].as_f64().unwrap() / 24.0);
-    assert!(state.remark.contains("mean of all steps"));
+    assert_eq!(state.remark, Some(Remark::Mean));
     for line in [
         "{'train_runtime': 44.055, 'train_samples_per_second': 435.819, 'train_steps_per_second': 6.81, 'train_loss': 0.38}",
         "{'train_runtime': '44.06', 'train_steps_per_second': '6.81', 'epoch': '1'}",
@@ -116,7 +116,7 @@ fn a_snapshot_tells_the_peak_of_its_history() {
     let moment = alone(&recorded("snapshot-2.pickle"));
     let end = |place: usize| devices.iter().map(|device| device["end"][place].as_u64().unwrap()).max();
     assert_eq!((moment.reserved, moment.allocated), (end(0), end(1)));
-    assert!(moment.remark.starts_with("at the moment"));
+    assert_eq!(moment.remark, Some(Remark::Moment));
 }
 
 #[test]
@@ -156,6 +156,26 @@ fn several_tools_may_speak_in_one_log() {
     assert_eq!((found[0].allocated, found[0].reserved), (Some(31_000 << 20), Some(34_000 << 20)));
 }
 
+#[test]
+fn what_has_figures_has_a_mark() {
+    for name in [
+        "memory_stats.txt",
+        "memory_summary.txt",
+        "profiler.json",
+        "profiler.txt",
+        "snapshot.json",
+        "trainer.log",
+        "trainer_state.json",
+    ] {
+        assert!(may_hold(&String::from_utf8_lossy(&recorded(name))), "{name}");
+    }
+    assert!(!may_hold("#!/bin/bash\ntorchrun --nnodes 4 pretrain_gpt.py --num-layers 24\n"));
+    // A notebook with the output of its training, and a script that quotes nvidia-smi, start a run.
+    assert!(is_launch_text("train.IPYNB", "{'train_runtime': 1.0}"));
+    assert!(is_launch_text("run", "#!/bin/bash\n# 71234MiB / 81559MiB\n"));
+    assert!(!is_launch_text("slurm-17.out", "  3%|3 | 30/1000 [02:30<1:20:50,  5.00s/it]"));
+}
+
 /// Whatever is cut out of a recorded file or changed in it: figures or an error, and the figures are finite.
 #[test]
 fn broken_files_end_in_an_answer_or_a_refusal() {
@@ -180,7 +200,11 @@ fn broken_files_end_in_an_answer_or_a_refusal() {
                 let at = next(bytes.len());
                 bytes[at] = u8::try_from(next(256)).unwrap();
             }
-            for found in read(&bytes).unwrap_or_default() {
+            let all = read(&bytes).unwrap_or_default();
+            assert!(
+                all.is_empty() || bytes.starts_with(&[0x80]) || may_hold(&String::from_utf8_lossy(&bytes))
+            );
+            for found in all {
                 assert!(
                     found.step.is_none_or(|step| step.seconds > 0.0 && step.seconds.is_finite()),
                     "{found:?}"

@@ -6,6 +6,7 @@ mod around;
 mod file;
 mod found;
 mod layout;
+mod measurement;
 mod reply;
 mod row;
 mod why;
@@ -24,6 +25,7 @@ pub use around::{Around, BestEdits, Neighbour};
 pub use file::PlanFile;
 pub use found::Found;
 pub use layout::{DEGREES, Layout, Recomputed};
+pub use measurement::Measurement;
 pub use reply::{Reached, Reply, ReplyLine};
 pub use row::EvidenceRow;
 pub use why::{Tried, why_not_best, why_not_typed};
@@ -59,6 +61,8 @@ pub enum Progress {
     File(String),
     /// The run as a row of evidence.
     Row(EvidenceRow),
+    /// What a file of the run's own tools has. Its bytes are no task: a worker is handed the file itself.
+    Measured(Measurement),
 }
 
 impl Task {
@@ -80,7 +84,7 @@ impl Task {
         Self { input: keep_input(input), work: Work::File(file) }
     }
 
-    /// The run of `input`, measured by its log, as a row of evidence.
+    /// The run of `input`, measured by its own tools, as a row of evidence.
     #[must_use]
     pub fn row(input: &UserInput, provenance: &Provenance) -> Self {
         Self { input: keep_input(input), work: Work::Row(provenance.clone()) }
@@ -95,12 +99,19 @@ impl Task {
 }
 
 impl Progress {
-    /// Parses what [`Working::progress_text`] wrote; `None` if another version of the program wrote it.
+    /// Parses what [`Self::written`] wrote; `None` if another version of the program wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         // After an update, a worker of the previous version may still answer, so text that does not parse is ignored
         // rather than a crash.
         serde_json::from_str(text).ok()
+    }
+
+    /// As JSON, for [`Self::read`].
+    #[must_use]
+    pub fn written(&self) -> String {
+        // Writing to memory cannot fail, and all keys are text.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -217,7 +228,7 @@ impl Working {
     /// [`Self::known`] as JSON, for [`Progress::read`].
     #[must_use]
     pub fn progress_text(&self) -> String {
-        serde_json::to_string(&self.known()).unwrap_or_default()
+        self.known().written()
     }
 }
 
@@ -238,38 +249,6 @@ mod tests {
             Progress::Found(found) => *found,
             other => panic!("{other:?}"),
         }
-    }
-
-    #[test]
-    fn a_measured_run_becomes_a_row() {
-        let mut log = String::new();
-        for step in 1..=12 {
-            log +=
-                &format!(" iteration {step}/ 12 | elapsed time per iteration (ms): {}.0 |\n", 5_000 + step);
-        }
-        let mut input = crate::with_log(&UserInput::from_text(&format!("# secret\n{EXAMPLE}")), &log);
-        let row = |input: &UserInput, provenance: &Provenance| match finished(&Task::row(input, provenance)) {
-            Progress::Row(row) => row,
-            other => panic!("{other:?}"),
-        };
-        let short = row(&input, &Provenance::default());
-        let lacks: Vec<&str> = short.lacking.iter().filter_map(|what| what.split(':').next()).collect();
-        assert_eq!(lacks, ["source", "date", "versions", "accelerator"]);
-        let stated = Provenance {
-            source: "https://example.org/log".to_owned(),
-            date: "2026-03".to_owned(),
-            versions: "core 0.14".to_owned(),
-        };
-        // A correction by the run's own step time is not a setting of the run: the row is what the estimate is
-        // compared with.
-        for (name, value) in [("accelerator", "H100-SXM"), ("measured_over_estimated", "1.1")] {
-            input.settings.push((name.to_owned(), value.to_owned()));
-        }
-        let whole = row(&input, &stated);
-        assert!(whole.lacking.is_empty(), "{:?}", whole.lacking);
-        let read = shardscope_measured::Row::read(whole.line.trim_end()).unwrap();
-        assert_eq!((read.steps, read.step_seconds), (12, Some(5.007)));
-        assert!(!whole.line.contains("secret") && !whole.line.contains("measured_over"), "{}", whole.line);
     }
 
     #[test]

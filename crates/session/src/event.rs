@@ -1,7 +1,10 @@
 //! What can happen to the state.
 
+use std::rc::Rc;
+
 use super::map::Colour;
-use super::{PtrEq, Shown, StoredSession, UserInput};
+use super::{OwnRun, PtrEq, Shown, StoredSession, UserInput};
+use shardscope_measured::Measured;
 use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
 
@@ -50,6 +53,10 @@ pub enum Event {
     Follow(String),
     /// Restores what the browser stored.
     Restore(Box<StoredSession>),
+    /// What the run's own tools printed changes: a log was pasted, a file was read or removed.
+    Own(Box<OwnRun>),
+    /// A log was read: its text, and the figures in it.
+    Measured(Rc<str>, Vec<Measured>),
     /// One step back.
     Undo,
     /// One step forward.

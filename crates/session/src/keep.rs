@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::kept::StoredSession;
+use super::own::{OwnFile, OwnRun};
 use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
@@ -48,9 +49,13 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
         input: Compact<'p>,
         #[serde(skip_serializing_if = "Option::is_none")]
         pinned: Option<Compact<'p>>,
+        /// Figures of the input's own run, which its texts do not have.
+        #[serde(skip_serializing_if = "<[OwnFile]>::is_empty")]
+        measured: &'p [OwnFile],
     }
+    let measured = &input.own.files;
     let (input, pinned) = (input.pasted(), pinned.map(UserInput::pasted));
-    let form = Form { input: input.compact(), pinned: pinned.as_ref().map(Pasted::compact) };
+    let form = Form { input: input.compact(), pinned: pinned.as_ref().map(Pasted::compact), measured };
     // Writing to memory cannot fail, and all keys are text.
     serde_json::to_string(&form).unwrap_or_default()
 }
@@ -60,8 +65,11 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
 pub fn restore(text: &str) -> Option<StoredSession> {
     let value: Value = serde_json::from_str(text).ok()?;
     let input = |key: &str| Pasted::from_json(value.get(key)?).map(UserInput::of_pasted);
-    // A pinned plan that cannot be read is dropped; without the input itself there is nothing to restore.
-    Some(StoredSession { input: input("hand")?, pinned: input("pinned") })
+    // A pinned plan that cannot be read is dropped, and so are figures; without the input itself there is nothing to restore.
+    let mut own = input("hand")?;
+    let files = value.get("measured").and_then(|files| Vec::<OwnFile>::deserialize(files).ok());
+    own.own.files = OwnRun::sound(files.unwrap_or_default());
+    Some(StoredSession { input: own, pinned: input("pinned") })
 }
 
 #[cfg(test)]
@@ -76,6 +84,10 @@ mod tests {
         for event in [set("num_nodes", "4"), set("RUN", "ü \"7B\"")] {
             state = apply(state, event);
         }
+        let found = shardscope_measured::read(b"memory.used [MiB]\n71234\n").expect("figures");
+        let own =
+            OwnRun::default().with_log("a log").with_file(OwnFile { name: "smi.csv".to_owned(), found });
+        state = apply(state, Event::Own(Box::new(own)));
         let kept = restore(&keep(&state)).expect("what was kept");
         assert_eq!(kept.input, state.input);
         assert_eq!(kept.pinned, state.pinned.map(|pinned| pinned.input.clone()));

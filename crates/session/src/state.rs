@@ -90,6 +90,11 @@ impl State {
         if self.answered == self.input {
             return;
         }
+        // What was measured changes no answer.
+        if self.answered.is_same_run(&self.input) {
+            self.answered = self.input.clone();
+            return;
+        }
         let (found, shown) = if self.figures_first { figures(&self.input) } else { answer(&self.input) };
         // Before `answered` is updated: it is the text that the last answer belonged to.
         self.is_another = self.input.replaces(&self.answered);
@@ -153,7 +158,9 @@ impl State {
         let tried = values.clone();
         self.change(|input| {
             if let Some(from) = from {
-                *input = from;
+                // What was measured meanwhile stays.
+                let own = std::mem::take(&mut input.own);
+                *input = UserInput { own, ..from };
             }
             values.into_iter().for_each(|one| change(input, one));
         });
@@ -228,12 +235,21 @@ pub fn apply(mut state: State, event: Event) -> State {
             // Amending a settings-only input stays one history entry; otherwise each turn of a knob in the form would
             // add one.
             state.entries += u64::from(!state.input.is_settings_alone());
-            state.take(*input);
+            let own = state.input.own.clone();
+            state.take(UserInput { own, ..*input });
         }
         Event::Follow(fragment) => state.follow(&fragment),
         Event::Restore(kept) => {
             state.take(kept.input);
             state.pinned = kept.pinned.and_then(pin);
+        }
+        Event::Own(own) => state.change(|input| input.own = *own),
+        Event::Measured(log, found) => {
+            // No step of its own: the figures follow from the text, which may have been replaced meanwhile.
+            if state.input.own.log == log {
+                state.input.own.read = Some(found.into());
+                state.settle();
+            }
         }
         Event::Undo => state.step(Steps::undo),
         Event::Redo => state.step(Steps::redo),

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use shardscope_launch::{Reading, blank, readings as read_here};
 
 use super::UserInput;
+use super::own::OwnRun;
 use super::reader::{ReadReply, ReadTask};
 
 /// Number of inputs whose readings are cached: the current one, a pinned one, and some undo steps. Readings of a long
@@ -78,7 +79,7 @@ pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
 /// `input` without the parts that do not affect how its texts are read.
 pub(crate) fn texts_of(input: &UserInput) -> UserInput {
     // Variables are kept (`environment`): they change how a script is evaluated, settings do not.
-    UserInput { settings: Vec::new(), ..input.clone() }
+    UserInput { settings: Vec::new(), own: OwnRun::default(), ..input.clone() }
 }
 
 /// The task for the reading program, if an answer since the last call lacked readings; such an answer is empty and

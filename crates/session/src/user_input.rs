@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use super::own::{LOG, OwnRun};
 use super::{Difference, EXAMPLE};
 use shardscope_bash::Environment;
 use shardscope_launch::formats::Role;
@@ -30,6 +31,8 @@ pub struct UserInput {
     pub environment: Vec<(String, String)>,
     /// The positional arguments of the script.
     pub arguments: String,
+    /// What the run's own tools printed. It determines no answer: it is compared with it.
+    pub own: OwnRun,
 }
 
 /// A file given with the text.
@@ -52,6 +55,7 @@ impl UserInput {
             settings: Vec::new(),
             environment: Vec::new(),
             arguments: String::new(),
+            own: OwnRun::default(),
         }
     }
 
@@ -67,7 +71,8 @@ impl UserInput {
     pub fn with_text(&self, text: &str) -> Self {
         if is_another_text(&self.text, text) {
             // Files are kept: an additional configuration completes the next script as well.
-            return Self { beside: self.beside.clone(), ..Self::from_text(text) };
+            let (beside, own) = (self.beside.clone(), self.own.clone());
+            return Self { beside, own, ..Self::from_text(text) };
         }
         Self { text: as_in_box(Rc::from(text)), ..self.clone() }
     }
@@ -84,7 +89,12 @@ impl UserInput {
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
         // Recognised by content, before anything is moved: names of dropped files say little.
         let kinds: Vec<TextKind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
-        let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
+        let completes = |kind: &TextKind| match kind {
+            TextKind::Settings(format, _) => matches!(format.role(), Role::Engine | Role::Model),
+            // It sets nothing, and says so beside the run.
+            TextKind::Log => true,
+            _ => false,
+        };
         // The example is not the user's own: a configuration dropped on it is meant to be shown by itself.
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
@@ -94,10 +104,14 @@ impl UserInput {
             input.beside.extend(files);
             return input;
         }
-        let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
+        let first = |wanted: fn(&TextKind) -> bool| kinds.iter().position(wanted);
+        let script = first(|kind| matches!(kind, TextKind::Script))
+            .or_else(|| first(|kind| !matches!(kind, TextKind::Log)));
         let first = files.remove(script.unwrap_or(0));
-        // Settings and answers go with the text that they were given for.
-        Self { text: as_in_box(first.text), name: first.name, beside: files, ..Self::from_text("") }
+        // Settings and answers go with the text that they were given for. What was measured stays: it may have been given
+        // together with the script.
+        let own = self.own.clone();
+        Self { text: as_in_box(first.text), name: first.name, beside: files, own, ..Self::from_text("") }
     }
 
     /// The same without the additional file `name`.
@@ -122,30 +136,41 @@ impl UserInput {
         let mut files = pasted.texts.into_iter().map(|text| File { name: text.name, text: text.text.into() });
         // Old links may carry no text at all.
         let first = files.next().unwrap_or(File { name: String::new(), text: Rc::from("") });
+        let mut beside: Vec<File> = files.collect();
+        let log = beside.iter().position(|file| file.name == LOG);
+        let log = log.map(|place| beside.remove(place).text);
         Self {
             text: as_in_box(first.text),
             name: first.name,
-            beside: files.collect(),
+            beside,
+            own: OwnRun { log: log.unwrap_or_default(), ..OwnRun::default() },
             settings: pasted.settings,
             environment: pasted.environment,
             arguments: pasted.arguments,
         }
     }
 
-    /// The whole input, as a link carries it.
+    /// The whole input, as a link carries it: of what was measured the pasted log alone, as no link has room for files of
+    /// tools.
     #[must_use]
     pub fn pasted(&self) -> Pasted {
         let text = |name: &str, text: &str| PastedText { name: name.to_owned(), text: text.to_owned() };
         let beside = self.beside.iter().map(|file| text(&file.name, &file.text));
+        let log = (!self.own.log.is_empty()).then(|| text(LOG, &self.own.log));
         Pasted {
-            texts: std::iter::once(text(&self.name, &self.text)).chain(beside).collect(),
+            texts: std::iter::once(text(&self.name, &self.text)).chain(beside).chain(log).collect(),
             settings: self.settings.clone(),
             environment: self.environment.clone(),
             arguments: self.arguments.clone(),
         }
     }
 
-    /// The texts, the box's first.
+    /// Whether both describe the same run, whatever was measured of it.
+    pub(super) fn is_same_run(&self, other: &Self) -> bool {
+        Self { own: other.own.clone(), ..self.clone() } == *other
+    }
+
+    /// The launch texts, the box's first.
     #[must_use]
     pub fn source(&self) -> Source {
         let beside = self.beside.iter().map(|file| (file.name.as_str(), &*file.text));
@@ -305,6 +330,22 @@ mod tests {
             &*UserInput::from_text("old Macintosh\rtwo").with_text("old Macintosh\rtwo \r").text,
             "old Macintosh\ntwo \n"
         );
+    }
+
+    #[test]
+    fn a_log_is_no_launch_text_and_stays_with_the_run() {
+        let log = " iteration 1/ 9 | elapsed time per iteration (ms): 5000.0 |";
+        let mut input = UserInput::from_text("torchrun pretrain_gpt.py");
+        input.own = input.own.with_log(log);
+        assert_eq!(input.source().parts().len(), 1);
+        assert_eq!(UserInput::of_pasted(input.pasted()), input);
+        assert_eq!(&*input.with_text("srun other").own.log, log);
+        let both = input.with_files(vec![file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py")]);
+        assert_eq!((&*both.own.log, both.name.as_str()), (log, "run.sh"));
+        assert!(input.is_same_run(&UserInput::from_text("torchrun pretrain_gpt.py")));
+        // A log in which nothing is measured comes as a text, and takes no script's place.
+        let silent = both.with_files(vec![file("slurm.out", "{'loss': 2.5, 'epoch': 0.1}")]);
+        assert_eq!(names(&silent), ("run.sh".into(), vec!["slurm.out"]));
     }
 
     #[test]

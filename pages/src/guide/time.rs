@@ -58,6 +58,15 @@ pub(super) fn model() -> Chapter {
          measured step does not help other layouts, as with dense models, it changes none. The evidence page shows the \
          errors with and without the correction.",
     );
+    let compared = prose(
+        "What the tools of your own run printed stands beside the prediction under Time, each figure in the scope of its \
+         tool. A step time is the median of Megatron-LM's iterations without the first, the median of the rates that the \
+         Trainer's progress shows, or the mean of its whole run; one of a profiler includes the profiler's own cost. \
+         Tokens per second and MFU follow from it with the plan's own tokens and FLOPs. Of memory, what is allocated \
+         (tensors: logs, snapshots, `torch.cuda.memory_summary`), what is reserved (PyTorch's allocator) and what is in use \
+         on the device (nvidia-smi, with the CUDA context and other processes) are each compared with the fullest GPU's. A \
+         snapshot's peak is that of its history, or of its moment if it has none. What a source does not tell is said.",
+    );
     Chapter::new("time-model", "The time of a step", lead)
         .part("GEMMs", products)
         .part("Attention", attention)
@@ -65,6 +74,7 @@ pub(super) fn model() -> Chapter {
         .part("Host time", host())
         .part("Communication", messages)
         .part("Overlap and bounds", overlap)
+        .part("Your own run", compared)
         .part("One measured step", measured)
 }
 

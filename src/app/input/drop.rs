@@ -1,13 +1,11 @@
-//! Files given to the page: dropped anywhere on it, or opened.
+//! Files dropped anywhere on the page.
 
-use shardscope::session::File;
 use yew::prelude::*;
 
-use crate::app::action::Action;
 use crate::app::browser;
-use crate::app::context::{Dispatch, use_dispatch};
+use crate::app::context::use_dispatch;
+use crate::app::given_files::take;
 use crate::app::hooks::use_window_event;
-use crate::app::ui::InputTab;
 
 /// Files may be dropped anywhere on the page, without replacing it. Returns whether some are over it.
 #[hook]
@@ -44,14 +42,4 @@ pub(super) fn use_drop() -> bool {
     use_window_event("dragleave", out);
     use_window_event("drop", drop);
     *hovered
-}
-
-/// The files become the run, or are added to it.
-pub(super) fn take(dispatch: &Dispatch, files: &[gloo::file::File]) {
-    let dispatch = dispatch.clone();
-    browser::read_files(files, move |texts| {
-        let files = texts.into_iter().map(|(name, text)| File { name, text: text.into() }).collect();
-        dispatch.emit(Action::Files(files));
-        dispatch.emit(Action::Input(InputTab::Script));
-    });
 }

@@ -18,6 +18,8 @@ use yew::prelude::*;
 
 use super::action::Action;
 use super::context::{AppContext, use_dispatch};
+use super::own_files::OwnFiles;
+use super::panel_id::PanelId;
 use super::ui::InputTab;
 use super::widgets::{Tab, Tabs};
 use drop::use_drop;
@@ -68,6 +70,10 @@ pub(crate) fn input() -> Html {
                 {chosen}
                 onchoose={choose}
             />
+            // Under Time where that is open.
+            if session.shown.is_none() || app.ui.panel != PanelId::Time {
+                <OwnFiles />
+            }
             <div id={chosen} class="input-body" role="tabpanel" aria-labelledby={format!("{chosen}-tab")}>
                 { inside }
             </div>
@@ -81,7 +87,7 @@ pub(crate) fn input() -> Html {
                 />
             }
             if hovered {
-                <p class="drop-here">{ "Drop a script and its configs anywhere" }</p>
+                <p class="drop-here">{ "Drop a script, its configs, or what the tools of a run wrote" }</p>
             }
         </div>
     }

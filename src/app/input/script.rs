@@ -10,11 +10,12 @@ use web_sys::HtmlInputElement;
 use yew::prelude::*;
 
 use super::diagnostics::Diagnostics;
-use super::drop::take;
 use super::editor::Editor;
 use super::questions::Questions;
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
+use crate::app::given_files::take;
+use crate::app::own_files::measured_chip;
 use crate::app::widgets::{Sign, icon};
 use crate::app::words::plural;
 
@@ -104,7 +105,8 @@ struct BesideProps {
 #[component(Beside)]
 fn beside(props: &BesideProps) -> Html {
     let dispatch = use_dispatch();
-    if props.input.beside.is_empty() {
+    let own = &props.input.own;
+    if props.input.beside.is_empty() && own.files.is_empty() {
         return html!();
     }
     html! {
@@ -129,6 +131,8 @@ fn beside(props: &BesideProps) -> Html {
                     </li>
                 }
             }) }
+            // What was measured is no launch text; its figures stand under Time.
+            { for own.files.iter().map(|file| measured_chip(&dispatch, own, &file.name)) }
         </ul>
     }
 }

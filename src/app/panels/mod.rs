@@ -16,6 +16,7 @@ mod memory;
 mod mini_map;
 mod overview;
 mod own_figures;
+mod own_run;
 mod panel;
 mod phase_bars;
 mod question;

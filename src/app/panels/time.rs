@@ -7,7 +7,8 @@ use shardscope::units::{
 };
 use yew::prelude::*;
 
-use super::own_figures::{OwnFigures, OwnLog};
+use super::own_figures::OwnFigures;
+use super::own_run::OwnRun;
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
@@ -60,7 +61,7 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
             <p class="training">{ training.sentence() }</p>
         }
         <OwnFigures />
-        <OwnLog shown={shown.clone()} />
+        <OwnRun shown={shown.clone()} />
         <h3 class="sub">{ "Breakdown" }</h3>
         { tree(&parts, 2) }
         <h3 class="sub">{ "FLOPs per step, by convention" }</h3>

@@ -47,12 +47,16 @@ fn every_tool_s_figure_stands_beside_its_prediction() {
     let step = report["time"]["step_seconds"].as_f64().expect("a time");
     let mib = f64::from(1 << 20);
     assert_eq!(figures[0], ("step time", "megatron.log", step, 5.0));
-    assert_eq!((figures[1].0, figures[1].3), ("per GPU, as Megatron-LM counts", 400e12));
-    assert_eq!(figures[2], ("in use on the device", "smi.csv", largest("peak_reserved"), 40_000.0 * mib));
-    assert_eq!((figures[3].0, figures[3].1), ("peak allocated", "snapshot.pickle"));
-    assert_eq!((figures[3].2, figures[3].3), (largest("peak_allocated"), 1_142_784.0));
-    assert_eq!((figures[5].0, figures[5].3), ("peak allocated", f64::from(58_397) * mib));
-    assert_eq!(figures.len(), 7);
+    let tokens = report["time"]["tokens_per_second"].as_f64().expect("a rate");
+    assert_eq!((figures[1].0, figures[1].2), ("tokens per second", tokens));
+    assert!((figures[1].3 / (tokens * step / 5.0) - 1.0).abs() < 1e-12);
+    assert_eq!((figures[2].0, Some(figures[2].2)), ("MFU", report["time"]["mfu"].as_f64()));
+    assert_eq!((figures[3].0, figures[3].3), ("per GPU, as Megatron-LM counts", 400e12));
+    assert_eq!(figures[4], ("in use on the device", "smi.csv", largest("peak_reserved"), 40_000.0 * mib));
+    assert_eq!((figures[5].0, figures[5].1), ("peak allocated", "snapshot.pickle"));
+    assert_eq!((figures[5].2, figures[5].3), (largest("peak_allocated"), 1_142_784.0));
+    assert_eq!((figures[7].0, figures[7].3), ("peak allocated", f64::from(58_397) * mib));
+    assert_eq!(figures.len(), 9);
     // In words, and as a table; the log may come by standard input.
     let text = printed(&["measured", &script, "-"], &std::fs::read_to_string(&log).expect("the log"), 0);
     assert!(

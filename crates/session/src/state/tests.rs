@@ -14,6 +14,33 @@ fn the_example_is_a_plan_of_sixteen() {
 }
 
 #[test]
+fn what_was_measured_changes_no_answer_and_is_undone_like_anything() {
+    let log = " iteration 1/ 9 | elapsed time per iteration (ms): 5000.0 |";
+    let found = shardscope_measured::read(log.as_bytes()).expect("figures");
+    let first = State::default();
+    let own = |state: &State| Event::Own(Box::new(state.input.own.with_log(log)));
+    let pasted = apply(first.clone(), own(&first));
+    assert!(pasted.is_settled() && pasted.shown == first.shown, "the same answer, not one like it");
+    assert_eq!((pasted.entries, pasted.input.own.is_unread()), (0, true));
+    let read = apply(pasted.clone(), Event::Measured(log.into(), found.clone()));
+    assert!(read.is_settled() && !read.input.own.is_unread());
+    // The figures of a text that is gone are nobody's.
+    let gone = apply(apply(pasted, Event::Undo), Event::Measured(log.into(), found));
+    assert!(gone.input.own.is_empty() && gone.input.own.read.is_none());
+    let again = apply(apply(read.clone(), Event::Undo), Event::Redo);
+    assert_eq!(again.input.own, read.input.own);
+    // Another layout of a search that began before it, and the form for a model, leave it where it is.
+    let before = Box::new(first.input.clone());
+    let tried = Event::TryOn(before, vec![("tensor_model_parallel_size".into(), "4".into())]);
+    assert_eq!(apply(read.clone(), tried).input.own, read.input.own);
+    let started = apply(
+        read.clone(),
+        Event::Start(Box::new(UserInput::of_settings(vec![("num_nodes".into(), "4".into())]))),
+    );
+    assert_eq!(started.input.own, read.input.own);
+}
+
+#[test]
 fn figures_come_first_where_they_are_wanted_and_the_advice_behind_them() {
     let input = UserInput::from_text(EXAMPLE);
     let first = State::figures_first(input.clone());
