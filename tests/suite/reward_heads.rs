@@ -50,6 +50,42 @@ fn recorded_heads_are_met_to_the_byte() {
     assert_eq!(compared, 16);
 }
 
+/// OpenRLHF gathers rewards from those of all tokens, behind packs from those of padded sequences
+/// (`tests/record/openrlhf_rewards.py`).
+#[test]
+fn recorded_heads_of_openrlhf_are_met_to_the_byte() {
+    const OPENRLHF: &str = include_str!("../data/activations/openrlhf_rewards.jsonl");
+    let mut compared = 0;
+    for line in OPENRLHF.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let sizes = ["samples", "tokens", "hidden"].map(|name| int(&case, name).to_string());
+        let half = case["dtype"] == "bfloat16";
+        let plan = plan(&[
+            ("micro_batch_size", &sizes[0]),
+            ("seq_length", &sizes[1]),
+            ("hidden_size", &sizes[2]),
+            ("num_attention_heads", "2"),
+            ("params_dtype", if half { "bf16" } else { "fp32" }),
+            ("bf16", if half { "true" } else { "false" }),
+            ("training_objective", if case["packs"] == true { "packed_rewards" } else { "token_rewards" }),
+            ("train_type", "full"),
+            ("lora_rank", ""),
+            ("lora_target_modules", ""),
+        ]);
+        let x = Symbols::new(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let kept: u64 =
+            case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
+        assert_eq!(saved.iter().map(|saved| saved.bytes.get()).sum::<u64>(), kept, "{line}");
+        for saved in &saved {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+}
+
 /// A head with one output for 4,096 inputs replaces a table as large as the embedding, and no logits are computed.
 #[test]
 fn a_head_has_no_vocabulary() {
@@ -94,6 +130,22 @@ fn trainings_of_rewards_and_classes_are_read() {
         assert!(read.plan.is_some(), "{text}: {:?}", read.diagnostics);
         assert_eq!(value(&read, Field::TrainingObjective), "reward", "{text}");
     }
+    // OpenRLHF's script of its repository (`examples/scripts/train_rm.sh`), with another model.
+    let open = "deepspeed --module openrlhf.cli.train_rm --train.batch_size 256 --train.micro_batch_size 1 \
+        --model.model_name_or_path Qwen/Qwen2.5-7B --ds.param_dtype bf16 --data.max_len 8192 --ds.zero_stage 3 --adam.lr 9e-6 \
+        --data.dataset d --data.chosen_key chosen --data.rejected_key rejected --ds.attn_implementation flash_attention_2 \
+        --model.gradient_checkpointing_enable";
+    let packs = format!("{open} --ds.packing_samples");
+    for (text, word) in [(open, "token_rewards"), (packs.as_str(), "packed_rewards")] {
+        let read = read("run.sh", text);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert_eq!(value(&read, Field::TrainingObjective), word);
+        assert_eq!(value(&read, Field::SeqLength), "8192");
+    }
+    assert!(read("run.sh", &format!("{open} --ds.lora.rank 8")).plan.is_none());
+    // With the default of its beta a run of DPO has the same options.
+    let pairs = read("run.sh", &open.replace("train_rm", "train_dpo"));
+    assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
     let classes = rm.replace("rlhf --rlhf_type rm", "sft --task_type seq_cls --num_labels 3");
     let classes = read("run.sh", &classes);
     assert!(classes.plan.is_some(), "{:?}", classes.diagnostics);

@@ -137,7 +137,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "KTO in this trainer, and the tensors that it holds besides the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
-    let heads = table.is_any(&[word::TrainingObjective::Reward, word::TrainingObjective::Classify]);
+    let heads = super::objective::has_head(table);
     if heads && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
         let (word, message) = (table.word(Field::TrainingObjective).to_owned(), HEADS);
         table.lack(Field::TrainingObjective, &word, Effect::Model, message);

@@ -87,7 +87,7 @@ fn a_trainers_own_command_is_its_program_whatever_files_its_options_name() {
     assert_eq!([Field::RlFramework, Field::WorldSize].map(|field| value(&read, field)), ["swift", "2"]);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     let megatron = swift.replace("swift rlhf", "megatron rlhf");
-    stopped(&script(&megatron), &["program"]);
+    stopped(&script(&megatron), &["--rlhf-type"]);
 }
 
 #[test]
