@@ -219,10 +219,17 @@ impl Objective {
         }
     }
 
+    /// Whether a value head stands beside the output layer.
+    #[must_use]
+    pub const fn has_value_head(self) -> bool {
+        matches!(self, Self::Rewards { taken: Taken::Valued })
+    }
+
     /// Outputs of a head in place of the output layer; `None` if the output layer is present.
     #[must_use]
     pub const fn labels(self) -> Option<u64> {
         match self {
+            Self::Rewards { taken: Taken::Valued } => None,
             Self::Rewards { .. } => Some(1),
             Self::Classes { labels } => Some(labels),
             _ => None,
@@ -240,6 +247,9 @@ pub enum Taken {
     Gathered,
     /// The same behind packs of sequences, whose outputs are moved back to where the sequences were.
     Unpacked,
+    /// Gathered from the outputs of a value head beside the output layer, whose logits nothing reads (LLaMA-Factory, by
+    /// TRL's `AutoModelForCausalLMWithValueHead`).
+    Valued,
 }
 
 /// Where a preference loss gets its reference from.

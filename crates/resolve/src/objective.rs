@@ -1,7 +1,10 @@
 //! What the loss is computed from.
 
 use super::table::Table;
-use shardscope_plan::{Field, Objective, Reference, Taken, word};
+use crate::Effect;
+use shardscope_plan::{Field, Objective, Reference, Software, Taken, word};
+
+const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
 
 /// Whether a head stands in place of the output layer.
 pub(super) fn has_head(table: &Table) -> bool {
@@ -13,6 +16,30 @@ pub(super) fn has_head(table: &Table) -> bool {
     ])
 }
 
+/// What of a value head beside the output layer is not known: weights that train and get no gradient, as the output
+/// layer's and its adapters' do then; the states of all layers, which are handed on together where none is recomputed; and its units under
+/// FSDP.
+pub(super) fn lacking(table: &mut Table, software: Software) {
+    if has_head(table) && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
+        let word = table.word(Field::TrainingObjective).to_owned();
+        table.lack(Field::TrainingObjective, &word, Effect::Model, HEADS);
+    }
+    let known = software == Software::HfTransformers
+        && table.is_any(&[word::TrainType::Lora, word::TrainType::QLora])
+        && table.on(Field::GradientCheckpointing)
+        && table.is_unset_or(&[word::DataParallelEngine::Ddp, word::DataParallelEngine::DeepSpeed])
+        && table.is_unset_or(&[word::LossKind::Torch])
+        && !table.on(Field::LigerKernel)
+        && !table.has(Field::ModulesToSave)
+        && !table.word(Field::LoraTargetModules).contains("lm_head")
+        && !table.has(Field::VisionTower);
+    if table.is(word::TrainingObjective::ValueRewards) && !known {
+        let message = "a value head beside the output layer, without adapters or without recomputed layers, under FSDP, with \
+                       Liger's kernels or a vision tower";
+        table.lack(Field::TrainingObjective, "value_rewards", Effect::Memory, message);
+    }
+}
+
 /// The objective that the settings state.
 pub(super) fn objective(table: &Table) -> Objective {
     if table.is(word::TrainingObjective::Policy) {
@@ -22,6 +49,7 @@ pub(super) fn objective(table: &Table) -> Objective {
         Some(word::TrainingObjective::Reward) => Some(Taken::Indexed),
         Some(word::TrainingObjective::TokenRewards) => Some(Taken::Gathered),
         Some(word::TrainingObjective::PackedRewards) => Some(Taken::Unpacked),
+        Some(word::TrainingObjective::ValueRewards) => Some(Taken::Valued),
         _ => None,
     };
     if let Some(taken) = taken {

@@ -173,8 +173,8 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
-    if let Some(labels) = x.labels() {
-        return heads::kept(tape, labels, trains);
+    if heads::kept(tape, trains) {
+        return;
     }
     if x.recipe().loss == LossKind::FusedLinear {
         tape.keep(true, "gradient of the output layer's input", &[x.n, x.h], x.width, &INPUT_GRADIENT);
