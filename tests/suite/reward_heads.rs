@@ -2,9 +2,9 @@
 //! (`tests/record/reward_head.py`), their weights, and which texts are read as such trainings.
 
 use serde_json::Value;
-use shardscope::estimate::{memory, parameters};
-use shardscope::operators::{Operator, Symbols};
-use shardscope::plan::Field;
+use shardscope::estimate::{flops, memory, parameters};
+use shardscope::operators::{MatmulKind, Operator, Symbols, Work};
+use shardscope::plan::{Field, Plan};
 use shardscope::source::Source;
 
 use super::drafts::int;
@@ -50,6 +50,95 @@ fn recorded_heads_are_met_to_the_byte() {
     assert_eq!(compared, 16);
 }
 
+/// OpenRLHF gathers rewards from those of all tokens, behind packs from those of padded sequences
+/// (`tests/record/openrlhf_rewards.py`).
+#[test]
+fn recorded_heads_of_openrlhf_are_met_to_the_byte() {
+    const OPENRLHF: &str = include_str!("../data/activations/openrlhf_rewards.jsonl");
+    let mut compared = 0;
+    for line in OPENRLHF.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let sizes = ["samples", "tokens", "hidden"].map(|name| int(&case, name).to_string());
+        let half = case["dtype"] == "bfloat16";
+        let plan = plan(&[
+            ("micro_batch_size", &sizes[0]),
+            ("seq_length", &sizes[1]),
+            ("hidden_size", &sizes[2]),
+            ("num_attention_heads", "2"),
+            ("params_dtype", if half { "bf16" } else { "fp32" }),
+            ("bf16", if half { "true" } else { "false" }),
+            ("training_objective", if case["packs"] == true { "packed_rewards" } else { "token_rewards" }),
+            ("train_type", "full"),
+            ("lora_rank", ""),
+            ("lora_target_modules", ""),
+        ]);
+        let x = Symbols::new(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let kept: u64 =
+            case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
+        assert_eq!(saved.iter().map(|saved| saved.bytes.get()).sum::<u64>(), kept, "{line}");
+        for saved in &saved {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+}
+
+/// LLaMA-Factory's value head keeps its own tensors; the logits beside it are made, cast to fp32 and dropped
+/// (`tests/record/llamafactory_rewards.py`).
+#[test]
+fn recorded_value_heads_are_met_to_the_byte() {
+    const VALUED: &str = include_str!("../data/activations/llamafactory_rewards.jsonl");
+    let mut compared = 0;
+    for line in VALUED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let names = ["samples", "tokens", "hidden", "vocabulary"];
+        let [samples, tokens, hidden, vocabulary] = names.map(|name| int(&case, name));
+        let cast = case["cast"] == true;
+        let plan = plan(&[
+            ("micro_batch_size", &samples.to_string()),
+            ("seq_length", &tokens.to_string()),
+            ("hidden_size", &hidden.to_string()),
+            ("vocab_size", &vocabulary.to_string()),
+            ("make_vocab_size_divisible_by", "1"),
+            ("num_attention_heads", "2"),
+            ("params_dtype", "bf16"),
+            ("autocast", if cast { "bf16" } else { "none" }),
+            ("adapter_dtype", if case["head"] == "float32" { "fp32" } else { "bf16" }),
+            ("gradient_checkpointing", "true"),
+            ("training_objective", "value_rewards"),
+        ]);
+        let x = Symbols::new(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let kept: u64 =
+            case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
+        assert_eq!(saved.iter().map(|saved| saved.bytes.get()).sum::<u64>(), kept, "{line}");
+        let transients = Operator::OutputLayer.transients(&x);
+        let held = transients.iter().flat_map(|transient| &transient.tensors);
+        for saved in saved.iter().chain(held) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        // At most the logits twice, what the head holds by then, the final norm's output, the output layer's weight and,
+        // without autocast in fp32, the casts on the way of dropout: less than one more input for every token.
+        let sequences = 2 * samples * tokens;
+        let forward: u64 = transients[0].tensors.iter().map(|tensor| tensor.bytes.get()).sum();
+        assert_eq!(forward, 6 * sequences * vocabulary);
+        let beside = 2 * vocabulary * hidden + 2 * sequences * hidden;
+        let most = int(&case, "most") - forward - beside;
+        let head = saved.iter().filter(|saved| saved.name.starts_with("value head's"));
+        let head: u64 = head.map(|saved| saved.bytes.get()).sum();
+        assert!(
+            most >= head && most <= head + 4 * sequences * hidden + 16 * sequences,
+            "{most} of {head}: {line}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 6);
+}
+
 /// A head with one output for 4,096 inputs replaces a table as large as the embedding, and no logits are computed.
 #[test]
 fn a_head_has_no_vocabulary() {
@@ -72,6 +161,31 @@ fn a_head_has_no_vocabulary() {
     let lora = plan(&[("training_objective", "reward")]);
     let none = plan(&[]);
     assert_eq!(parameters(&lora).trained.get() - parameters(&none).trained.get(), 1024);
+    // A value head has a bias, and stands beside the output layer, of which there is a forward product alone: a half of
+    // what a frozen one's forward and input gradient are. The logits of 2 x 2,048 tokens are there in 6 bytes.
+    let valued = plan(&[("training_objective", "value_rewards"), ("gradient_checkpointing", "true")]);
+    assert_eq!(parameters(&valued).trained.get() - parameters(&none).trained.get(), 1025);
+    let pair = plan(&[("micro_batch_size", "2"), ("gradient_checkpointing", "true")]);
+    let product = |of: &Plan| {
+        let work = Operator::OutputLayer.work(&Symbols::new(of));
+        let kinds = work.iter().filter_map(|work| match work {
+            Work::Matmul(matmul) if matmul.name == "output_layer" => Some((matmul.local, matmul.kind)),
+            _ => None,
+        });
+        kinds.collect::<Vec<_>>()
+    };
+    let [(sizes, kind)] = product(&valued)[..] else { panic!("one product") };
+    assert_eq!((sizes, kind), ([4096, 32_000, 1024], MatmulKind::ForwardLinear));
+    assert_eq!(product(&pair), [(sizes, MatmulKind::PlainLinear)]);
+    let skipped = 2.0 * 4096.0 * 32_000.0 * 1024.0;
+    let spent = |of: &Plan| flops(of).model.get() / 8.0;
+    let head = 4.0 * 4096.0 * 1024.0;
+    assert!(
+        (spent(&pair) - spent(&valued) - skipped + head).abs() < 1e-6 * skipped,
+        "{} {}",
+        spent(&pair),
+        spent(&valued)
+    );
 }
 
 #[test]
@@ -94,6 +208,22 @@ fn trainings_of_rewards_and_classes_are_read() {
         assert!(read.plan.is_some(), "{text}: {:?}", read.diagnostics);
         assert_eq!(value(&read, Field::TrainingObjective), "reward", "{text}");
     }
+    // OpenRLHF's script of its repository (`examples/scripts/train_rm.sh`), with another model.
+    let open = "deepspeed --module openrlhf.cli.train_rm --train.batch_size 256 --train.micro_batch_size 1 \
+        --model.model_name_or_path Qwen/Qwen2.5-7B --ds.param_dtype bf16 --data.max_len 8192 --ds.zero_stage 3 --adam.lr 9e-6 \
+        --data.dataset d --data.chosen_key chosen --data.rejected_key rejected --ds.attn_implementation flash_attention_2 \
+        --model.gradient_checkpointing_enable";
+    let packs = format!("{open} --ds.packing_samples");
+    for (text, word) in [(open, "token_rewards"), (packs.as_str(), "packed_rewards")] {
+        let read = read("run.sh", text);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert_eq!(value(&read, Field::TrainingObjective), word);
+        assert_eq!(value(&read, Field::SeqLength), "8192");
+    }
+    assert!(read("run.sh", &format!("{open} --ds.lora.rank 8")).plan.is_none());
+    // With the default of its beta a run of DPO has the same options.
+    let pairs = read("run.sh", &open.replace("train_rm", "train_dpo"));
+    assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
     let classes = rm.replace("rlhf --rlhf_type rm", "sft --task_type seq_cls --num_labels 3");
     let classes = read("run.sh", &classes);
     assert!(classes.plan.is_some(), "{:?}", classes.diagnostics);
@@ -101,10 +231,19 @@ fn trainings_of_rewards_and_classes_are_read() {
         [Field::TrainingObjective, Field::NumLabels].map(|field| value(&classes, field)),
         ["classify", "3"]
     );
-    // LLaMA-Factory's reward model keeps its output layer, whose logits it computes; step rewards are per token.
-    let factory = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: rm\nfinetuning_type: lora\ncutoff_len: 2048\nlearning_rate: 1e-4\n";
+    // LLaMA-Factory's example (`examples/train_lora/qwen3_lora_reward.yaml`); what is not known of its head stops.
+    let factory = "model_name_or_path: Qwen/Qwen3-4B-Instruct-2507\nstage: rm\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\n\
+        lora_target: all\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\n\
+        learning_rate: 1.0e-4\nbf16: true\n";
+    let valued = read("f.yaml", factory);
+    assert!(valued.plan.is_some(), "{:?}", valued.diagnostics);
+    assert_eq!(value(&valued, Field::TrainingObjective), "value_rewards");
+    // Step rewards are per token.
     let steps = axolotl.replace("reward_model", "process_reward_model");
-    for text in [factory, steps.as_str()] {
-        assert!(read("f.yaml", text).plan.is_none(), "{text}");
+    let full =
+        factory.replace("finetuning_type: lora\nlora_rank: 8\nlora_target: all", "finetuning_type: full");
+    let whole = format!("{factory}disable_gradient_checkpointing: true\n");
+    for text in [steps, full, whole] {
+        assert!(read("f.yaml", &text).plan.is_none(), "{text}");
     }
 }

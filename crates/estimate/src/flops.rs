@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use shardscope_explain::Formula;
 use shardscope_operators::{
-    SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
+    MatmulKind, SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
 };
 use shardscope_plan::{Activation, LayerKind, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
@@ -134,7 +134,9 @@ impl Forward {
                 }
                 self.all += flops * times;
                 self.frozen += flops * (2.0 * skipped);
-                if matmul.kind.has_weight() && !matmul.trains {
+                if matmul.kind == MatmulKind::ForwardLinear {
+                    self.frozen += flops * (2.0 * (times - skipped));
+                } else if matmul.kind.has_weight() && !matmul.trains {
                     self.frozen += flops * (times - skipped);
                 }
                 // Either full layers are recomputed, or parts of every layer.
@@ -201,7 +203,9 @@ fn megatron(plan: &Plan) -> Flops {
         + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
-    let logits = h * number(outputs) * (depths + 1.0);
+    // Of logits that no loss reads there is only the forward product.
+    let read = if plan.recipe().tuning.objective.has_value_head() { 1.0 / 3.0 } else { 1.0 };
+    let logits = h * number(outputs) * (depths + 1.0) * read;
     // 2 FLOPs per multiply-add, over three GEMMs: forward, input gradient, weight gradient.
     Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
 }

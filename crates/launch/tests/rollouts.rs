@@ -174,7 +174,9 @@ fn openrlhfs_critic_is_there_with_generalised_advantages() {
     assert_eq!(critic("--algo.advantage.estimator reinforce"), "none");
     assert!(run("").not_modelled.is_empty());
     let other = run("--critic.model_name_or_path OpenRLHF/Llama-3-8b-rm-mixture");
-    assert!(other.not_modelled.iter().any(|item| item.name == "rl_critic_model"));
+    assert!(other.plan.is_none() && other.not_modelled.is_empty());
+    let asked = other.questions.iter().find(|question| question.name() == "rl_critic_model");
+    assert_eq!(asked.and_then(|asked| asked.proposal.as_deref()), Some("meta-llama/Llama-3-8B"));
 }
 
 #[test]

@@ -25,6 +25,12 @@ impl Work {
         Self::Matmul(Matmul { kind: MatmulKind::PlainLinear, ..Matmul::linear(name, local, full) })
     }
 
+    /// The same without a backward pass.
+    #[must_use]
+    pub(super) fn forward_linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
+        Self::Matmul(Matmul { kind: MatmulKind::ForwardLinear, ..Matmul::linear(name, local, full) })
+    }
+
     /// The same as `layers` parallel layers that read one input.
     #[must_use]
     pub(super) fn linears(layers: u64, name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
@@ -58,6 +64,8 @@ pub enum MatmulKind {
     Linear,
     /// A linear layer that never runs in fp8 (output layer, router). Backward as above.
     PlainLinear,
+    /// A linear layer whose output no loss reads: there is no backward.
+    ForwardLinear,
     /// Queries times keys. Backward: one product per operand; a fused kernel repeats the forward one.
     Scores,
     /// Probabilities times values. Backward: one product per operand.
@@ -68,7 +76,7 @@ impl MatmulKind {
     /// Whether it is a linear layer with a weight.
     #[must_use]
     pub const fn has_weight(self) -> bool {
-        matches!(self, Self::Linear | Self::PlainLinear)
+        matches!(self, Self::Linear | Self::PlainLinear | Self::ForwardLinear)
     }
 
     /// Whether it runs in fp8 when fp8 is on.
@@ -83,7 +91,7 @@ impl MatmulKind {
     pub const fn fused_backward_products(self) -> f64 {
         match self {
             Self::Scores => 3.0,
-            Self::Linear | Self::PlainLinear | Self::Values => 2.0,
+            Self::Linear | Self::PlainLinear | Self::ForwardLinear | Self::Values => 2.0,
         }
     }
 }

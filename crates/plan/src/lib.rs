@@ -101,7 +101,7 @@ pub use software::{
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};
 pub use tuning::{
-    AdapterKernels, BaseTraining, DataEngine, ExpertKernel, Lora, Objective, Reference, Tuning,
+    AdapterKernels, BaseTraining, DataEngine, ExpertKernel, Lora, Objective, Reference, Taken, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, TowerModules, VisionKept, VisionTower};

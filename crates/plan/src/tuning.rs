@@ -173,7 +173,10 @@ pub enum Objective {
         reference: Reference,
     },
     /// Which of two sequences is better, by a reward for each: a scalar head in place of the output layer.
-    Rewards,
+    Rewards {
+        /// How the reward of a sequence is taken from the head's outputs.
+        taken: Taken,
+    },
     /// Classification of sequences: a head with this many outputs in place of the output layer.
     Classes {
         /// Outputs of the head.
@@ -190,7 +193,7 @@ impl Objective {
     pub const fn sequences(self) -> u64 {
         match self {
             Self::NextToken | Self::Policy | Self::Kto { .. } | Self::Classes { .. } => 1,
-            Self::Dpo { .. } | Self::Rewards => 2,
+            Self::Dpo { .. } | Self::Rewards { .. } => 2,
         }
     }
 
@@ -199,7 +202,7 @@ impl Objective {
     #[must_use]
     pub const fn passes_beside(self) -> u64 {
         match self {
-            Self::NextToken | Self::Policy | Self::Rewards | Self::Classes { .. } => 0,
+            Self::NextToken | Self::Policy | Self::Rewards { .. } | Self::Classes { .. } => 0,
             Self::Dpo { reference: Reference::Precomputed } => 0,
             Self::Dpo { .. } => 1,
             Self::Kto { reference: Reference::Precomputed } => 1,
@@ -211,20 +214,42 @@ impl Objective {
     #[must_use]
     pub const fn reference(self) -> Option<Reference> {
         match self {
-            Self::NextToken | Self::Policy | Self::Rewards | Self::Classes { .. } => None,
+            Self::NextToken | Self::Policy | Self::Rewards { .. } | Self::Classes { .. } => None,
             Self::Dpo { reference } | Self::Kto { reference } => Some(reference),
         }
+    }
+
+    /// Whether a value head stands beside the output layer.
+    #[must_use]
+    pub const fn has_value_head(self) -> bool {
+        matches!(self, Self::Rewards { taken: Taken::Valued })
     }
 
     /// Outputs of a head in place of the output layer; `None` if the output layer is present.
     #[must_use]
     pub const fn labels(self) -> Option<u64> {
         match self {
-            Self::Rewards => Some(1),
+            Self::Rewards { taken: Taken::Valued } => None,
+            Self::Rewards { .. } => Some(1),
             Self::Classes { labels } => Some(labels),
             _ => None,
         }
     }
+}
+
+/// How the reward of a sequence, that of its last token, is taken from a head's outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Taken {
+    /// By the indices of sequences and tokens (transformers' models with a head for classes).
+    #[default]
+    Indexed,
+    /// Gathered from the outputs of all tokens, which are kept (OpenRLHF).
+    Gathered,
+    /// The same behind packs of sequences, whose outputs are moved back to where the sequences were.
+    Unpacked,
+    /// Gathered from the outputs of a value head beside the output layer, whose logits nothing reads (LLaMA-Factory, by
+    /// TRL's `AutoModelForCausalLMWithValueHead`).
+    Valued,
 }
 
 /// Where a preference loss gets its reference from.

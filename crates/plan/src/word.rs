@@ -75,7 +75,9 @@ words! {
     DataParallelEngine { Ddp "ddp", Fsdp1 "fsdp1", Fsdp2 "fsdp2", DeepSpeed "deepspeed" }
     TrainType { Full "full", Lora "lora", QLora "qlora", Freeze "freeze" }
     BaseQuantization { None "none", Nf4 "nf4", Fp4 "fp4", Int8 "int8", Fp8 "fp8" }
-    TrainingObjective { Sft "sft", Dpo "dpo", Kto "kto", Reward "reward", Classify "classify", Policy "policy" }
+    TrainingObjective { Sft "sft", Dpo "dpo", Kto "kto", Reward "reward", TokenRewards
+        "token_rewards", PackedRewards "packed_rewards", ValueRewards
+        "value_rewards", Classify "classify", Policy "policy" }
     PreferenceLogits {
         Dropped "dropped", Own "own", Fp32 "fp32", Whole "whole", Named "named", Orpo "orpo", Cpo "cpo",
         CpoSimpo "cpo_simpo", Simpo "simpo", States "states", AllStates "all_states", LabelledStates

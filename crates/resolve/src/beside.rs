@@ -2,7 +2,9 @@
 
 use super::table::Table;
 use crate::{Asked, Effect, Question};
+use shardscope_catalog::tuned_from;
 use shardscope_plan::{Beside, Field, Residence, RewardModel, RolloutEngine, Served, Software, Word};
+use shardscope_source::{Code, Diagnostic};
 
 /// The settings that name one, a description, and the setting for its location.
 const NAMED: [(Field, &str, Field); 2] = [
@@ -25,7 +27,8 @@ pub(super) fn names(table: &Table) -> Vec<(Field, String)> {
     here.map(|(field, ..)| (field, table.word(field).to_owned())).collect()
 }
 
-/// Stops the verdict at an unknown model, and asks for another name with its shape.
+/// Stops the verdict at a model that is sharded as the policy is and has another shape. An unknown one is asked for:
+/// the model that its name says it was tuned from is proposed, as for the policy.
 pub(super) fn lacking(table: &mut Table, software: Software) {
     for (field, what, place) in NAMED {
         let name = table.word(field).to_owned();
@@ -37,13 +40,24 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
             let message = format!("{what} whose shape differs from the policy's, sharded the same way");
             table.lack(field, &name, Effect::Memory, &message);
         } else if table.beside(field).is_none() {
-            let message = format!("{what} of unknown shape");
-            table.lack(field, &name, Effect::Memory, &message);
+            let base = tuned_from(&name);
+            let mut prompt = format!("Which Hub model has the same shape as {name}, {what}?");
+            if let Some(base) = base {
+                prompt.push_str(&format!(
+                    " Answer {base} if it was fine-tuned from that model without new tokens or layers"
+                ));
+                let message =
+                    format!("{what}, {name}, is not in the catalog, and its shape is not stated here");
+                table.say(Diagnostic::error(Code::UnknownModel, message), "", table.span(field));
+            } else {
+                // Nothing can be proposed, and the rest is known without it.
+                table.lack(field, &name, Effect::Memory, &format!("{what} of unknown shape"));
+            }
             table.ask(Question {
                 asks: Asked::Setting(field),
-                prompt: format!("Which Hub model has the same shape as {name}, {what}?"),
+                prompt,
                 choices: Vec::new(),
-                proposal: None,
+                proposal: base.map(str::to_owned),
             });
         }
     }

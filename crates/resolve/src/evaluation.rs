@@ -26,6 +26,16 @@ fn scores(table: &Table) -> bool {
         && !table.on(Field::OffloadParam)
 }
 
+/// Whether eager attention holds less than the logits, whatever else it does. Of each score at most four tensors are alive
+/// at once, in fp32 at the widest (`modeling_gemma2.py:eager_attention_forward`: products and what is made of them, capped,
+/// masked, their softmax and its copy); of each logit at least one in fp32, by the loss. A score is one of a head and a
+/// token for each token, so that heads x tokens are compared with the vocabulary.
+fn scores_are_few(table: &Table, own: u64) -> bool {
+    const ALIVE: u64 = 4;
+    let scores = table.number(Field::NumAttentionHeads).saturating_mul(own).saturating_mul(ALIVE);
+    own > 0 && scores <= table.number(Field::VocabSize)
+}
+
 /// An evaluation batch no larger than training's cannot hold more than training does: it keeps nothing for backward.
 /// For a larger one the loss is counted, which holds the logits of the entire batch at once.
 pub(super) fn find(table: &mut Table, software: Software) {
@@ -54,8 +64,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
     };
     let known = software == Software::HfTransformers
         && objective
-        // Eager attention keeps scores of batch x heads x length x length, which grow here.
-        && !table.is(word::AttnImplementation::Eager)
+        // Eager attention holds scores of batch x heads x length x length, which grow here.
+        && (!table.is(word::AttnImplementation::Eager) || !in_tiles && scores_are_few(table, own))
         && (!table.has(Field::VisionTower) || table.is(word::TrainingObjective::Policy));
     if !known {
         let what = if table.is(word::TrainingObjective::Policy) { SCORED } else { LARGER };

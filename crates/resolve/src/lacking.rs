@@ -12,8 +12,6 @@ use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, Word,
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
-const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
-
 /// Words of a setting that no estimator supports, and what they would change.
 struct Lacking {
     field: Field,
@@ -137,11 +135,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let message = "KTO in this trainer, and the tensors that it holds besides the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
-    let heads = table.is_any(&[word::TrainingObjective::Reward, word::TrainingObjective::Classify]);
-    if heads && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
-        let (word, message) = (table.word(Field::TrainingObjective).to_owned(), HEADS);
-        table.lack(Field::TrainingObjective, &word, Effect::Model, message);
-    }
+    super::objective::lacking(table, software);
     if table.on(Field::StepInBackward) && !software.semantics().eager_modules {
         let message = "an optimizer that steps within the backward pass, in this software";
         table.lack(Field::StepInBackward, "", Effect::Memory, message);

@@ -21,6 +21,7 @@ mod low_rank;
 mod mixers;
 mod model;
 mod named;
+mod objective;
 mod offload;
 mod packs;
 mod parse;

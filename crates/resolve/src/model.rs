@@ -45,9 +45,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         linear_bias: linear_bias(table),
         qk_layernorm: table.on(Field::QkLayernorm),
         // A head for rewards or classes is a separate layer.
-        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights)
-            || table.is_any(&[word::TrainingObjective::Reward, word::TrainingObjective::Classify])
-        {
+        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) || super::objective::has_head(table) {
             Embeddings::Untied
         } else {
             Embeddings::Tied

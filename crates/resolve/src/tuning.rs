@@ -1,11 +1,12 @@
 //! What trains, what is frozen, and what transformers and its trainers choose.
 
+use super::objective::objective;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, NumberFormat, Objective, PreferenceLogits, Quantization, Reference, Software,
-    TowerGradients, Transformers, Tuning, Word, word,
+    LoraModules, NumberFormat, PreferenceLogits, Quantization, Software, TowerGradients, Transformers,
+    Tuning, Word, word,
 };
 
 /// Number of trained layers if the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -274,35 +275,6 @@ fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
         Some(word::BaseQuantization::Fp8) => Quantization::Fp8,
         _ => Quantization::None,
     }
-}
-
-fn objective(table: &Table) -> Objective {
-    if table.is(word::TrainingObjective::Policy) {
-        return Objective::Policy;
-    }
-    if table.is(word::TrainingObjective::Reward) {
-        return Objective::Rewards;
-    }
-    if table.is(word::TrainingObjective::Classify) {
-        // `transformers/configuration_utils.py:PreTrainedConfig`.
-        return Objective::Classes { labels: table.count(Field::NumLabels).unwrap_or(2) };
-    }
-    let of_pairs = table.is(word::TrainingObjective::Dpo);
-    if !of_pairs && !table.is(word::TrainingObjective::Kto) {
-        return Objective::NextToken;
-    }
-    // With adapters the reference is the model without them (TRL, `disable_adapter`): no copy is held.
-    let adapters = table.is_any(&[word::TrainType::Lora, word::TrainType::QLora]);
-    let reference = match table.chosen::<word::ReferenceModel>() {
-        Some(word::ReferenceModel::Adapters) => Reference::Adapters,
-        // Nothing is held if there is none, either (SimPO).
-        Some(word::ReferenceModel::Precomputed | word::ReferenceModel::None) => Reference::Precomputed,
-        Some(word::ReferenceModel::Loaded) => Reference::Loaded,
-        _ if adapters => Reference::Adapters,
-        // TRL loads a second model if none is given.
-        _ => Reference::Loaded,
-    };
-    if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
 }
 
 /// Elements of all of DeepSpeed's gradient reduction buffers. For a configuration that was not given, ZeRO-3 is assumed

@@ -18,20 +18,25 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             || leaf.path.starts_with("data.rejected_key")
             || leaf.path == "model.beta"
     });
+    // Options of train_dpo.py alone; with pairs and none of them it is train_rm.py, unless the program's name says that it is
+    // DPO with its default of beta.
+    let dpo = leaves.all().iter().any(|leaf| OF_DPO.iter().any(|own| leaf.path.starts_with(own)));
     engine(leaves);
-    batch(leaves, rl);
+    // Sequences of a micro-batch and tokens of a sequence by default. Pairs without beta may be those of DPO, with 8.
+    let own = match () {
+        () if rl => (Some("1"), "2048"),
+        () if !preference => (Some("8"), "2048"),
+        () if dpo => (Some("8"), "512"),
+        () => (None, "512"),
+    };
+    batch(leaves, own);
     if rl {
         machines(leaves);
         rollout(leaves);
         beside(leaves);
         policy(leaves, OPEN);
-    } else if preference && leaves.all().iter().all(|leaf| leaf.path != "model.beta") {
-        // train_rm.py has preference pairs but no beta.
-        leaves.pass("data.chosen_key");
-        let leaf = leaves.first(&["data.chosen_key", "data.rejected_key"]);
-        if let Some(leaf) = leaf {
-            lack(leaves, leaf, Effect::Model, "a reward head in place of the LM head");
-        }
+    } else if preference && !dpo {
+        rewards(leaves);
     } else if preference {
         leaves.state(Field::TrainingObjective, "dpo", Origin::Derived, "train_dpo");
         let place = if leaves.flag("ref.offload") == Some(true) { "host" } else { "loaded" };
@@ -120,6 +125,26 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "model.margin_loss",
         "model.pretrain_mode",
     ]);
+}
+
+/// Options that only `train_dpo.py` has.
+const OF_DPO: [&str; 5] = ["model.beta", "model.ipo", "model.label_smoothing", "model.nll_loss", "ref."];
+
+/// A reward model: pairs of sequences, and a head with one output (`openrlhf/models/model.py:_get_reward_model`,
+/// `openrlhf/trainer/rm_trainer.py:concatenated_forward`).
+fn rewards(leaves: &mut Leaves<'_>) {
+    leaves.pass("data.chosen_key");
+    let Some(leaf) = leaves.first(&["data.chosen_key", "data.rejected_key"]) else { return };
+    let packs = leaves.yes("ds.packing_samples").is_some();
+    let word = if packs { "packed_rewards" } else { "token_rewards" };
+    leaves.say_noted(Field::TrainingObjective, word, leaf, "pairs without beta: train_rm");
+    // Its adapters leave the new head frozen, with the values it was made with.
+    if let Some(leaf) = leaves.get("ds.lora.rank").filter(|leaf| leaf.whole() != Some(0)) {
+        lack(leaves, leaf, Effect::Memory, "adapters beside a reward head that does not train (OpenRLHF)");
+    }
+    if packs && let Some(leaf) = leaves.get("ds.ring_attn_size").filter(|leaf| leaf.whole() != Some(1)) {
+        lack(leaves, leaf, Effect::Memory, "rewards gathered over the ranks of a ring");
+    }
 }
 
 fn engine(leaves: &mut Leaves<'_>) {
@@ -214,7 +239,7 @@ fn attention(leaves: &mut Leaves<'_>) {
 
 /// Batches count sequences over all ranks; every rank of a ring processes the same ones
 /// (`train_batch_size x ring_attn_size`).
-fn batch(leaves: &mut Leaves<'_>, rl: bool) {
+fn batch(leaves: &mut Leaves<'_>, (micro, length): (Option<&str>, &str)) {
     leaves.take(&["train.batch_size"], Field::GlobalBatchSize);
     defaults(leaves, OPEN, &[(Field::GlobalBatchSize, "128")]);
     let dynamic = leaves.flag("train.dynamic_batch_enable") == Some(true);
@@ -229,8 +254,10 @@ fn batch(leaves: &mut Leaves<'_>, rl: bool) {
     } else {
         leaves.take(&["train.micro_batch_size"], Field::MicroBatchSize);
         leaves.take(&["data.max_len"], Field::SeqLength);
-        let (micro, length) = if rl { ("1", "2048") } else { ("8", "2048") };
-        defaults(leaves, OPEN, &[(Field::MicroBatchSize, micro), (Field::SeqLength, length)]);
+        defaults(leaves, OPEN, &[(Field::SeqLength, length)]);
+        if let Some(micro) = micro {
+            defaults(leaves, OPEN, &[(Field::MicroBatchSize, micro)]);
+        }
     }
 }
 

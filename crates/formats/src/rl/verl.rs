@@ -220,7 +220,9 @@ fn batch(leaves: &mut Leaves<'_>) {
         size("prompt_length", "data.max_prompt_length", !handed),
         size("response_length", "data.max_response_length", true),
     ];
+    let search = verl_forks::search(leaves);
     let together = match sizes {
+        _ if search.is_some() => search.map(verl_forks::Search::sample),
         [Some((_, Some(prompt))), Some((_, Some(response)))] => Some(prompt.saturating_add(response)),
         [Some((_, Some(one))), None] | [None, Some((_, Some(one)))] => Some(one.saturating_add(512)),
         _ => None,
@@ -240,7 +242,10 @@ fn batch(leaves: &mut Leaves<'_>) {
     // With padded samples the loss covers only the responses' logits.
     if leaves.reading.value(Field::PaddingMask) == Some("true") {
         match sizes[1] {
-            Some((leaf, _)) => leaves.say(Field::RolloutResponse, &leaf.value, leaf),
+            Some((leaf, _)) => {
+                let length = search.map_or_else(|| leaf.value.clone(), |own| own.response.to_string());
+                leaves.say(Field::RolloutResponse, &length, leaf);
+            }
             None => leaves.state(Field::RolloutResponse, "512", Origin::Default, "default of verl"),
         }
     }
@@ -292,7 +297,8 @@ fn batch(leaves: &mut Leaves<'_>) {
     let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
     // No mini-batch is larger than the number of rollouts (`data.make_iterator`, early `batch.split`;
     // today's verl refuses to start).
-    let made = leaves.reading.count(Field::RolloutPrompts).unwrap_or(u64::MAX);
+    let agents = search.map_or(1, |own| own.state(leaves));
+    let made = leaves.reading.count(Field::RolloutPrompts).map_or(u64::MAX, |all| all.saturating_mul(agents));
     let sequences = |prompts: u64| prompts.min(made).saturating_mul(rollouts).to_string();
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {

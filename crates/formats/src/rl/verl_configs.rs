@@ -84,6 +84,7 @@ pub(super) fn scalars(words: &[Argument]) -> Scalars {
     for (path, value) in named(words).and_then(stated).into_iter().flatten().flatten() {
         scalars.push(path, value, None, None);
     }
-    scalars.extend(Scalars::of_words_under(words, &["model_engine"]));
+    // The engine since verl 0.8, and the loop of Search-R1.
+    scalars.extend(Scalars::of_words_under(words, &["model_engine", "max_turns", "do_search"]));
     scalars
 }

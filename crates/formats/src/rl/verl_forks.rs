@@ -2,15 +2,88 @@
 //! another model in addition to the policy. Their effect on lengths, counts and models is specific to each, so
 //! each stops the verdict by name.
 //!
-//! Sources: Search-R1 (`search_r1/llm_agent/generation.py`, `verl/trainer/ppo/ray_trainer.py`: prompts repeated
-//! `n_agent` times, contexts of `max_start_length` and `max_prompt_length` together), verl-agent and OpenManus-RL
+//! Search-R1's samples are known where its script states its search; its keys elsewhere stop the verdict.
+//!
+//! Sources: Search-R1 ([`search`]), verl-agent and OpenManus-RL
 //! (`env.*`: each turn in an environment is a sample), MemAgent (`recurrent.*`), TTRL
 //! (`verl/trainer/ppo/ray_trainer.py:_select_top_k_per_prompt`), PRIME (`recipe/prime/prime_dp_rm.py`), agent-lightning
 //! (`agentlightning/verl/trainer.py`), Minimal-RL (`verl/trainer/ppo/core_algos.py:compute_raft_outcome_advantage`).
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::lack;
-use crate::Effect;
+use crate::{Effect, Origin};
+use shardscope_plan::Field;
+
+/// What Search-R1 makes of a prompt: rollouts that call a search engine, whose answers become part of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    /// Rollouts of a prompt.
+    pub(super) agents: u64,
+    /// The longest prompt of a sample.
+    start: u64,
+    /// The longest response of a sample, with what was found.
+    pub(super) response: u64,
+    /// The longest context of one turn with its own response.
+    pub(super) turn: u64,
+}
+
+impl Search {
+    /// The longest sample.
+    pub(super) fn sample(self) -> u64 {
+        self.start.saturating_add(self.response)
+    }
+
+    /// States how many rollouts there are of a prompt, and returns it; a mini-batch counts rollouts
+    /// (`fsdp_workers.py:__init__`).
+    pub(super) fn state(self, leaves: &mut Leaves<'_>) -> u64 {
+        leaves.reading.keep(&|found| found.field != Field::RolloutsPerPrompt);
+        let why = "n_agent rollouts of a prompt";
+        leaves.state(Field::RolloutsPerPrompt, &self.agents.to_string(), Origin::Derived, why);
+        self.agents
+    }
+}
+
+/// The defaults of `verl/trainer/config/ppo_trainer.yaml` in Search-R1: tokens of a prompt, a response, the start of a
+/// sample and what a search returns, and turns.
+const SIZES: [(&str, u64); 5] = [
+    ("data.max_prompt_length", 512),
+    ("data.max_response_length", 512),
+    ("data.max_start_length", 256),
+    ("data.max_obs_length", 512),
+    ("max_turns", 10),
+];
+
+/// The search of a Search-R1 script, all of which name their retriever. A sample begins with the last `max_start_length`
+/// tokens of a prompt (`verl/trainer/ppo/ray_trainer.py:fit`). Each turn adds a response and what the search returns, and
+/// a last response follows; all together are cut to `max_prompt_length` (`search_r1/llm_agent/generation.py:run_llm_loop,
+/// _update_right_side, _process_next_obs`), and so is the context of the next turn (`_update_rolling_state`), of which
+/// the rollout worker takes log-probabilities as well (`verl/workers/fsdp_workers.py:generate_sequences`). With several
+/// rollouts of one context (`rollout.n`) its tensors would not fit each other.
+pub(super) fn search(leaves: &Leaves<'_>) -> Option<Search> {
+    let searches = leaves.all().iter().any(|leaf| leaf.path.starts_with("retriever."))
+        && ["data.max_start_length", "data.max_obs_length"].iter().all(|path| leaves.has(path))
+        && leaves.flag("do_search") != Some(false)
+        && leaves.whole("actor_rollout_ref.rollout.n").unwrap_or(1) == 1;
+    if !searches {
+        return None;
+    }
+    let mut sizes = [0; SIZES.len()];
+    for (size, (path, own)) in sizes.iter_mut().zip(SIZES) {
+        *size = if leaves.has(path) { leaves.whole(path)? } else { own };
+    }
+    let [prompt, response, start, found, turns] = sizes;
+    let added = response.saturating_add(found).saturating_mul(turns).saturating_add(response);
+    let agents = match leaves.get("actor_rollout_ref.rollout.n_agent") {
+        Some(leaf) => leaf.whole()?,
+        None => 1,
+    };
+    Some(Search {
+        agents,
+        start: start.min(prompt),
+        response: added.min(prompt),
+        turn: prompt.saturating_add(response),
+    })
+}
 
 /// Values that switch a key off.
 const OFF: &[&str] = &["", "null", "none", "None", "false", "False", "0"];
@@ -43,7 +116,12 @@ const OWN: &[(&str, &[&str], &str)] = &[
 
 /// Stops the verdict at the first key of each program that is not switched off.
 pub(super) fn stop(leaves: &mut Leaves<'_>) {
-    for (start, harmless, what) in OWN {
+    let known: &[&str] = match search(leaves) {
+        Some(_) => &["actor_rollout_ref.rollout.n_agent", "max_turns", "do_search"],
+        None => &[],
+    };
+    leaves.pass_below(known);
+    for (start, harmless, what) in OWN.iter().filter(|(start, ..)| !known.contains(start)) {
         let on = |leaf: &&Leaf| {
             leaf.path.starts_with(start)
                 && !OFF.contains(&leaf.value.as_str())

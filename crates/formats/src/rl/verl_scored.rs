@@ -8,6 +8,7 @@
 use super::super::leaves::{Leaf, Leaves};
 use super::common::lack;
 use super::verl_early;
+use super::verl_forks;
 use super::verl_megatron::{at, ranks_of_a_replica, world};
 use crate::Effect;
 use shardscope_plan::Field;
@@ -64,6 +65,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if padded && verl_early::sign(leaves).is_none() && sequences > policys.max(micro.unwrap_or(0)) {
         return lack(leaves, leaf, Effect::Memory, LARGER);
     }
+    // Search-R1 also takes them of a turn's context, which may be longer than a sample is in the end.
+    let turn = verl_forks::search(leaves).map_or(0, |search| search.turn);
+    if turn > longest && sequences.saturating_mul(turn) > micro.unwrap_or(0).saturating_mul(longest) {
+        if padded {
+            return lack(leaves, leaf, Effect::Memory, LARGER);
+        }
+        let tokens = sequences.saturating_mul(turn).to_string();
+        return leaves.say_noted(Field::LogProbTokens, &tokens, leaf, AT_ONCE);
+    }
     scored(leaves, leaf, sequences);
 }
 
@@ -107,7 +117,8 @@ fn of_a_rank<'t>(leaves: &Leaves<'t>, group: &str) -> Option<(u64, &'t Leaf)> {
 /// All samples of a rank: no micro-batch has more.
 fn samples(leaves: &Leaves<'_>) -> Option<u64> {
     let prompts = leaves.whole("data.train_batch_size")?;
-    let each = leaves.whole("actor_rollout_ref.rollout.n").unwrap_or(1);
+    let agents = verl_forks::search(leaves).map_or(1, |search| search.agents);
+    let each = leaves.whole("actor_rollout_ref.rollout.n").unwrap_or(1).saturating_mul(agents);
     let replicas = world(leaves)? / ranks_of_a_replica(leaves);
     Some(prompts.saturating_mul(each).div_ceil(replicas.max(1)).max(1))
 }

@@ -33,6 +33,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
         // ms-swift uses TRL's trainer (`swift/rlhf_trainers/reward_trainer.py`).
         "rm" if dialect == Dialect::Swift => leaves.say(Field::TrainingObjective, "reward", leaf),
+        // TRL's model with a value head (`llamafactory/model/loader.py:load_model`, `train/rm/trainer.py`).
+        "rm" if dialect == Dialect::LlamaFactory => {
+            leaves.say(Field::TrainingObjective, "value_rewards", leaf)
+        }
         "kto" if dialect == Dialect::LlamaFactory => {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
@@ -191,26 +195,12 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
 }
 
 /// Model types with an encoder, which scripts of transformers' examples select by these names.
-const ENCODERS: [&str; 18] = [
-    "albert",
-    "bart",
-    "bert",
-    "deberta",
-    "deberta-v2",
-    "distilbert",
-    "electra",
-    "esm",
-    "esm2",
-    "longt5",
-    "marian",
-    "mbart",
-    "modernbert",
-    "mt5",
-    "roberta",
-    "t5",
-    "umt5",
-    "xlm-roberta",
-];
+const ENCODERS: &str = "albert bart bert deberta deberta-v2 distilbert electra esm esm2 longt5 marian mbart modernbert mt5 roberta \
+    t5 umt5 xlm-roberta";
+
+fn is_encoder(name: &str) -> bool {
+    ENCODERS.split(' ').any(|known| known == name)
+}
 
 fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // axolotl uses TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlRewardTrainer`); its model has one output.
@@ -234,9 +224,9 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let named = leaves.get("config_name").filter(|_| !leaves.has("model_name_or_path"));
     let begins = |leaf: &&Leaf| {
         let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_ascii_lowercase();
-        ENCODERS.contains(&name.split(['-', '_']).next().unwrap_or(&name))
+        is_encoder(name.split(['-', '_']).next().unwrap_or(&name))
     };
-    let typed = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str()));
+    let typed = leaves.get("model_type").filter(|leaf| is_encoder(&leaf.value));
     if let Some(leaf) = typed.or(named.filter(begins)) {
         let what = "a model other than a decoder-only language model";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);

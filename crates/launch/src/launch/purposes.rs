@@ -197,10 +197,12 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
 }
 
 /// Programs of verl that train as its configuration says, whatever they change about samples and the order of steps;
+/// Search-R1's second one gives other rewards (`verl/trainer/main_ppo_format.py`);
 /// SPIN's and SPPO's are none of them, as they have no critic and losses of their own (`recipe/spin/dp_actor.py`:
 /// whole pairs in a mini-batch of all of them); and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
-const VERLS: [&str; 10] = [
+const VERLS: [&str; 11] = [
     "verl.trainer.main_ppo",
+    "verl.trainer.main_ppo_format",
     "verl.trainer.main",
     "verl.trainer.main_ppo_sync",
     "dapo.main_dapo",
@@ -331,6 +333,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
         reading.questions.retain(|question| question.asks != Asked::Setting(Field::TrainingObjective));
     }
     if pairs {
+        // Without a beta OpenRLHF's reader takes pairs for those of a reward model.
+        reading.keep(&|found| found.field != Field::TrainingObjective || !found.value.ends_with("_rewards"));
         reading.take(
             Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
                 .by("program", Some(program.origin())),
@@ -357,8 +361,12 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
         turn_dropout_off(reading);
         return;
     }
-    let read =
-        reading.not_modelled.iter().any(|item| matches!(item.name.as_str(), "rlhf_type" | "rl" | "stage"));
+    let stops = |names: &[&str]| reading.not_modelled.iter().any(|item| names.contains(&item.name.as_str()));
+    // The command `megatron rlhf` and its loss say what its type of training says.
+    if stops(&["--rlhf-type"]) {
+        return reading.not_modelled.retain(|item| item.name != "--loss-type");
+    }
+    let read = stops(&["rlhf_type", "rl", "stage"]);
     if transformers && (reading.value(Field::TrainingObjective).is_some() || read) {
         return;
     }

@@ -32,6 +32,40 @@ fn programs_made_of_verl_with_other_samples_stop_by_their_keys() {
     }
 }
 
+/// Search-R1's samples: the start of a prompt, and responses with what was found between them (a script of its
+/// repository, `scripts/nq_hotpotqa/v0.2/train_grpo.sh`, with other numbers of turns).
+#[test]
+fn samples_of_search_r1_are_known() {
+    let of = |turns: u64| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo data.train_batch_size=512 data.max_prompt_length=4096 data.max_response_length=500 \
+             data.max_start_length=2048 data.max_obs_length=500 algorithm.adv_estimator=grpo \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-3B actor_rollout_ref.model.enable_gradient_checkpointing=true \
+             actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.actor.ppo_mini_batch_size=256 \
+             actor_rollout_ref.actor.ppo_micro_batch_size=64 actor_rollout_ref.rollout.log_prob_micro_batch_size=128 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.tensor_model_parallel_size=1 \
+             actor_rollout_ref.ref.log_prob_micro_batch_size=128 actor_rollout_ref.rollout.n_agent=5 \
+             actor_rollout_ref.actor.state_masking=true trainer.n_gpus_per_node=8 trainer.nnodes=1 max_turns={turns} \
+             retriever.url=http://127.0.0.1:8000/retrieve retriever.topk=3\n"
+        );
+        let read = script(&text);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        [
+            Field::SeqLength,
+            Field::RolloutsPerPrompt,
+            Field::GlobalBatchSize,
+            Field::MicroBatchSize,
+            Field::EvaluationBatchSize,
+            Field::LogProbTokens,
+        ]
+        .map(|field| value(&read, field))
+    };
+    // The context of a turn, 4,096 and 500 tokens, is longer than a sample of two turns.
+    assert_eq!(of(2), ["4548", "5", "256", "8", "", "73536"]);
+    // Of four turns no more than 4,096 tokens are kept.
+    assert_eq!(of(4), ["6144", "5", "256", "8", "16", ""]);
+}
+
 /// ToRL's mini-batch of 1,024 prompts is limited to the 128 that exist.
 #[test]
 fn a_mini_batch_is_no_larger_than_what_is_rolled_out() {

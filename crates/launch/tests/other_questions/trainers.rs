@@ -87,7 +87,10 @@ fn a_trainers_own_command_is_its_program_whatever_files_its_options_name() {
     assert_eq!([Field::RlFramework, Field::WorldSize].map(|field| value(&read, field)), ["swift", "2"]);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     let megatron = swift.replace("swift rlhf", "megatron rlhf");
-    stopped(&script(&megatron), &["program"]);
+    stopped(&script(&megatron), &["--rlhf-type"]);
+    // Its loss and its command are of the same training, which is named once.
+    let once = script(&format!("{megatron} --loss_type sapo")).not_modelled;
+    assert_eq!(once.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["--rlhf-type"]);
 }
 
 #[test]

@@ -67,6 +67,24 @@ fn pairs_of_larger_evaluations_are_counted() {
     stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
 }
 
+/// SimPO's Gemma 2 of 9B evaluates with eager attention, whose scores of 16 heads are few beside 256,000 logits; those of
+/// Llama's 32 heads, of which four tensors may be alive, are not beside 128,256.
+#[test]
+fn larger_evaluations_with_few_scores_are_counted() {
+    let file = |model: &str, length: u64| {
+        let text = format!(
+            "model_name_or_path: {model}\nattn_implementation: eager\nbeta: 10\ngamma_beta_ratio: 0.5\nbf16: true\n\
+             eval_strategy: steps\ngradient_checkpointing: true\nlearning_rate: 8.0e-7\nmax_length: {length}\n\
+             per_device_train_batch_size: 2\nper_device_eval_batch_size: 4\noutput_dir: outputs/simpo\n"
+        );
+        said("config.yaml", &text, &[("world_size", "8")])
+    };
+    let few = file("google/gemma-2-9b-it", 2048);
+    assert!(few.plan.is_some(), "{:?}", few.diagnostics);
+    stopped(&file("google/gemma-2-9b-it", 8192), &["evaluation_batch_size"]);
+    stopped(&file("meta-llama/Meta-Llama-3-8B", 2048), &["evaluation_batch_size"]);
+}
+
 /// For a batch too small for eight GPUs the number that can share it is proposed:
 /// scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
 #[test]

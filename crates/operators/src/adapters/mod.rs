@@ -44,6 +44,11 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
         }
         weights.extend(copies);
     }
+    if operator == Operator::OutputLayer && tuning.objective.has_value_head() {
+        // A weight of one output and its bias.
+        let head = Weight::replicated("v_head.summary", Account::OutputLayer, &[x.h + 1]);
+        weights.push(Weight { linear: false, role: WeightRole::Adapter, ..head });
+    }
     if let Some(lora) = tuning.lora {
         if lora.library.is_of_megatron() {
             weights.extend(cut::weights(operator, x, lora));

@@ -1,7 +1,8 @@
 //! Embedding, output layer and loss.
 
+use super::heads;
 use super::joined;
-use super::linear::{Input, OUTPUT_LAYER, SCORE};
+use super::linear::{Input, OUTPUT_LAYER};
 use super::norm::caps_last;
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
@@ -20,8 +21,6 @@ const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
 const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
-const HEAD: &str = "transformers/modeling_layers.py:GenericForSequenceClassification, transformers/loss/loss_utils.py:ForSequenceClassificationLoss";
-const REWARDS: &str = "trl/trainer/reward_trainer.py:RewardTrainer.compute_loss";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
 const COMPILED: &str = "open_instruct/grpo_utils.py:forward_for_logprobs, and model_utils.py:log_softmax_and_gather, which torch compiles";
@@ -103,14 +102,6 @@ static WEIGHT_GRADIENT: Formula =
 static SUMMED_GRADIENT: Formula =
     Formula::new("4·V·h", "The gradient of the output layer's weight, accumulated in fp32.", LINEAR);
 
-static LAST_TOKENS: Formula =
-    Formula::new("16·b", "Indices of the sequences and of their last tokens, int64.", HEAD);
-static REWARD_MARGINS: Formula =
-    Formula::new("b·Bl", "Margin of each pair and its sigmoid's buffer.", REWARDS);
-static CLASSES: Formula = Formula::new("b·labels·Bl", "Log-softmax of each sequence over the classes.", HEAD);
-static CLASS_LABELS: Formula = Formula::new("8·b", "The class of each sequence, int64.", HEAD);
-static CLASS_TOTAL: Formula = Formula::new("Bl", "The loss's total weight.", HEAD);
-
 static SAMPLED_LOGITS: Formula = Formula::new(
     "n·V·Bc",
     "The logits, from which the sampled tokens' log-probabilities are taken.",
@@ -182,8 +173,8 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
-    if let Some(labels) = x.labels() {
-        return head(tape, labels, trains);
+    if heads::kept(tape, trains) {
+        return;
     }
     if x.recipe().loss == LossKind::FusedLinear {
         tape.keep(true, "gradient of the output layer's input", &[x.n, x.h], x.width, &INPUT_GRADIENT);
@@ -227,24 +218,8 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
         Objective::NextToken => next_token(tape),
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
         // Heads were handled above.
-        Objective::Policy | Objective::Rewards | Objective::Classes { .. } => policy(tape),
+        Objective::Policy | Objective::Rewards { .. } | Objective::Classes { .. } => policy(tape),
     }
-}
-
-/// A head for rewards or classes, which reads the last token of each sequence.
-fn head(tape: &mut Tape<'_, '_>, labels: u64, trains: bool) {
-    let x = tape.x;
-    tape.step = Step::First;
-    SCORE.run_as(tape, Input { shared: None, needed: true, cast: false }, [x.h, labels], trains);
-    tape.step = Step::Core;
-    tape.keep(true, "last tokens", &[x.b], 2 * INDEX, &LAST_TOKENS);
-    let width = x.logits_width();
-    if x.recipe().tuning.objective == Objective::Rewards {
-        return tape.keep(true, "margins", &[x.b], width, &REWARD_MARGINS);
-    }
-    tape.keep(true, "log-softmax", &[x.b, labels], width, &CLASSES);
-    tape.keep(true, "classes", &[x.b], INDEX, &CLASS_LABELS);
-    tape.keep(true, "total weight", &[1], width, &CLASS_TOTAL);
 }
 
 /// What a policy loss saves of the logits, by how the framework computes the sampled tokens' log-probabilities.

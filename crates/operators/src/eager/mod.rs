@@ -12,6 +12,7 @@ mod ends;
 mod experts;
 mod flow;
 mod fused_head;
+mod heads;
 mod joined;
 mod latent;
 mod linear;

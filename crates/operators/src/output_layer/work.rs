@@ -11,6 +11,15 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         return vec![Work::plain_linear("score", [x.n, labels, x.h], [x.full_tokens(), labels, x.h])];
     }
     let full = x.model().padded_vocab_size;
+    if x.recipe().tuning.objective.has_value_head() {
+        // The logits are cast to fp32, and nothing reads them.
+        let cast = Bytes::new(x.n * x.v * (x.compute_width + 4));
+        return vec![
+            Work::forward_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
+            kernel("logits", [cast, Bytes::ZERO], [1, 0]),
+            Work::plain_linear("v_head", [x.n, 1, x.h], [x.full_tokens(), 1, x.h]),
+        ];
+    }
     let (bytes, launches) = loss(x);
     if x.gathers_fp32_logits() {
         return of_gathered_fp32(x);

@@ -227,8 +227,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
-    if let Some(labels) = x.labels() {
-        return super::head::head(x, labels, trains);
+    if let Some(moments) = super::head::of_heads(x, trains) {
+        return moments;
     }
     if x.recipe().loss == LossKind::FusedLinear {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
