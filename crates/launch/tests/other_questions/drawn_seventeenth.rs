@@ -193,3 +193,22 @@ fn devices_are_counted_by_awk() {
     );
     assert_eq!(value(&read, Field::GpusPerNode), "4");
 }
+
+/// MaxLSB/EasyTraining `configs/sft_config.yaml`: FSDP's settings are a dictionary among the Trainer's arguments, not another
+/// way to train. The file was of no known framework.
+#[test]
+fn fsdps_dictionary_belongs_to_the_trainers_group() {
+    let read = said(
+        "sft_config.yaml",
+        "model: {name: Qwen/Qwen3-4B, load_in_4bit: false, attn_implementation: flash_attention_2}\n\
+         datasets:\n  - {name: a/b, split: train}\ntraining:\n  output_dir: out\n  per_device_train_batch_size: 2\n  \
+         gradient_accumulation_steps: 4\n  bf16: true\n  packing: true\n  max_seq_length: 4096\n  fsdp: full_shard auto_wrap\n  \
+         fsdp_config: {fsdp_version: 2, activation_checkpointing: true}\n",
+        &[("world_size", "8"), ("train_type", "full")],
+    );
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let of = |field| value(&read, field);
+    let fields =
+        [Field::DataParallelEngine, Field::ZeroStage, Field::GradientCheckpointing, Field::SeqLength];
+    assert_eq!(fields.map(of), ["fsdp2", "3", "true", "4096"]);
+}
