@@ -65,6 +65,15 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// by Python's `random.seed(20261127)` at least one and at most four of each among the scripts, YAML, notebooks and
 /// programs with such a sign; what trains nothing (evaluations, data, modules of a library) was replaced by others of
 /// the same, by `random.seed(15)`.
+/// The seventeenth is of 75 repositories not read before, picked by name before any was read, from the lists of
+/// `configs/sft_config.yaml`, `scripts/train_dpo.py`, `configs/deepspeed_zero3.json`, `scripts/finetune_qlora.sh`,
+/// `unsloth_finetune.ipynb`, `finetune_llama3.ipynb`, `scripts/train_verl.sh`, `scripts/run_verl_grpo.sh`,
+/// `nemo_rl/algorithms/grpo.py`, `slime/ray/rollout.py`, `train_fsdp.py` and names with axolotl, llama-factory, ms-swift,
+/// unsloth, megatron, openrlhf, deepspeed, torchtitan and maxtext: by `random.seed(20261128)` at least one and at most three
+/// of each among the scripts, YAML, TOML, JSON, notebooks and programs with a sign of a training that no framework's own
+/// repository has at the same path, half of them of repositories that fine-tune and a sixth for reinforcement learning; what
+/// trains nothing, and files of DeepSpeed but four, were replaced by others of the same mix, by `random.seed(17)`, and seven
+/// notebooks and programs under unsloth were added by name.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

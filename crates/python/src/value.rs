@@ -136,7 +136,16 @@ pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
             pairs.collect::<Option<_>>().map(Value::Dictionary)
         }
         Node::Item(whole, key) => value(whole, names)?.below(&value(key, names)?)?,
-        Node::Call(called, arguments) => call(&called.dotted()?, arguments, names),
+        Node::Call(called, arguments) => match called.dotted() {
+            Some(name) => call(&name, arguments, names),
+            // `config.get("lora").get("r")`, `config["lora"].get("r", 8)`
+            None => match called.as_ref() {
+                Node::Attribute(object, method) if method == "get" => {
+                    got(value(object, names)?, arguments, names)
+                }
+                _ => None,
+            },
+        },
         Node::Either(parts) => {
             let [condition, then, otherwise] = &**parts;
             match truth(condition, names) {
@@ -268,10 +277,7 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
                     Some(Value::Text(text.trim().to_owned()))
                 }
                 ("copy", kept @ Value::Dictionary(_)) => Some(kept),
-                ("get", kept @ Value::Dictionary(_)) => match kept.below(&value(plain(0)?, names)?) {
-                    Some(found) => found,
-                    None => plain(1).map_or(Some(Value::None), |default| value(default, names)),
-                },
+                ("get", kept) => got(kept, arguments, names),
                 ("split", Value::Text(text)) => {
                     let Value::Text(sign) = value(plain(0)?, names)? else { return None };
                     let parts = text.split(sign.as_str()).map(|part| Value::Text(part.trim().to_owned()));
@@ -280,6 +286,15 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
                 _ => None,
             }
         }
+    }
+}
+
+/// A dictionary's value for a key, or else the second argument.
+fn got(object: Value, arguments: &[(Option<String>, Node)], names: &dyn Names) -> Option<Value> {
+    let (Value::Dictionary(_), [(None, key), rest @ ..]) = (&object, arguments) else { return None };
+    match object.below(&value(key, names)?) {
+        Some(found) => found,
+        None => rest.first().map_or(Some(Value::None), |(_, default)| value(default, names)),
     }
 }
 

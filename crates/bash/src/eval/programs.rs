@@ -295,7 +295,8 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     if program.starts_with("BEGIN") {
         return Some(line(&python::evaluate(printed, python::Dialect::Awk)?, span));
     }
-    let field = printed.strip_prefix('$')?;
+    let counts = printed == "NF";
+    let field = if counts { "NF" } else { printed.strip_prefix('$')? };
     let input = shell.input.clone()?;
     let mut out = Value::default();
     each_line(input.known()?, &mut |content, start| {
@@ -314,10 +315,12 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
             None => row.fields_by(&|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
-        if index == 0 {
+        if counts {
+            out.append(&Value::computed(&fields.len().to_string(), span));
+        } else if index == 0 {
             out.append(&row);
         }
-        if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)) {
+        if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)).filter(|_| !counts) {
             out.append(value);
         }
         out.add("\n", span);

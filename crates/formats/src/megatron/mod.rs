@@ -14,6 +14,7 @@ mod respelt;
 mod slime;
 mod software;
 mod spell;
+mod tokenizer;
 mod unmodelled;
 mod width;
 

@@ -11,7 +11,7 @@ use super::respelt::{self, truth};
 use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
-use super::{idle, unmodelled};
+use super::{idle, tokenizer, unmodelled};
 use crate::named::quantized_word;
 use crate::options::{Changes, OfWords, little, of_key};
 use crate::telling;
@@ -114,8 +114,7 @@ impl ArgumentReader<'_> {
             self.underscored = Some((written.to_owned(), word.span));
         }
         let Some(value) = self.value_of(flag.arity, inline, word) else {
-            self.missing(flag.name, word);
-            return;
+            return self.missing(flag.name, word);
         };
         if let Some(renamed) = renamed::find(flag.name) {
             let parts = ["--", flag.name, " is an older flag; today it is ", renamed.today];
@@ -124,7 +123,9 @@ impl ArgumentReader<'_> {
             return;
         }
         match Field::named(flag.dest.unwrap_or(flag.name)) {
-            Some(field) => self.take(field, flag.name, value),
+            // A YAML file cannot: bf16 turns it on (`yaml_arguments.py:validate_yaml`).
+            Some(Field::AccumulateAllreduceGradsInFp32) if value.text == "false" => {}
+            Some(field) => self.take(field, flag.name, tokenizer::by_its_name(field, value)),
             None => self.idle(flag, &value, word.span),
         }
     }
@@ -192,8 +193,7 @@ impl ArgumentReader<'_> {
             if fixed.is_none() || value.text != "false" {
                 let text = fixed.map_or_else(|| value.text.clone(), str::to_owned);
                 // The presence of a path is enough, even if the start of the path is unknown.
-                let path = fixed.is_some() && value.text.contains('/');
-                let hole = value.hole.clone().filter(|_| !path);
+                let hole = value.hole.clone().filter(|_| fixed.is_none() || !value.text.contains('/'));
                 self.take(*field, flag, Argument { text, hole, ..value.clone() });
             }
         }

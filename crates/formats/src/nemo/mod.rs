@@ -180,6 +180,7 @@ fn read_words(words: &[Argument]) -> Reading {
     keys(&mut leaves);
     recipe(&mut leaves, words);
     built_on(&mut leaves);
+    model::first(&mut leaves);
     leaves.reading.software = software(&mut leaves, "NeMo's key=value words");
     no_layers_is_none(&mut leaves.reading);
     leaves.pass_words("nemo");

@@ -23,11 +23,24 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 "num_layers_in_last_pipeline_stage" => Field::DecoderLastPipelineNumLayers,
                 // The format of the optimizer's weights; the model's is in `policy.precision`.
                 "params_dtype" | "recompute_granularity" => return None,
+                "bf16" | "fp16" if rest.starts_with("optimizer.") => return None,
                 other => Field::named(other)?,
             };
             Some((leaf.path.clone(), field))
         })
         .collect();
+    // `nemo_rl/models/megatron/setup.py`: `model_cfg.bf16 = dtype == torch.bfloat16`, whatever the optimizer's switch says.
+    if let Some(leaf) = leaves.get("policy.precision") {
+        let field = match leaf.value.as_str() {
+            "float32" | "fp32" => Some((Field::Bf16, "false")),
+            "float16" | "fp16" => Some((Field::Fp16, "true")),
+            "bfloat16" | "bf16" => Some((Field::Bf16, "true")),
+            _ => None,
+        };
+        if let Some((field, value)) = field {
+            leaves.say(field, value, leaf);
+        }
+    }
     let gradients = leaves.flag("policy.megatron_cfg.distributed_data_parallel_config.overlap_grad_reduce");
     for (path, field) in named {
         // Megatron's own arguments reject this unless gradients overlap, too. NeMo-RL passes it to the wrapper, which

@@ -32,6 +32,7 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, what);
     }
     entropy(leaves);
+    attention(leaves);
     printed(leaves);
     idle(leaves, "verl");
     if leaves.all().iter().any(|leaf| !leaf.used.get()) {
@@ -102,6 +103,21 @@ fn only(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.all().iter().find(tells) {
         leaf.used.set(true);
         lack(leaves, leaf, Effect::Memory, "evaluation or data generation, not a training run");
+    }
+}
+
+/// The attention kernels that the model's own configuration may change (`verl/workers/config/model.py:HFModelConfig`,
+/// `fsdp_workers.py`): flash attention unless stated. Only its kernels take samples joined without a mask.
+fn attention(leaves: &mut Leaves<'_>) {
+    let stated = leaves.get("actor_rollout_ref.model.override_config.attn_implementation");
+    let other = stated.filter(|leaf| !leaf.value.starts_with("flash_attention"));
+    let Some(leaf) = other.filter(|leaf| !matches!(leaf.value.as_str(), "" | "null" | "None")) else {
+        return;
+    };
+    if leaves.reading.value(Field::Packing) == Some("false") {
+        leaves.say(Field::AttnImplementation, &leaf.value, leaf);
+    } else {
+        lack(leaves, leaf, Effect::Memory, "joined samples under attention other than flash attention");
     }
 }
 

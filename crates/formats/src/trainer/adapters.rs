@@ -246,6 +246,16 @@ fn double(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.switch(Field::DoubleQuantization, leaf.flag() != Some(false), leaf);
     }
     let four = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4"));
+    // `axolotl/loaders/model.py:_set_quantization_config` quantizes to 4 bits for `adapter: qlora` alone. Releases of
+    // before transformers 5 passed `load_in_4bit` on, for bitsandbytes' own fp4.
+    if let Some(leaf) = leaves.yes("load_in_4bit").filter(|_| dialect == Dialect::Axolotl)
+        && leaves.text("adapter") == Some("lora")
+    {
+        let what =
+            "4 bits under `adapter: lora`, which axolotl's releases read differently (`qlora` quantizes)";
+        let item = NotModelled::new("load_in_4bit", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     if four && matches!(dialect, Dialect::LlamaFactory | Dialect::Swift | Dialect::Axolotl) {
         let whose = format!("default of {}", dialect.name());
         leaves.state(Field::DoubleQuantization, "true", Origin::Default, &whose);

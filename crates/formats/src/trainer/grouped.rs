@@ -8,6 +8,8 @@ use shardscope_config_tree::Node;
 /// Keys that identify the Trainer's group: the first, and one of the others.
 const BATCH: &str = "per_device_train_batch_size";
 const BESIDE: [&str; 4] = ["gradient_accumulation_steps", "num_train_epochs", "learning_rate", "output_dir"];
+/// Arguments of the Trainer that are dictionaries.
+const DICTIONARIES: [&str; 2] = ["fsdp_config", "accelerator_config"];
 /// Groups of a training with preferences, rollouts or a teacher, which the Trainer's arguments alone do not reveal.
 const OTHERS: [&str; 9] = ["grpo", "ppo", "rl", "reward", "teacher", "distill", "dpo", "orpo", "kto"];
 /// Suffixes of group names that carry no meaning (`lora_config`).
@@ -114,8 +116,10 @@ fn group(root: &Node) -> Option<&str> {
     let holds = |node: &Node| node.get(BATCH).is_some() && BESIDE.iter().any(|key| node.get(key).is_some());
     let mut groups = root.entries().iter().filter(|entry| holds(&entry.node));
     let found = groups.next().filter(|_| groups.next().is_none())?;
-    // Nested settings mean several ways to train.
-    let is_plain = |key: &str, node: &Node| node.entries().is_empty() || key.ends_with("_kwargs");
+    // Nested settings mean several ways to train, except for arguments of the Trainer that are dictionaries.
+    let is_plain = |key: &str, node: &Node| {
+        node.entries().is_empty() || key.ends_with("_kwargs") || DICTIONARIES.contains(&key)
+    };
     let plain = found.node.entries().iter().all(|entry| is_plain(&entry.key, &entry.node));
     let other = |key: &str| key.split('_').any(|part| OTHERS.contains(&part));
     let trains = root.entries().iter().all(|entry| !other(&entry.key.to_ascii_lowercase()));

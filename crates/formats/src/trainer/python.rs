@@ -93,15 +93,19 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     let mut releases = Releases::installed(text);
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
-        let last = name.rsplit('.').next().unwrap_or(name);
+        let mut last = name.rsplit('.').next().unwrap_or(name);
         if program.is_class(name, open) {
             continue;
         }
+        match built::by_variable(text, name, open, &program.known).as_slice() {
+            [(only, _)] => last = *only,
+            several => trainers_built.extend(several),
+        }
         parses |= PARSERS.contains(&last);
-        has_trainer |= last.ends_with("Trainer");
+        has_trainer |= built::is_trainer(last);
         let mut known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
         if owned.has(last) && !name.contains('.') {
-            own_trainer = own_trainer.or_else(|| last.ends_with("Trainer").then_some(last));
+            own_trainer = own_trainer.or_else(|| built::is_trainer(last).then_some(last));
             continue;
         }
         if matches!(last, "LoraConfig" | "BitsAndBytesConfig") && looked < MOST {
@@ -114,7 +118,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         let mut runs = Some(true);
         let prepares = prepared::is_call(last);
         let adapts = others.contains(&last);
-        let builds = last.ends_with("Trainer");
+        let builds = built::is_trainer(last);
         if looked < MOST
             && (known || builds || checkpoints || replaces || prepares || adapts || last == "from_pretrained")
         {
@@ -223,7 +227,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
         stages.without_tuning(&mut program.leaves);
     }
-    if fast && is_on_standby(text) {
+    if fast && super::unsloth_rollouts::is_on_standby(text) {
         program.state(super::unsloth_rollouts::STANDBY, "true");
     }
     if let Some((.., key, word)) = objective {
@@ -363,21 +367,6 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         line::ask_for_adapters(&mut reading);
     }
     Some(reading)
-}
-
-/// Whether a line sets the variable with which unsloth's engine frees its cache during training, and not to 0.
-fn is_on_standby(text: &str) -> bool {
-    /// Lines with the variable that are examined.
-    const LINES: usize = 16;
-    const NAME: &str = "UNSLOTH_VLLM_STANDBY";
-    text.match_indices(NAME).take(LINES).any(|(at, _)| {
-        let before = text.get(..at).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let rest = text.get(at + NAME.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        let value = rest.split_once(['=', ',']).map_or("", |(_, value)| value);
-        let value = value.trim_start_matches([' ', '"', '\'']);
-        !line.contains('#') && value.starts_with(|sign: char| sign.is_ascii_digit() && sign != '0')
-    })
 }
 
 /// Settings that the program computes, instead of defaults.

@@ -96,6 +96,11 @@ pub(super) fn is_other(name: &str) -> bool {
     OTHERS.split_ascii_whitespace().any(|start| name.starts_with(start))
 }
 
+/// Whether a format of weights is fp16, as a program writes it.
+fn is_half(dtype: &str) -> bool {
+    matches!(dtype.rsplit('.').next(), Some("float16" | "half" | "fp16"))
+}
+
 /// Runs before adapters are read.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     // With GRPO its engine is read together with the rollouts (`unsloth_rollouts.rs`).
@@ -120,7 +125,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves.reading.keep(&|found| found.field != Field::Bf16);
     }
     let whose = "default of unsloth";
-    if leaves.reading.value(Field::Fp16).is_none() {
+    let half = ["dtype", "torch_dtype"].iter().filter_map(|path| leaves.text(path)).any(is_half);
+    let stated = |field| leaves.reading.value(field).is_some();
+    if half && !stated(Field::Fp16) && !stated(Field::Bf16) {
+        // `unsloth/models/rl.py`: "Model is in float16 precision but you want to use bfloat16 precision".
+        leaves.state(Field::Fp16, "true", Origin::Derived, "unsloth refuses bf16 over weights in fp16");
+    } else if leaves.reading.value(Field::Fp16).is_none() {
         let why = "unsloth runs in bf16 wherever the accelerator has it";
         leaves.state(Field::Bf16, "true", Origin::Default, why);
         leaves.state(Field::ParamsDtype, "bf16", Origin::Default, why);

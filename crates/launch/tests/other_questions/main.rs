@@ -10,6 +10,7 @@ mod drawn_fourteenth;
 mod drawn_frameworks;
 mod drawn_last;
 mod drawn_own_keys;
+mod drawn_seventeenth;
 mod drawn_thirteenth;
 mod drawn_tuning;
 mod drawn_twelfth;

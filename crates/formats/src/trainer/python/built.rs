@@ -1,9 +1,47 @@
 //! What a program's trainers are: which of them is built, and whether it keeps the logits of an evaluation.
 
+use super::flow::Given;
 use super::known::Known;
+use super::names::is_of_name;
 
 /// What is not known of a program with a trainer in each of several branches.
 pub(super) const EITHER: &str = "one of several trainers, by a condition that is not decided here";
+
+/// Whether a class is a trainer by its name (`GRPOTrainer`, `GiGPOTrainerV2`).
+pub(super) fn is_trainer(class: &str) -> bool {
+    let bare = class.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    bare.strip_suffix(['V', 'v']).map_or(bare, |bare| bare.trim_end_matches('_')).ends_with("Trainer")
+}
+
+/// The trainers that a called name may stand for, each with the place of its assignment (`TrainerClass = GRPOTrainer`);
+/// a single one if it is decided.
+pub(super) fn by_variable<'t>(
+    text: &'t str,
+    name: &str,
+    at: usize,
+    known: &Known<'t>,
+) -> Vec<(&'t str, usize)> {
+    let mut may_be = Vec::new();
+    if name.contains('.') || !name.to_ascii_lowercase().contains("trainer") || is_trainer(name) {
+        return may_be;
+    }
+    for (step, given) in known.flow.given(name, known.flow.step(at).unwrap_or_default()) {
+        let (Given::Value(value), Some(step)) = (given, known.flow.steps.get(step as usize)) else {
+            continue;
+        };
+        let class = value.trim().rsplit('.').next().unwrap_or_default();
+        let start = step.statement.start;
+        if !is_trainer(class) || !class.chars().all(is_of_name) {
+            continue;
+        }
+        match known.runs(text, start, start + step.statement.text.len()) {
+            Some(true) if may_be.is_empty() => return vec![(class, start)],
+            Some(false) => {}
+            _ => may_be.push((class, start)),
+        }
+    }
+    may_be
+}
 
 /// A trainer that the program builds in another branch of an `if` than a trainer of another kind.
 pub(super) fn either<'t>(built: &[(&'t str, usize)], known: &Known<'_>) -> Option<&'t str> {

@@ -14,13 +14,13 @@ const DEEPEST: u32 = 8;
 /// Most keys of a dictionary that are followed.
 const MOST_KEYS: usize = 64;
 /// Bytes of an expression that are read.
-const LONGEST: usize = 2_000;
+const LONGEST: usize = 4_000;
 
 /// A program's options and statements.
 #[derive(Default)]
 pub(super) struct Known<'a> {
     pub(super) options: Options<'a>,
-    flow: Flow<'a>,
+    pub(super) flow: Flow<'a>,
     looked: Cell<usize>,
     depth: Cell<u32>,
 }

@@ -1,5 +1,6 @@
 //! Which names of a program are its own, and which of its objects it uses.
 
+use super::built::is_trainer;
 use super::names::{Names, is_of_name};
 
 /// Libraries whose class names have a fixed meaning; some re-export those of others.
@@ -115,7 +116,7 @@ impl<'a> Owned<'a> {
             foreign = opens;
             let (mut before, mut last) = ("", "");
             for name in named.split(|sign| !is_of_name(sign)).filter(|name| !name.is_empty()) {
-                if name.ends_with("Trainer") && own.len() < MOST {
+                if is_trainer(name) && own.len() < MOST {
                     own.push(name);
                 }
                 if (is_model(name) || last == "as" && is_model(before)) && models.len() < MOST {
