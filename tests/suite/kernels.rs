@@ -29,7 +29,7 @@ const BARS: [(&str, usize, f64, f64); 5] = [
 ];
 
 /// The same for constants derived from these rows.
-const READ: [(&str, usize, f64, f64); 14] = [
+const READ: [(&str, usize, f64, f64); 16] = [
     ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
     ("cuDNN's attention", 54, -8.0, -3.0),
     ("flash-attn 2", 54, -7.0, -2.0),
@@ -44,6 +44,8 @@ const READ: [(&str, usize, f64, f64); 14] = [
     ("small products", 327, -14.0, -9.0),
     ("sustained fp8 products", 3, -4.0, 3.0),
     ("sustained products", 6, -19.0, -14.0),
+    ("thin products that read", 18, -5.0, 5.0),
+    ("thin products that write", 9, -5.0, 5.0),
 ];
 
 pub(crate) fn device(more: &[(&str, &str)]) -> Device {
@@ -164,6 +166,19 @@ fn constants_read_from_kernels_are_theirs() {
                 };
                 let product = Product { batch: size("experts"), grouped: true, ..product([m, n, k], false) };
                 ("grouped products", product.time(&sdpa).time)
+            }
+            // Shorter ones took as long as the host takes to call them.
+            "lora" if size("m") > 8192 || op.starts_with("B ") && size("n") > 8192 => {
+                let (m, n, k, rank) = (size("m"), size("n"), size("k"), size("r"));
+                let (shape, name) = match op {
+                    "A forward" => ([m, rank, k], "thin products that read"),
+                    "B input" => ([m, rank, n], "thin products that read"),
+                    "A weight" => ([rank, k, m], "thin products that read"),
+                    "B weight" => ([n, rank, m], "thin products that read"),
+                    "A input" => ([m, k, rank], "thin products that write"),
+                    _ => ([m, n, rank], "thin products that write"),
+                };
+                (name, product(shape, false).time(&sdpa).time)
             }
             "stream" if op != "cast bf16 to fp32" && sizes["bytes"] >= 128.0 * 1024.0 * 1024.0 => {
                 ("copies and additions of 64 MiB and more", sdpa.kernel(sizes["bytes"], 1))

@@ -88,6 +88,7 @@ mod qwen35_small;
 mod random;
 mod recorded;
 mod reductions;
+mod reference_rule;
 mod refusals;
 mod resolve;
 mod reward_heads;

@@ -22,7 +22,8 @@ fn the_parts_add_up_and_the_bounds_enclose_the_estimate() {
         let id = row.text("id");
         let sum: f64 = time.breakdown.children().iter().map(|part| part.value().get()).sum();
         assert!((sum / time.step.get() - 1.0).abs() < 1e-12, "{id}");
-        assert_eq!(time.breakdown.value(), time.step, "{id}");
+        // The same parts in another order.
+        assert!((time.breakdown.value().get() / time.step.get() - 1.0).abs() < 1e-14, "{id}");
         for part in
             ["compute", "recompute", "tensor", "pipeline", "context", "expert", "data", "optimizer", "bubble"]
         {
@@ -31,7 +32,7 @@ fn the_parts_add_up_and_the_bounds_enclose_the_estimate() {
         assert!(time.breakdown.children().iter().all(|part| part.value().get() >= 0.0), "{id}");
         assert!(time.lower_bound <= time.step && time.step <= time.upper_bound, "{id}");
         let exact = exact_step_seconds(&plan).get();
-        assert!((exact / time.step.get() - 1.0).abs() < 1e-9, "{id}: {}", exact / time.step.get());
+        assert!(exact.total_cmp(&time.step.get()).is_eq(), "{id}: {}", exact / time.step.get());
         let alone = step_seconds(&plan).get();
         assert!((alone / time.step.get() - 1.0).abs() < 0.02, "{id}: {}", alone / time.step.get());
         assert!(time.mfu > 0.0 && time.mfu < 1.0 && time.mfu <= time.hfu, "{id} {}", time.mfu);

@@ -193,9 +193,11 @@ fn single_kernels() -> Vec<Constant> {
         grouped,
         plain,
         row_sums,
+        thin,
         addressed,
         sdpa,
         flash,
+        masked,
         optimizer,
     } = HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
@@ -228,6 +230,8 @@ fn single_kernels() -> Vec<Constant> {
             "",
             "the same of kernels that cast, sum over rows or read one operand for many elements: norms, losses, masks",
         ),
+        of("thin, reading", thin[0], "", "the same of GEMMs that the memory bounds, if they mostly read"),
+        of("thin, writing", thin[1], "", "the same if they mostly write"),
         of(
             "addressed",
             addressed / 1e9,
@@ -241,6 +245,12 @@ fn single_kernels() -> Vec<Constant> {
             "share of attention_forward and attention_backward that PyTorch's sdpa reaches, by cuDNN since 2.10",
         ),
         of("flash", flash, "", "the same of FlashAttention-2"),
+        of(
+            "masked",
+            masked,
+            "",
+            "share of sdpa's rate that a kernel with a mask reaches, over all pairs of tokens",
+        ),
         of(
             "optimizer, 16 bits",
             optimizer[0],

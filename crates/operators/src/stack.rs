@@ -98,6 +98,12 @@ impl SectionKind {
         }
     }
 
+    /// Whether it comes behind the last layer.
+    #[must_use]
+    pub const fn follows_layers(self) -> bool {
+        matches!(self, Self::FinalNorm | Self::MtpEmbedding | Self::Mtp | Self::OutputLayer)
+    }
+
     /// The operators of one such section, in order.
     #[must_use]
     pub fn operators(self, x: &Symbols<'_>) -> Operators {

@@ -324,6 +324,7 @@ fields! {
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
     DistributeSavedActivations "distribute_saved_activations" Flag, "saved layer inputs sharded over tensor ranks";
+    ReferenceMixers "reference_mixers" Flag, "gated delta rules by transformers' reference in PyTorch, which runs where flash-linear-attention and causal-conv1d are not installed";
     CompiledCheckpoints "compiled_checkpoints" Flag, "fully recomputed layers are compiled with their checkpoint, so that they are recomputed part by part (transformers)";
     ReentrantCheckpoints "reentrant_checkpoints" Flag, "layers recomputed by the reentrant kind of torch.utils.checkpoint, without hooks of saved tensors (use_reentrant)";
     OffloadEveryInput "offload_every_input" Flag, "inputs of recomputed layers on the host, the last one's too, each copied back when its layer is recomputed (LLaMA-Factory's use_unsloth_gc)";

@@ -124,6 +124,9 @@ pub struct Transformers {
     /// Whether layers that are recomputed whole use `torch.utils.checkpoint`'s reentrant variant, which reruns them
     /// as a separate graph and has no saved-tensor hooks.
     pub reentrant_checkpoints: bool,
+    /// Whether gated delta rules run as transformers' reference in PyTorch, chunk after chunk, because
+    /// flash-linear-attention is not installed.
+    pub reference_mixers: bool,
 }
 
 impl Default for Transformers {
@@ -153,6 +156,7 @@ impl Default for Transformers {
             steps_in_backward: false,
             compiled_checkpoints: false,
             reentrant_checkpoints: false,
+            reference_mixers: false,
         }
     }
 }

@@ -281,6 +281,9 @@ const TOGETHER: [Field; 5] = [
     Field::FrozenModules,
 ];
 
+/// Settings of which the step time is known and the memory is not: they stay for the former.
+const KEPT: [Field; 2] = [Field::Software, Field::ReferenceMixers];
+
 /// Removes settings that are not modelled from the table, so that the plan is made without them; returns what was
 /// removed.
 pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field, Setting)> {
@@ -303,7 +306,7 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
                 Origin::Default,
                 "in place of one that is not modelled",
             );
-        } else if field != Field::Software {
+        } else if !KEPT.contains(&field) {
             table.clear(field);
         }
     }

@@ -125,6 +125,18 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
             table.lack(Field::HybridOverridePattern, &pattern, Effect::Model, message);
         }
     }
+    if table.on(Field::ReferenceMixers) && table.has(Field::LinearMixer) {
+        let known = software.semantics().eager_modules && table.is(LinearKind::GatedDeltaNet);
+        let (effect, message) = if known {
+            (
+                Effect::Memory,
+                "what transformers' reference of the gated delta rule saves; its step time is told",
+            )
+        } else {
+            (Effect::Model, "transformers' reference of this linear mixer")
+        };
+        table.lack(Field::ReferenceMixers, "true", effect, message);
+    }
     let short = table.is(LinearKind::ShortConvolution);
     let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
     if short && software != Software::HfTransformers && !compiled {

@@ -343,6 +343,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         steps_in_backward: table.on(Field::StepInBackward),
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
+        reference_mixers: table.on(Field::ReferenceMixers),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
         log_prob_tokens: table.number(Field::LogProbTokens),
         preference_logits: match table.chosen::<word::PreferenceLogits>() {

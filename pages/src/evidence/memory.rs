@@ -138,7 +138,7 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
 /// matters. If other layers make a different model, nothing is estimated.
 const WITHOUT: &str = "overlap-p2p-communication-warmup-flush \
     mtp-use-repeated-layer overlap-param-gather-with-optimizer-step megatron-fsdp-grad-comm-dtype \
-    use-transformer-engine-op-fuser first-last-layers-bf16 reuse-grad-buf-for-mxfp8-param-ag";
+    use-transformer-engine-op-fuser first-last-layers-bf16 reuse-grad-buf-for-mxfp8-param-ag reference_mixers";
 
 impl Run {
     /// Whether a constant that `figure` depends on was fitted to figures of its source. Allocated bytes depend on

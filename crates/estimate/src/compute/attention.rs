@@ -31,6 +31,9 @@ impl Device {
         let [_, outer, inner] = product.local;
         let width = real(outer.min(inner));
         let narrow = (width / FULL_HEAD_WIDTH).min(1.0).powf(HEAD_WIDTH_EXPONENT);
+        if let Some(kernels) = self.single.filter(|_| product.masked) {
+            return Seconds::new(products * product.flops().get() / (rate.get() * kernels.masked * narrow));
+        }
         let useful = product.flops().get() * if product.masked { 1.0 } else { product.share };
         let alone = 2.0 * self.calibration.attention_tail_rows * real(outer) * real(inner);
         Seconds::new(products * (useful + alone * real(self.multiprocessors)) / (rate.get() * narrow))

@@ -110,7 +110,7 @@ impl Product {
         let rate = if self.grouped { rate * device.calibration.grouped } else { rate };
         let best = self.best_cut(device, rate);
         let bytes = self.bytes(device);
-        let moving = device.stream(bytes);
+        let moving = self.moving(device, bytes);
         let bound = if moving > best.time { Bound::Memory } else { Bound::Compute };
         let places = product(best.waves, device.multiprocessors);
         ProductTime {
@@ -124,6 +124,15 @@ impl Product {
             tile_fill: self.tile_fill(best.tile),
             wave_fill: real(best.tiles) / real(places.max(1)),
         }
+    }
+
+    /// The time to move `bytes` of operands and result. Where kernels were timed one by one, those of thin products
+    /// reach less of the bandwidth than copies, least where the result is most of it.
+    fn moving(&self, device: &Device, bytes: f64) -> Seconds {
+        let Some(alone) = device.single else { return device.stream(bytes) };
+        let [m, n] = [self.m, self.n].map(real);
+        let writes = real(self.batch) * m * n * self.result_width > 0.5 * bytes;
+        Seconds::new(bytes / (device.memory_peak.get() * alone.thin[usize::from(writes)]))
     }
 
     /// The share of the tiles' area that lies inside the result.

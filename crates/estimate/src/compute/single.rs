@@ -33,6 +33,9 @@ pub struct SingleKernels {
     pub plain: f64,
     /// The same for kernels that cast and sum over rows: norms, losses, casts.
     pub row_sums: f64,
+    /// Of the memory's bandwidth: a product that it bounds, if it mostly reads (a narrow result: `lora_A`, gradients of
+    /// adapters) and if it mostly writes (a narrow inner dimension: `lora_B`).
+    pub thin: [f64; 2],
     /// Elements per second of one multiprocessor in kernels that compute each element's address.
     pub addressed: f64,
     /// Of the rate of the set's fused attention: `scaled_dot_product_attention`, which uses cuDNN's on Hopper since
@@ -40,6 +43,9 @@ pub struct SingleKernels {
     pub sdpa: f64,
     /// The same for FlashAttention-2.
     pub flash: f64,
+    /// Of the rate of `sdpa`: a kernel that is given a mask, which it reads and adds for every pair. All blocks of
+    /// queries have as many keys, so none is left to run alone at the end.
+    pub masked: f64,
     /// Of the memory's bandwidth: gradient norm, clipping and fused AdamW, on 16-bit and on fp32 parameters.
     pub optimizer: [f64; 2],
 }
@@ -54,9 +60,11 @@ pub const HOPPER: SingleKernels = SingleKernels {
     grouped: 0.86,
     plain: 0.88,
     row_sums: 0.59,
+    thin: [0.76, 0.60],
     addressed: 2.65e9,
     sdpa: 0.84,
     flash: 0.48,
+    masked: 0.43,
     optimizer: [0.53, 0.70],
 };
 

@@ -36,6 +36,10 @@ pub(super) struct ChunkParts {
 }
 
 impl ChunkParts {
+    fn passes(&mut self) -> [&mut Parts; 4] {
+        [&mut self.forward, &mut self.backward, &mut self.weight, &mut self.again]
+    }
+
     pub(super) fn total(&self) -> Seconds {
         self.forward.total() + self.backward.total() + self.weight.total() + self.again.total()
     }
@@ -82,7 +86,8 @@ impl Setting<'_> {
     /// section is.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
         let counts = section_counts(&self.x, chunk).into_iter().zip(frozen_counts(&self.x, chunk));
-        let mut out = ChunkParts::default();
+        // The layers with what precedes them, and what follows.
+        let mut parts = [ChunkParts::default(); 2];
         for (kind, (count, frozen)) in SectionKind::ALL.into_iter().zip(counts) {
             if count == 0 || !kind.runs() {
                 continue;
@@ -99,6 +104,8 @@ impl Setting<'_> {
             let times = real(count);
             // A reference model only runs forward.
             let beside = self.x.recipe().tuning.objective.passes_beside();
+            let [layers, last] = &mut parts;
+            let out = if kind.follows_layers() { last } else { layers };
             out.forward += one.forward.scaled(times * (1.0 + real(beside)));
             // Layers before the first trainable one have no backward pass.
             let skipped = real(frozen).min(times);
@@ -111,23 +118,30 @@ impl Setting<'_> {
             // Selective recomputation repeats parts of every layer; it is zero under full recomputation.
             out.again += one.again.scaled(trained);
         }
-        self.heat(&mut out);
+        self.heat(&mut parts);
+        let mut out = ChunkParts::of_all(&parts);
         let pipelined = self.x.plan.layout().pipeline > 1;
+        if self.x.recipe().software.semantics().eager_modules && !pipelined {
+            self.wait_in_order(&mut out, &parts);
+            return out;
+        }
         let sends = if pipelined { self.overlaps.issue.message } else { Seconds::ZERO };
         self.wait_for_host(&mut out, pipelined, sends);
         out
     }
 
     /// Products slow down as they fill the device's time, if its rates are those of kernels within a step.
-    fn heat(&self, out: &mut ChunkParts) {
+    fn heat(&self, parts: &mut [ChunkParts; 2]) {
         let single = self.x.recipe().compute_dtype() == NumberFormat::Fp32;
         let Some(alone) = self.device.single.filter(|_| !single) else { return };
-        let mut passes = [&mut out.forward, &mut out.backward, &mut out.weight, &mut out.again];
-        let sum = |of: fn(&Cost) -> Seconds| passes.iter().map(|parts| of(&parts.compute)).sum::<Seconds>();
-        let all = sum(Cost::total).get();
+        let mut whole = ChunkParts::of_all(parts);
+        let sum = |of: fn(&Cost) -> Seconds, whole: &mut ChunkParts| {
+            whole.passes().iter().map(|parts| of(&parts.compute)).sum::<Seconds>().get()
+        };
+        let all = sum(Cost::total, &mut whole);
         if all > 0.0 {
-            let factor = alone.heated(sum(|cost| cost.linear + cost.attention).get() / all);
-            for parts in &mut passes {
+            let factor = alone.heated(sum(|cost| cost.linear + cost.attention, &mut whole) / all);
+            for parts in parts.iter_mut().flat_map(ChunkParts::passes) {
                 parts.compute.linear = parts.compute.linear * factor;
             }
         }
@@ -214,18 +228,40 @@ impl Setting<'_> {
     /// carries over to the next. If `stops`, the host pauses between forward and backward, for messages between
     /// stages that take it `sends`. Waits already counted in a section are not counted again for its chunk.
     fn wait_for_host(&self, out: &mut ChunkParts, stops: bool, sends: Seconds) {
-        let issue = &self.overlaps.issue;
-        let ahead = issue.ahead(&out.forward.compute);
-        let behind = issue.behind(&out.backward.compute)
-            + issue.behind(&out.weight.compute)
-            + issue.ahead(&out.again.compute);
-        let (first, second) = (ahead - out.forward.total(), behind - out.behind());
+        let [first, second] = self.beyond_device(out);
         if stops {
             out.forward.host += (first + sends).greater(Seconds::ZERO);
             out.backward.host += (second + sends).greater(Seconds::ZERO);
         } else {
             out.backward.host += (first + second).greater(Seconds::ZERO);
         }
+    }
+
+    /// The host's time for the forward and the backward pass of `parts`, beyond the device's.
+    fn beyond_device(&self, parts: &ChunkParts) -> [Seconds; 2] {
+        let issue = &self.overlaps.issue;
+        let behind = issue.behind(&parts.backward.compute)
+            + issue.behind(&parts.weight.compute)
+            + issue.ahead(&parts.again.compute);
+        [issue.ahead(&parts.forward.compute) - parts.forward.total(), behind - parts.behind()]
+    }
+
+    /// The same for software whose kernels are counted one by one and that waits for each micro-batch's loss
+    /// (`transformers/trainer.py:logging_nan_inf_filter`), so that neither host nor device starts with a lead. The
+    /// host may run ahead of the device, but time in which the device has waited is lost, however slow the kernels
+    /// behind are: layers, what follows them, and the same backward, in this order.
+    fn wait_in_order(&self, out: &mut ChunkParts, parts: &[ChunkParts; 2]) {
+        let [layers, last] = [0, 1].map(|part: usize| self.beyond_device(&parts[part]));
+        let (mut behind, mut waited) = (Seconds::ZERO, [Seconds::ZERO; 2]);
+        for (pass, beyond) in [(0, layers[0]), (0, last[0]), (1, last[1]), (1, layers[1])] {
+            behind += beyond;
+            let before = waited[0] + waited[1];
+            if behind > before {
+                waited[pass] += behind - before;
+            }
+        }
+        out.forward.host += waited[0];
+        out.backward.host += waited[1];
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Time {
     pub lower_bound: Seconds,
     /// If nothing overlapped: not a forecast either.
     pub upper_bound: Seconds,
-    /// How the estimate is spent; its children sum to it.
+    /// How the estimate is spent; its children sum to it up to rounding.
     pub breakdown: Breakdown<Seconds>,
     /// Tokens per second over all accelerators.
     pub tokens_per_second: f64,
@@ -93,7 +93,9 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     let lines = rehearsal.totals([&estimate.durations, &free, &lowest.durations, &highest.durations]);
     let [pipe, pipe_free, pipe_lowest, pipe_highest] = lines.map(|line| line.total);
     let breakdown = breakdown(&estimate, pipe, pipe_free);
-    let step = breakdown.value();
+    // The sum of the same parts in the order in which a search takes it (`exact_step_seconds`), so that both are equal
+    // to the last bit; the breakdown's own sum may differ there.
+    let step = estimate.step(pipe);
     let flops = flops(plan);
     let gpus = number(plan.layout().world_size.max(1));
     let seconds = step.get().max(f64::MIN_POSITIVE);

@@ -86,17 +86,24 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 
 pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let Some(unsharded) = unsharded(x) else { return Vec::new() };
+    if x.in_pieces() && x.recipe().transformers.reference_mixers {
+        return super::reference_rule::work(x, unsharded);
+    }
     let sizes = x.linear;
     let columns = |keys: u64, values: u64, heads: u64| 2 * keys + 2 * values + 2 * heads;
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
     let full = columns(unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
-    // Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
-    // values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products
-    // of a token with the state (`megatron/training/training.py:num_floating_point_operations`).
-    let (k, v) = (sizes.key_width, sizes.value_width);
-    work.extend(scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k]));
+    work.extend(rule(x));
     work.push(gated_norm(x, sizes.values()));
     work.extend(last(x));
     work
+}
+
+/// Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
+/// values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products of
+/// a token with the state (`megatron/training/training.py:num_floating_point_operations`). Then the states.
+pub(super) fn rule(x: &Symbols<'_>) -> Vec<Work> {
+    let (k, v) = (x.linear.key_width, x.linear.value_width);
+    scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k])
 }

@@ -8,6 +8,7 @@ mod mamba;
 mod mamba2;
 mod messages;
 mod parts;
+mod reference_rule;
 mod short_convolution;
 mod transient;
 

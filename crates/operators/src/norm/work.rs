@@ -88,11 +88,12 @@ const fn one_kernel([input, output]: [u64; 2]) -> [u64; 2] {
 /// `Gemma2RMSNorm`), it comes before the cast back (`tests/record/kernels_of_families.py`).
 fn pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     if keeps_type(x) {
-        return wide_pieces(input);
+        return wide_pieces(input, x.trains);
     }
     let output = if weight > input { weight } else { input };
     let forward = cast(input, FLOAT) + 2 * FLOAT + FLOAT + 2 * FLOAT + cast(FLOAT, input) + input + output;
-    let of_weight = 2 * output + input + output;
+    // A frozen weight has no gradient.
+    let of_weight = if x.trains { 2 * output + input + output } else { 0 };
     let product = 3 * FLOAT + 2 * FLOAT + FLOAT;
     let square = 2 * FLOAT + 2 * FLOAT + 3 * FLOAT;
     let backward = of_weight
@@ -108,10 +109,10 @@ fn pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
 }
 
 /// The same for a norm that multiplies by its weight in fp32.
-const fn wide_pieces(input: u64) -> [u64; 2] {
+const fn wide_pieces(input: u64, trains: bool) -> [u64; 2] {
     let casts = cast(input, FLOAT) + cast(FLOAT, input);
     let forward = casts + 2 * FLOAT + FLOAT + 2 * FLOAT + 2 * FLOAT;
-    let of_weight = 2 * FLOAT + 3 * FLOAT + FLOAT;
+    let of_weight = 2 * FLOAT + if trains { 3 * FLOAT + FLOAT } else { 0 };
     let product = 3 * FLOAT + 2 * FLOAT + FLOAT;
     let square = 2 * FLOAT + 2 * FLOAT + 3 * FLOAT;
     [forward, casts + of_weight + product + FLOAT + square + 3 * FLOAT]
@@ -120,13 +121,16 @@ const fn wide_pieces(input: u64) -> [u64; 2] {
 /// The kernels of [`pieces`].
 fn launches_in_pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     let casts = if input < FLOAT { 2 } else { 0 };
+    // The product and the sum of the weight's gradient, and their cast.
+    let own = if x.trains { 2 } else { 0 };
     if keeps_type(x) {
         // For the weight, its sum with one and its cast, and the cast of its gradient.
         let narrow = u64::from(weight < FLOAT);
+        let back = if x.trains { narrow } else { 0 };
         let summed = x.model().arrangement.norm_product == NormProduct::PlusOne;
-        return [6 + casts + if summed { 1 + narrow } else { 0 }, 14 + casts + narrow];
+        return [6 + casts + if summed { 1 + narrow } else { 0 }, 12 + own + casts + back];
     }
-    [6 + casts, 14 + casts + if weight > input { 1 } else { 0 }]
+    [6 + casts, 12 + own + casts + if weight > input { 1 } else { 0 }]
 }
 
 /// Bytes of a cast from one width to another, if they differ.
