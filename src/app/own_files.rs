@@ -32,7 +32,8 @@ pub(crate) fn own_files() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let measuring = &app.ui.measuring;
     let reading = measuring.candidates.first().map(|one| {
-        let (name, size) = (one.file.name(), one.file.size() / MEGABYTE);
+        // Rounded up: no file has 0.0 MB.
+        let (name, size) = (one.file.name(), (one.file.size() / MEGABYTE * 10.0).ceil() / 10.0);
         html! {
             <>
                 { format!("Reading {name} ({size:.1} MB)… ") }

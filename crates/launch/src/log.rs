@@ -110,6 +110,9 @@ fn tool(line: &str) -> Option<&'static str> {
     // `  3%|▎         | 30/1000 [02:30<1:20:50,  5.00s/it]` (`tqdm/std.py`).
     let is_bar = digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with("%|"));
     let has = |marks: &[&str]| marks.iter().all(|mark| line.contains(mark));
+    let is_smi_table = line.starts_with("| NVIDIA-SMI ") || line.starts_with('|') && has(&["MiB /", "MiB |"]);
+    let is_smi_query =
+        line.starts_with("memory.used [MiB]") || has(&[", memory.used [MiB]"]) && !line.contains('-');
     if is_bar && line.ends_with(']') || line.starts_with("{'train_runtime':") || line.starts_with("{'loss':")
     {
         Some("Hugging Face's Trainer")
@@ -117,9 +120,7 @@ fn tool(line: &str) -> Option<&'static str> {
         Some("torch.cuda.memory_summary")
     } else if has(&["Self CPU %", "# of Calls"]) {
         Some("torch.profiler")
-    } else if line.starts_with("| NVIDIA-SMI ") || line.starts_with('|') && has(&["MiB /", "MiB |"]) {
-        Some("nvidia-smi")
-    } else if line.starts_with("memory.used [MiB]") || has(&[", memory.used [MiB]"]) && !line.contains('-') {
+    } else if is_smi_table || is_smi_query {
         Some("nvidia-smi")
     } else {
         None

@@ -1,9 +1,10 @@
 //! The figures that a tool reports for a run.
 
-use serde::{Deserialize, Serialize};
+/// Stands for a figure that was not measured.
+const ABSENT: &str = "-";
 
 /// Which tool printed the figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     /// Iteration lines of Megatron-LM and its forks.
     MegatronLog,
@@ -20,6 +21,15 @@ pub enum Tool {
 }
 
 impl Tool {
+    const ALL: [Self; 6] = [
+        Self::MegatronLog,
+        Self::TrainerLog,
+        Self::MemorySnapshot,
+        Self::MemorySummary,
+        Self::Profiler,
+        Self::NvidiaSmi,
+    ];
+
     /// The tool's name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -35,7 +45,7 @@ impl Tool {
 }
 
 /// What there is to know about figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remark {
     /// Metrics of a whole run.
     Mean,
@@ -54,6 +64,16 @@ pub enum Remark {
 }
 
 impl Remark {
+    const ALL: [Self; 7] = [
+        Self::Mean,
+        Self::Smoothed,
+        Self::Profiled,
+        Self::Moment,
+        Self::History,
+        Self::Rounded,
+        Self::AllProcesses,
+    ];
+
     /// The remark in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -72,7 +92,7 @@ impl Remark {
 }
 
 /// The time of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Time of one step. Unit: second.
     pub seconds: f64,
@@ -81,7 +101,7 @@ pub struct Step {
 }
 
 /// The figures of one tool; at least one is present.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The tool that reported them.
     pub tool: Tool,
@@ -115,13 +135,49 @@ impl Measured {
         }
     }
 
-    /// Whether the figures can be compared with an estimate. Those that were stored may have been changed since.
+    /// The figures as words of a line, for [`Self::parse`]: a form that takes less of a program than JSON of every field.
     #[must_use]
-    pub fn is_sound(&self) -> bool {
-        let positive = |number: f64| number > 0.0 && number.is_finite();
-        self.says_something()
-            && self.step.is_none_or(|step| positive(step.seconds))
-            && self.tflops_per_gpu.is_none_or(positive)
+    pub fn written(&self) -> String {
+        fn word(number: Option<impl ToString>) -> String {
+            number.map_or_else(|| ABSENT.to_owned(), |number| number.to_string())
+        }
+        let place = Tool::ALL.iter().position(|tool| *tool == self.tool);
+        let remark = Remark::ALL.iter().position(|remark| Some(*remark) == self.remark);
+        [
+            word(place),
+            word(self.step.map(|step| step.seconds)),
+            word(self.step.map(|step| step.count)),
+            word(self.tflops_per_gpu),
+            word(self.allocated),
+            word(self.reserved),
+            word(self.device),
+            word(remark),
+        ]
+        .join(" ")
+    }
+
+    /// Reads what [`Self::written`] wrote; `None` if it is anything else, or no figures that can be compared with an estimate:
+    /// a browser's store is untrusted.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [tool, seconds, count, rate, allocated, reserved, device, remark] = words.as_slice() else {
+            return None;
+        };
+        let whole = |word: &str| word.parse::<u64>().ok();
+        let positive =
+            |word: &str| word.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+        let place = |word: &str| word.parse::<usize>().ok();
+        let found = Self {
+            step: positive(seconds).zip(whole(count)).map(|(seconds, count)| Step { seconds, count }),
+            tflops_per_gpu: positive(rate),
+            allocated: whole(allocated),
+            reserved: whole(reserved),
+            device: whole(device),
+            remark: place(remark).and_then(|place| Remark::ALL.get(place)).copied(),
+            ..Self::by(*Tool::ALL.get(place(tool)?)?)
+        };
+        found.says_something().then_some(found)
     }
 
     pub(crate) const fn says_something(&self) -> bool {
@@ -130,5 +186,36 @@ impl Measured {
             || self.allocated.is_some()
             || self.reserved.is_some()
             || self.device.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_back_as_they_were() {
+        let all = Measured {
+            step: Some(Step { seconds: 0.1 + 0.2, count: 24 }),
+            tflops_per_gpu: Some(416.7),
+            allocated: Some(u64::MAX),
+            reserved: Some(1),
+            device: None,
+            remark: Some(Remark::AllProcesses),
+            ..Measured::by(Tool::NvidiaSmi)
+        };
+        assert_eq!(Measured::parse(&all.written()), Some(all.clone()));
+        for (place, tool) in Tool::ALL.into_iter().enumerate() {
+            let remark = Remark::ALL.get(place).copied();
+            let one = Measured { device: Some(7), remark, ..Measured::by(tool) };
+            assert_eq!(Measured::parse(&one.written()), Some(one));
+        }
+        let without = Measured { device: Some(7), ..Measured::by(Tool::Profiler) };
+        assert_eq!(Measured::parse(&without.written()), Some(without));
+        for broken in
+            ["", "0", "0 0.0 1 - - - - -", "0 inf 1 - - - - -", "9 1.0 1 - - - - -", "0 - - - - - - - -"]
+        {
+            assert_eq!(Measured::parse(broken), None, "{broken}");
+        }
     }
 }

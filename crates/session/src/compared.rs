@@ -132,6 +132,12 @@ pub fn notes(found: &Measured) -> Vec<String> {
     notes
 }
 
+/// Whether a step was measured that is shorter than the peak of the GPUs allows for this plan: it is of another run.
+#[must_use]
+pub fn is_too_fast(found: &Measured, report: &Report) -> bool {
+    found.step.is_some_and(|step| report.time.mfu * report.time.step.get() / step.seconds > 1.0)
+}
+
 /// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes
 /// it; `None` without a tool that times steps undisturbed.
 #[must_use]
@@ -240,6 +246,9 @@ mod tests {
         let peak = totals.map(|rank| rank.peak_reserved).max().map(Quantity::number);
         let line = &compared(&found(smi)[0], &shown.plan, &shown.report)[0];
         assert_eq!((Some(line.predicted), line.measured), (peak, 71_234.0 * 1_048_576.0));
+        // Of a model a thousand times smaller.
+        let other = &found("{'train_runtime': 44.0, 'train_steps_per_second': 681.0}")[0];
+        assert!(is_too_fast(other, &shown.report) && !is_too_fast(&found(smi)[0], &shown.report));
         // 0 bytes are no measurement, and a profiler's steps correct nothing.
         let nothing = "[Rank 0] (after 1 iterations) memory (MB) | allocated: 0.0 | max allocated: 0.0 | reserved: 0.0 | max reserved: 0.0\n";
         assert_eq!(names(nothing), [""; 0]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::kept::StoredSession;
-use super::own::{OwnFile, OwnRun};
+use super::own::{MOST_FILES, OwnFile};
 use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
@@ -50,10 +50,10 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
         #[serde(skip_serializing_if = "Option::is_none")]
         pinned: Option<Compact<'p>>,
         /// Figures of the input's own run, which its texts do not have.
-        #[serde(skip_serializing_if = "<[OwnFile]>::is_empty")]
-        measured: &'p [OwnFile],
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        measured: Vec<String>,
     }
-    let measured = &input.own.files;
+    let measured = input.own.files.iter().map(OwnFile::written).collect();
     let (input, pinned) = (input.pasted(), pinned.map(UserInput::pasted));
     let form = Form { input: input.compact(), pinned: pinned.as_ref().map(Pasted::compact), measured };
     // Writing to memory cannot fail, and all keys are text.
@@ -67,15 +67,15 @@ pub fn restore(text: &str) -> Option<StoredSession> {
     let input = |key: &str| Pasted::from_json(value.get(key)?).map(UserInput::of_pasted);
     // A pinned plan that cannot be read is dropped, and so are figures; without the input itself there is nothing to restore.
     let mut own = input("hand")?;
-    let files = value.get("measured").and_then(|files| Vec::<OwnFile>::deserialize(files).ok());
-    own.own.files = OwnRun::sound(files.unwrap_or_default());
+    let files = value.get("measured").and_then(Value::as_array).into_iter().flatten();
+    own.own.files = files.filter_map(Value::as_str).filter_map(OwnFile::parse).take(MOST_FILES).collect();
     Some(StoredSession { input: own, pinned: input("pinned") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, apply};
+    use crate::{Event, OwnRun, apply};
 
     #[test]
     fn what_is_kept_comes_back() {

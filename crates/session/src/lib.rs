@@ -48,7 +48,9 @@ pub use address::{changed_link, cut, file_stem, fragment, script_link, settings_
 pub use answer::{Answer, Shown, answer, estimated};
 pub use asked::{Asked, AskedLine, Asking, Topic};
 pub use branch::{Branch, Reason, SymbolValue, plain};
-pub use compared::{Compared, compared, corrects_others, measured_ratio, measured_sentence, notes};
+pub use compared::{
+    Compared, compared, corrects_others, is_too_fast, measured_ratio, measured_sentence, notes,
+};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;
 pub use event::{Event, Pinned, Refused};

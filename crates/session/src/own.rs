@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
 use shardscope_measured::{Measured, Step, pace};
 
 /// The name under which links and stores keep the pasted log, behind the launch texts.
@@ -23,7 +22,7 @@ pub struct OwnRun {
 }
 
 /// The figures of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFile {
     /// Its name.
     pub name: String,
@@ -83,14 +82,22 @@ impl OwnRun {
     pub fn step(&self) -> Option<Step> {
         pace(self.found().map(|(_, one)| one))
     }
+}
 
-    /// The files as they were stored, which may have been changed since: those that are sound.
-    pub(super) fn sound(files: Vec<OwnFile>) -> Vec<OwnFile> {
-        let sound = |mut file: OwnFile| {
-            file.found.retain(Measured::is_sound);
-            (!file.found.is_empty()).then_some(file)
-        };
-        files.into_iter().take(MOST_FILES).filter_map(sound).collect()
+impl OwnFile {
+    /// The file as a text, for [`Self::parse`]: its name, then a line for each tool.
+    pub(super) fn written(&self) -> String {
+        // A file's name may have a line end, which would end it here.
+        let name = self.name.replace(['\n', '\r'], " ");
+        std::iter::once(name).chain(self.found.iter().map(Measured::written)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Reads what [`Self::written`] wrote, from an untrusted store; `None` without a figure that makes sense.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.split('\n');
+        let name = lines.next()?.to_owned();
+        let found: Vec<Measured> = lines.filter_map(Measured::parse).collect();
+        (!found.is_empty()).then_some(Self { name, found })
     }
 }
 
@@ -123,9 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn stored_figures_that_make_no_sense_are_dropped() {
-        let mut broken = file("a", 1.0);
-        broken.found[0].step = broken.found[0].step.map(|step| Step { seconds: 0.0, ..step });
-        assert_eq!(OwnRun::sound(vec![broken, file("b", 1.0)]), [file("b", 1.0)]);
+    fn a_stored_file_comes_back_without_figures_that_make_no_sense() {
+        let whole = file("a", 1.0);
+        assert_eq!(OwnFile::parse(&whole.written()), Some(whole));
+        assert_eq!(OwnFile::parse("a\n0 0.0 1 - - - - -"), None);
+        assert_eq!(OwnFile::parse(""), None);
     }
 }

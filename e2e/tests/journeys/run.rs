@@ -123,6 +123,8 @@ fn output_of_every_tool_stands_beside_the_prediction() {
         "#own-run",
         "It does not tell memory allocated, memory reserved or memory in use on the device.",
     );
+    // It is of a model a thousand times smaller than the example.
+    page.wait_text("#own-run .remark", "Shorter than the GPUs' peak allows");
     let figures = || page.texts("#own-run .figures tbody th[scope=row]");
     assert_eq!(figures(), ["step time", "tokens per second", "MFU"]);
     // A snapshot is dropped on the script, and does not become one.

@@ -1,12 +1,10 @@
 //! What the tools of the user's own run printed, beside the prediction.
 
-use std::collections::BTreeMap;
-
 use gloo::file::{Blob, FileList};
 use shardscope::plan::Field;
 use shardscope::session::beside::Measurement;
 use shardscope::session::{
-    Compared, Event, Shown, compared, corrects_others, measured_ratio, measured_sentence, notes,
+    Compared, Event, Shown, compared, corrects_others, is_too_fast, measured_ratio, measured_sentence, notes,
 };
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
@@ -25,6 +23,10 @@ use crate::app::words::sentence;
 const SAMPLE: &str = " iteration 10/ 500 | elapsed time per iteration (ms): 4812.3 | throughput per GPU (TFLOP/s/GPU): 421.0 |\n  3%|3         | 30/1000 [02:30<1:20:50,  5.00s/it]";
 /// What is read, for a text or file that is none of it.
 const READ: &str = "Read are logs of Megatron-LM and of Hugging Face's Trainer (progress, metrics, trainer_state.json), PyTorch's memory snapshots, memory summaries and profiles, and what nvidia-smi prints.";
+
+/// What a step says that no GPU of the plan could make.
+const TOO_FAST: &str =
+    "Shorter than the GPUs' peak allows: it is a step of another run, or not what this plan calls a step.";
 
 /// A box for output of the run's tools, their files, and their figures next to the prediction.
 #[component(OwnRun)]
@@ -140,12 +142,14 @@ fn use_log(log: Option<std::rc::Rc<str>>, is_lost: &UseStateHandle<bool>, dispat
 /// Every figure beside the prediction, by source.
 fn figures(app: &AppContext, shown: &Shown) -> Html {
     // What is compared with what, once for each figure.
-    let mut about: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut about: Vec<(&str, &str)> = Vec::new();
     let mut sources = Vec::new();
     for (file, found) in app.session.input.own.found() {
         let lines = compared(found, &shown.plan, &shown.report);
         for line in lines.iter().filter(|line| !line.about.is_empty()) {
-            about.insert(line.name, line.about);
+            if about.iter().all(|(name, _)| *name != line.name) {
+                about.push((line.name, line.about));
+            }
         }
         let said: Vec<String> = notes(found).iter().map(|note| sentence(note) + ".").collect();
         let of = if file.is_empty() { "in the box" } else { file };
@@ -153,7 +157,10 @@ fn figures(app: &AppContext, shown: &Shown) -> Html {
             <tbody>
                 <tr class="source"><th scope="rowgroup" colspan="4">{ format!("{}, {of}", found.tool.name()) }</th></tr>
                 { for lines.iter().map(row) }
-                { remark(4, said.join(" ")) }
+                if is_too_fast(found, &shown.report) {
+                    { remark(4, TOO_FAST) }
+                }
+                <tr class="source-note"><td colspan="4">{ said.join(" ") }</td></tr>
             </tbody>
         });
     }

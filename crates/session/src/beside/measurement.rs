@@ -6,6 +6,8 @@ use shardscope_units::{Bytes, Quantity};
 
 /// Outcome of reading a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// A single text: the page's program is lighter without a reader of JSON for every figure.
+#[serde(from = "String", into = "String")]
 pub enum Measurement {
     /// Its figures, by tool.
     Found(Vec<Measured>),
@@ -30,6 +32,29 @@ impl Measurement {
             Err(Unread::Nothing) => Self::Nothing,
             Err(why) => Self::Refused(why.to_string()),
         }
+    }
+}
+
+/// Begins the text of a refusal; figures begin with a digit.
+const REFUSED: &str = "!";
+
+impl From<Measurement> for String {
+    fn from(one: Measurement) -> Self {
+        match one {
+            Measurement::Found(found) => found.iter().map(Measured::written).collect::<Vec<_>>().join("\n"),
+            Measurement::Nothing => Self::new(),
+            Measurement::Refused(why) => REFUSED.to_owned() + &why,
+        }
+    }
+}
+
+impl From<String> for Measurement {
+    fn from(text: String) -> Self {
+        if let Some(why) = text.strip_prefix(REFUSED) {
+            return Self::Refused(why.to_owned());
+        }
+        let found: Vec<Measured> = text.split('\n').filter_map(Measured::parse).collect();
+        if found.is_empty() { Self::Nothing } else { Self::Found(found) }
     }
 }
 
