@@ -52,7 +52,7 @@ pub(super) fn missing(
     // The parsers of transformers, TRL and ms-swift accept a file before all options, which override it.
     let first = words.first().is_some_and(|word| ENDS.iter().any(|end| word.text.ends_with(end)))
         && (words.len() == 1 || words.iter().skip(1).any(|word| word.text.starts_with("--")));
-    let of_verl = unknown_to_verl(words).or_else(|| beneath_nemo(words));
+    let of_verl = unknown_to_verl(words).or_else(|| beneath_nemo(line.trainer(), words));
     if !bare && group.is_none() && !first && of_verl.is_none() && !words.iter().any(whole) {
         return None;
     }
@@ -84,12 +84,14 @@ fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
 }
 
 /// The user's own configuration beneath settings of NeMo 1 (`--config-path=/home/me/conf --config-name=gpt`): layout,
-/// recomputation and kernels that the words do not state are those of that file, not of NeMo's own of the same name.
-fn beneath_nemo(words: &[Argument]) -> Option<(String, Option<Span>)> {
+/// recomputation and kernels that the words do not state are those of that file, not of NeMo's own of the same name. A
+/// folder given to NeMo's own program is taken for a copy of its files.
+fn beneath_nemo(program: &str, words: &[Argument]) -> Option<(String, Option<Span>)> {
     let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
     let folder = words.iter().position(|word| word.text.starts_with("--config-path"))?;
     let whose = words.get(folder..).unwrap_or_default().iter().take(2);
-    let of_nemo = whose.into_iter().any(|word| word.text.contains("examples/nlp"));
+    let own = |path: &str| path.contains("examples/nlp");
+    let of_nemo = own(program) || whose.into_iter().any(|word| own(&word.text));
     (has("model.") && has("trainer.") && has("--config-name") && !of_nemo).then(|| named(words)).flatten()
 }
 
