@@ -281,11 +281,8 @@ const TOGETHER: [Field; 5] = [
     Field::FrozenModules,
 ];
 
-/// Settings of which the step time is known and the memory is not: they stay for the former.
-const KEPT: [Field; 2] = [Field::Software, Field::ReferenceMixers];
-
-/// Removes settings that are not modelled from the table, so that the plan is made without them; returns what was
-/// removed.
+/// Removes settings that are not modelled from the table, so that the plan is made without them, except two whose step
+/// time is known; returns what was removed.
 pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field, Setting)> {
     let mut fields: Vec<Field> = items.iter().filter_map(|item| Field::named(&item.name)).collect();
     if fields.iter().any(|field| TOGETHER.contains(field)) {
@@ -306,7 +303,7 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
                 Origin::Default,
                 "in place of one that is not modelled",
             );
-        } else if !KEPT.contains(&field) {
+        } else if !matches!(field, Field::Software | Field::ReferenceMixers) {
             table.clear(field);
         }
     }

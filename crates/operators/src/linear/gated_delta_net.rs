@@ -3,7 +3,7 @@
 //! unit norms of queries and keys, repeated for every value head; the chunked gated delta rule; a gated norm.
 
 use super::parts::{
-    CHUNK, FLOAT, convolution, gated_norm, input, last, output, rows, scan, unsharded, vector,
+    CHUNK, FLOAT, convolution, delta_rule, gated_norm, input, last, output, rows, unsharded, vector,
 };
 use crate::{Account, Saved, Symbols, Weight, Work, column};
 use shardscope_explain::Formula;
@@ -94,16 +94,8 @@ pub(super) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let local = columns(sizes.keys(), sizes.values(), sizes.value_heads);
     let full = columns(unsharded.keys(), unsharded.values(), unsharded.value_heads);
     let mut work = vec![input(x, "in_proj", local, full), convolution(x, 2 * sizes.keys() + sizes.values())];
-    work.extend(rule(x));
+    work.extend(delta_rule(x));
     work.push(gated_norm(x, sizes.values()));
     work.extend(last(x));
     work
-}
-
-/// Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
-/// values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products of
-/// a token with the state (`megatron/training/training.py:num_floating_point_operations`). Then the states.
-pub(super) fn rule(x: &Symbols<'_>) -> Vec<Work> {
-    let (k, v) = (x.linear.key_width, x.linear.value_width);
-    scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k])
 }

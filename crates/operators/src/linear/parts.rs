@@ -79,6 +79,14 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
     vec![product, kernel("chunk_states", [moved, Bytes::new(2 * moved.get())], [2, 4])]
 }
 
+/// Products within a chunk: of keys with keys, of the inverse with keys and values, of queries with keys and with
+/// values; and with the state: keys, queries, and the update. FLOPs are counted as in Megatron: the four products of
+/// a token with the state (`megatron/training/training.py:num_floating_point_operations`). Then the states.
+pub(super) fn delta_rule(x: &Symbols<'_>) -> Vec<Work> {
+    let (k, v) = (x.linear.key_width, x.linear.value_width);
+    scan(x, CHUNK * (3 * k + 2 * v) + 3 * k * v, [v, 4 * k])
+}
+
 /// The output projection and the residual addition after it.
 pub(super) fn last(x: &Symbols<'_>) -> Vec<Work> {
     let Some(unsharded) = unsharded(x) else { return Vec::new() };

@@ -3,7 +3,7 @@
 //! dispatched on a CPU (`tests/record/reference_rule.py`, `tests/suite/reference_rule.rs`): convolution, norms, gates
 //! and repeated heads with it, products by themselves among the kernels.
 
-use super::parts::{CHUNK, input, last};
+use super::parts::{CHUNK, delta_rule, input, last};
 use crate::shared::kernel;
 use crate::{Symbols, Work};
 use shardscope_plan::LinearMixer;
@@ -53,7 +53,7 @@ pub(super) fn work(x: &Symbols<'_>, unsharded: LinearMixer) -> Vec<Work> {
         work.push(input(x, "in_proj_ba", 2 * sizes.value_heads, 2 * unsharded.value_heads));
     }
     // The rule's products; its states are among the bytes below.
-    work.extend(super::gated_delta_net::rule(x).into_iter().filter(|work| matches!(work, Work::Matmul(_))));
+    work.extend(delta_rule(x).into_iter().filter(|work| matches!(work, Work::Matmul(_))));
     work.push(dispatched(x));
     work.extend(last(x));
     work
