@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use shardscope_explain::Formula;
 use shardscope_operators::{
-    MatmulKind, SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
+    SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
 };
 use shardscope_plan::{Activation, LayerKind, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
@@ -134,7 +134,7 @@ impl Forward {
                 }
                 self.all += flops * times;
                 self.frozen += flops * (2.0 * skipped);
-                if matmul.kind == MatmulKind::ForwardLinear {
+                if !matmul.kind.has_backward() {
                     self.frozen += flops * (2.0 * (times - skipped));
                 } else if matmul.kind.has_weight() && !matmul.trains {
                     self.frozen += flops * (times - skipped);

@@ -79,6 +79,12 @@ impl MatmulKind {
         matches!(self, Self::Linear | Self::PlainLinear | Self::ForwardLinear)
     }
 
+    /// Whether backward reaches it.
+    #[must_use]
+    pub const fn has_backward(self) -> bool {
+        !matches!(self, Self::ForwardLinear)
+    }
+
     /// Whether it runs in fp8 when fp8 is on.
     #[must_use]
     pub const fn runs_in_fp8(self) -> bool {

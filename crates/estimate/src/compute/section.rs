@@ -3,7 +3,7 @@
 use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
-use shardscope_operators::{Captured, ExpertProducts, Kernel, Matmul, MatmulKind, Operator, Symbols, Work};
+use shardscope_operators::{Captured, ExpertProducts, Kernel, Matmul, Operator, Symbols, Work};
 use shardscope_plan::{AttentionKernel, CudaGraphs, Fp8Recipe, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
@@ -222,7 +222,7 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     // The kernel before a dense layer (its norm) may also cast its output (`module/layernorm_linear.py`).
     let ahead = if forward.grouped { casts } else { 0.0 };
     let forward = cost(&forward, cast * m * k, ahead, 1.0);
-    if matmul.kind == MatmulKind::ForwardLinear {
+    if !matmul.kind.has_backward() {
         return (forward, Cost::default(), Cost::default());
     }
     (forward, input, weight)
