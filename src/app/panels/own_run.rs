@@ -172,7 +172,7 @@ fn figures(app: &AppContext, shown: &Shown) -> Html {
                     { sources }
                 </table>
             }) }
-            <ul>{ for about.into_iter().map(|(name, about)| html! { <li>{ format!("{name}: {about}") }</li> }) }</ul>
+            <ul class="abouts">{ for about.into_iter().map(|(name, about)| html! { <li>{ format!("{name}: {about}") }</li> }) }</ul>
         </>
     }
 }
