@@ -57,6 +57,7 @@ fn read(root: &Node) -> Reading {
         let why = "a DeepSpeed configuration without a batch, which a program fills in";
         (Software::HfTransformers, why.to_owned())
     } else {
+        gradients(&mut leaves);
         (Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned())
     });
     for path in IDLE {
@@ -262,6 +263,21 @@ fn precision(leaves: &mut Leaves<'_>) {
     }
     if let Some(leaf) = leaves.get("data_types.grad_accum_dtype") {
         leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
+    }
+}
+
+/// ZeRO adds gradients up in the weights' format unless `grad_accum_dtype` says otherwise; the bf16 optimizer, which has
+/// fp32 sums besides, is for stage 0, and for stage 1 with such sums (`deepspeed/runtime/engine.py:get_data_types`,
+/// `_do_optimizer_sanity_check`).
+fn gradients(leaves: &mut Leaves<'_>) {
+    const BF16: [&str; 3] = ["bf16.enabled", "bfloat16.enabled", "bf16.bf16"];
+    let on = BF16.iter().any(|path| leaves.get(path).and_then(Leaf::flag) == Some(true));
+    let staged = matches!(leaves.whole("zero_optimization.stage"), Some(1..=3))
+        || leaves.yes("zero_optimization").is_some();
+    if on && staged && !leaves.has("data_types.grad_accum_dtype") {
+        let note =
+            "ZeRO adds gradients up in the weights' format unless data_types.grad_accum_dtype says otherwise";
+        leaves.state(Field::GradsDtype, "bf16", Origin::Derived, note);
     }
 }
 

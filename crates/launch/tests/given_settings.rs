@@ -228,3 +228,23 @@ fn a_file_behind_ms_swifts_command_is_its_settings() {
     let stated = [Field::NumLayers, Field::SeqLength, Field::MicroBatchSize, Field::WorldSize];
     assert_eq!(stated.map(|field| value(&both, field)), ["28", "2048", "1", "4"]);
 }
+
+/// `deepspeed/runtime/engine.py:get_data_types`: only stage 0 sums in fp32 by itself.
+#[test]
+fn zero_adds_gradients_up_in_the_weights_format() {
+    let command = "deepspeed --num_nodes 1 --num_gpus 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 \
+        --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 \
+        --global-batch-size 64 --vocab-size 32000 --bf16 --deepspeed --deepspeed_config ds.json\n";
+    let of = |more: &str| {
+        let engine = format!("{{\"train_batch_size\": 64, \"bf16\": {{\"enabled\": true}}{more}}}");
+        let resolution = resolved(&[("run.sh", command), ("ds.json", &engine)]);
+        assert!(resolution.plan.is_some(), "{more}: {:?}", resolution.diagnostics);
+        value(&resolution, Field::GradsDtype)
+    };
+    assert_eq!(of(", \"zero_optimization\": {\"stage\": 0}"), "fp32");
+    for stage in 1..=3 {
+        assert_eq!(of(&format!(", \"zero_optimization\": {{\"stage\": {stage}}}")), "bf16");
+    }
+    let stated = ", \"zero_optimization\": {\"stage\": 1}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}";
+    assert_eq!(of(stated), "fp32");
+}

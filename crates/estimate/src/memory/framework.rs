@@ -2,11 +2,12 @@
 //! buffers, driver context, communicator buffers. Each is a separate term.
 
 use super::sequence::{Reserved, grows_segments, reserved};
+use super::states::keeps_both_gradients;
 use super::term::Term;
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::Symbols;
-use shardscope_plan::{DpSharding, NumberFormat};
+use shardscope_plan::DpSharding;
 use shardscope_units::{Bytes, Count, Quantity};
 
 const ALLOCATOR: &str =
@@ -272,7 +273,8 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     }
     let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
     let bucket = load.parameters.min(Count::new(BUCKET));
-    if recipe.params_dtype == NumberFormat::Bf16 {
+    // The bf16 optimizer's; ZeRO's own has the same buffers in bf16 as in fp16.
+    if keeps_both_gradients(recipe) {
         // A single replica reduces nothing, so the copy is never made.
         let shared = u64::from(x.plan.layout().data > 1);
         return vec![

@@ -78,7 +78,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
 /// Whether gradients stay in the format of backward in addition to the fp32 sums
 /// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
-fn keeps_both_gradients(recipe: &Recipe) -> bool {
+pub(super) fn keeps_both_gradients(recipe: &Recipe) -> bool {
     recipe.software.semantics().deepspeed_engine
         && recipe.params_dtype == NumberFormat::Bf16
         && recipe.grads_dtype == NumberFormat::Fp32
