@@ -130,7 +130,7 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
         let (effect, message) = if known {
             (
                 Effect::Memory,
-                "what transformers' reference of the gated delta rule saves; its step time is told",
+                "what transformers' reference of the gated delta rule saves; its step time is estimated",
             )
         } else {
             (Effect::Model, "transformers' reference of this linear mixer")

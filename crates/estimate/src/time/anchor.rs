@@ -3,7 +3,8 @@
 //! A step's deviation from its estimate is partly due to the run (its router, data, machine, software release) and
 //! partly to the layout itself. The common part is determined on published runs with several layouts of one model
 //! ([`Family::common`], `tests/suite/anchor.rs`): all of it with routed experts, most with sharded weights, a
-//! little on parts known from few sources, none for dense models, where scaling by one measured step makes the others worse.
+//! little on accelerators known from few sources, none for dense models, where scaling by one measured step makes the
+//! others worse.
 
 use super::interval::Family;
 use shardscope_plan::Plan;

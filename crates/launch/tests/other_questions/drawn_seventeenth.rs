@@ -75,7 +75,7 @@ fn nemo_beneath_a_file_of_the_users_own_asks_for_it() {
              model.megatron_amp_O2={o2} model.micro_batch_size=96 model.global_batch_size=96 \
              model.tensor_model_parallel_size=1 model.pipeline_model_parallel_size=1 model.max_position_embeddings=1024 \
              model.encoder_seq_length=1024 model.hidden_size=768 model.ffn_hidden_size=3072 model.num_layers=12 \
-             model.num_attention_heads=12 model.tokenizer.vocab_file=/work/gpt2-vocab.json model.optim.name=fused_adam\n"
+             model.num_attention_heads=12 model.tokenizer.vocab_file=/data/gpt2-vocab.json model.optim.name=fused_adam\n"
         ))
     };
     let own = run("--config-path=/u/me/conf --config-name=megatron_gpt_config", "True");
