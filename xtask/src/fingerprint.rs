@@ -7,6 +7,7 @@ use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 
 use crate::process::{Version, root};
+use crate::published::ADDRESS;
 
 /// Top-level entries of the checkout that do not go into the page.
 const NOT_OF_THE_PAGE: [&str; 10] =
@@ -53,8 +54,13 @@ impl Fingerprint {
 }
 
 /// The digest of everything that goes into the page: every file that git does not ignore, except documents and what
-/// is in `NOT_OF_THE_PAGE`, and the versions of the tools.
+/// is in `NOT_OF_THE_PAGE`, the versions of the tools, and the address that the page says it has.
 pub fn inputs() -> Result<String> {
+    inputs_at(&std::env::var(ADDRESS).unwrap_or_default())
+}
+
+/// [`inputs`] of a page for `address`, which is written into its head and its list of addresses.
+fn inputs_at(address: &str) -> Result<String> {
     let mut walk = WalkBuilder::new(root());
     // Hidden files are part of it: cargo reads `.cargo/config.toml`.
     walk.hidden(false).filter_entry(|entry| {
@@ -69,7 +75,7 @@ pub fn inputs() -> Result<String> {
         }
     }
     let versions = PROGRAMS.map(|program| format!("{program} {:?}", Version::new(program)));
-    digest(root(), files, &versions.join("\n"))
+    digest(root(), files, &format!("{}\n{ADDRESS} {address}", versions.join("\n")))
 }
 
 /// The digest of every file below `folder`.
@@ -130,5 +136,12 @@ mod tests {
         let files = |name: &str| root().join(name).exists();
         assert!(files("Cargo.lock") && files("index.html") && files("README.md"));
         assert_eq!(inputs().unwrap(), inputs().unwrap());
+    }
+
+    #[test]
+    fn a_page_for_another_address_is_another_page() {
+        let nowhere = inputs_at("").unwrap();
+        assert_eq!(inputs_at("").unwrap(), nowhere);
+        assert_ne!(inputs_at("https://example.org/x").unwrap(), nowhere);
     }
 }
