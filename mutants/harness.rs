@@ -80,12 +80,12 @@ fn first_that_moves(number: u32, parts: &[Part], plans: &[Plan]) -> String {
     if met == 0 { "unmet\t".to_owned() } else { format!("survived\t{met} sections of plans") }
 }
 
-/// Draws plans of `SHARDSCOPE_DRAW=SEED:COUNT`, and prints those in which one of the mutants in the file `MUTANTS`
+/// Draws plans as `SHARDSCOPE_DRAW` says (`draw.rs:rows`), and prints those in which one of the mutants in the file `MUTANTS`
 /// moves a figure that no earlier printed plan caught.
 #[test]
 #[ignore = "answers `cargo run -p mutants`"]
 fn draws() {
-    let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, or guide");
+    let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, guide or a file");
     let wanted = std::fs::read_to_string(std::env::var("MUTANTS").expect("a file")).expect("numbers");
     // The number of sections with which each was run.
     let mut wanted: BTreeMap<u32, u32> =

@@ -6,9 +6,9 @@
 //! figures changes, for the other exact tests that reach it (`programs.rs`). A mutant that no test reaches survives without
 //! a run.
 //!
-//! `cargo run -p mutants -- SEED:COUNT` draws that many plans (`tests/suite/pinned_plans/draw.rs`; `guide` draws the guide's)
-//! and prints the rows of those that catch mutants which the previous run missed. Once the rows are in the table,
-//! `SHARDSCOPE_PIN=1 cargo test --test suite pinned` fills in their hashes.
+//! `cargo run -p mutants -- SEED:COUNT` draws that many plans (`tests/suite/pinned_plans/draw.rs`; `guide` draws the guide's,
+//! the path of a file takes those in it) and prints the rows of those that catch mutants which the previous run missed. Once the
+//! rows are in the table, `SHARDSCOPE_PIN=1 cargo test --test suite pinned` fills in their hashes.
 mod compile;
 mod list;
 mod programs;
@@ -37,8 +37,9 @@ const EXACT: &str = include_str!("../exact.txt");
 /// Stride through the list of mutants.
 const STEP: u32 = 61;
 
-/// A test that takes this long runs only if no shorter one notices the mutant.
-const LONG: Duration = Duration::from_secs(1);
+/// Bounds of how long tests take that run together: those that take longer run only if no shorter one notices the mutant.
+const TOOK: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(100), Duration::from_secs(1), Duration::MAX];
 
 fn main() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default();
@@ -65,6 +66,8 @@ fn main() -> Result<()> {
 
     if let Some(asked) = std::env::args().nth(1) {
         let wanted = report::not_caught(&work, &mutants)?;
+        // A file is named from here, and read in the copy.
+        let asked = std::fs::canonicalize(&asked).map_or(asked, |path| path.display().to_string());
         return programs::draw(suite, &tree.folder, &asked, &wanted);
     }
 
@@ -97,11 +100,15 @@ fn main() -> Result<()> {
         if !matches!(outcome.found, Found::Survived | Found::Unmet) {
             continue;
         }
-        // The slow ones come last, one at a time.
-        for (program, long) in built.iter().flat_map(|program| [(program, false), (program, true)]) {
+        // The slow ones come last: a program ends when the slowest of its tests does.
+        for (took, program) in
+            TOOK.windows(2).flat_map(|took| built.iter().map(move |program| (took, program)))
+        {
             let meeting: Vec<_> = (tests.iter())
                 .filter(|test| {
-                    test.program == *program && (test.took > LONG) == long && test.meets.contains(number)
+                    test.program == *program
+                        && (took[0]..took[1]).contains(&test.took)
+                        && test.meets.contains(number)
                 })
                 .collect();
             if !meeting.is_empty() {

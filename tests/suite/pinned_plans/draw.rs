@@ -238,7 +238,7 @@ fn guide() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The plans requested by `SHARDSCOPE_DRAW`: `SEED:COUNT` for that many random ones, `guide` for the guide's own, with
-/// few layers if possible.
+/// few layers if possible; or those of a file, each line a model, a tab and settings as in a link.
 pub(super) fn rows(asked: &str) -> Vec<Row> {
     let row = |model: &str, words: &[String]| Row { model: model.to_owned(), link: words.join("&") };
     if asked == "guide" {
@@ -254,7 +254,14 @@ pub(super) fn rows(asked: &str) -> Vec<Row> {
         };
         return guide().into_iter().filter_map(small).collect();
     }
-    let (seed, count) = asked.split_once(':').expect("SEED:COUNT, or guide");
+    if let Ok(text) = std::fs::read_to_string(asked) {
+        let written = text.lines().filter_map(|line| line.split_once('\t'));
+        return written
+            .map(|(model, link)| row(model, &stated(link)))
+            .filter(|row| row.plan().is_some())
+            .collect();
+    }
+    let (seed, count) = asked.split_once(':').expect("SEED:COUNT, guide or a file");
     drawn(seed.parse().expect("a seed"), count.parse().expect("a count"))
 }
 

@@ -147,7 +147,7 @@ fn no_figure_of_the_pinned_plans_moves() {
 #[test]
 #[ignore = "writes more plans into the table"]
 fn draws_more() {
-    let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, or guide");
+    let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, guide or a file");
     let pinned = table();
     let mut all: Vec<Row> = rows(&pinned).into_iter().map(|(row, _)| row).collect();
     let known: BTreeSet<Row> = all.iter().cloned().collect();
