@@ -56,7 +56,8 @@ struct Framework {
     others: Vec<&'static str>,
     /// Whether its rows have full paths, in which list indices are 0: groups of trainers have keys with the same names.
     whole: bool,
-    /// Prefixes of options, one of which must be present; empty if the names belong to this framework only.
+    /// Options, one of which must be present: prefixes on a command line of Megatron's, else paths or, with a star, prefixes of
+    /// them; empty if the names belong to this framework only.
     signs: Vec<&'static str>,
     /// Rows by the last part of their path, in snake case.
     rows: BTreeMap<String, Vec<Row>>,
@@ -109,6 +110,11 @@ impl Framework {
                 rows.push(Row { path, changes, harmless });
             }
         }
+    }
+
+    /// Whether its options need no sign.
+    fn is_alone(self: &&Self) -> bool {
+        self.signs.is_empty()
     }
 
     /// The row of an option: if two match, the one with the longer path.
@@ -183,8 +189,18 @@ pub fn signs() -> impl Iterator<Item = &'static str> {
 
 /// The effect of a key that this reader's framework has, or another framework whose options it includes.
 pub fn of_key(reader: &str, path: &str, value: &str) -> Option<Changes> {
-    let others = || called(reader).flat_map(|framework| &framework.others);
-    most(called(reader), path, value).or_else(|| others().find_map(|other| most(called(other), path, value)))
+    of_key_beside(reader, path, value, &|_| false)
+}
+
+/// The same for a key beside others, some of which tell a program with options of its own (`has`): those of such a
+/// program come first.
+pub fn of_key_beside(reader: &str, path: &str, value: &str, has: &dyn Fn(&str) -> bool) -> Option<Changes> {
+    let others = || called(reader).flat_map(|framework| framework.others.iter().copied());
+    let readers = || std::iter::once(reader).chain(others());
+    let told = |framework: &&Framework| framework.signs.iter().any(|sign| has(sign));
+    readers()
+        .find_map(|name| most(called(name).filter(told), path, value))
+        .or_else(|| readers().find_map(|name| most(called(name).filter(Framework::is_alone), path, value)))
 }
 
 fn called(reader: &str) -> impl Iterator<Item = &'static Framework> {

@@ -7,6 +7,7 @@ mod checkpoint;
 mod cookbook;
 mod dialect;
 mod early;
+mod early_pairs;
 mod eight_bit;
 mod evaluation;
 mod format;
