@@ -4,6 +4,7 @@ mod adapters;
 mod alpaca_lora;
 mod authors;
 mod checkpoint;
+mod chinese_vicuna;
 mod cookbook;
 mod dialect;
 mod early;

@@ -182,9 +182,11 @@ fn adapters_of_qwen2_vl_finetune_are_on_the_decoder() {
 #[test]
 fn keys_that_a_framework_passes_over_stop_nothing() {
     let file = "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\n\
-                bf16: true\nflash_attention: true\nsample_packing_size: 4\n";
+                bf16: true\nflash_attention: true\nsample_packing_size: 4\nfsdp: []\n";
     let read = said("axolotl.yml", file, &[("world_size", "8")]);
     assert!(read.plan.is_some(), "{:?} {:?}", read.not_modelled, read.diagnostics);
+    // An empty list of FSDP's words shards nothing.
+    assert_eq!(value(&read, Field::ZeroStage), "0");
     let file = "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}, \"train_micro_batch_size_per_gpu\": 1, \
                 \"eigenvalue_enabled\": true}";
     assert!(said("ds_config.json", file, &[]).not_modelled.is_empty());
@@ -210,4 +212,35 @@ fn a_module_of_ones_own_under_torchtitan_is_none_of_its_models() {
     let command = "torchrun --nproc_per_node 8 -m torchtitan.train --module attention_residual --config own_447m \
         --training.local_batch_size 4 --training.seq_len 2048 --validator.enable --validator.freq 100";
     stops_by(command, "", "a module of the program's own");
+}
+
+/// Facico/Chinese-Vicuna, `finetune_chat.py` and `finetune.py`: LLM.int8() below LoRA, with lengths that the programs fix.
+#[test]
+fn chinese_vicuna_has_sizes_of_its_own() {
+    let chat = script(
+        "torchrun --nproc_per_node=4 finetune_chat.py --data_path a.jsonl --model_path huggyllama/llama-7b --output_path out \
+         --micro_batch 4 --total_batch 128 --log_steps 100 --eval_steps 0 --warmup_ratio 0.05 --save_steps 200 --test_size 0 \
+         --prompt_type chat",
+    );
+    let settings = [
+        (Field::TrainType, "qlora"),
+        (Field::BaseQuantization, "int8"),
+        (Field::MicroBatchSize, "4"),
+        (Field::GlobalBatchSize, "128"),
+        (Field::SeqLength, "2048"),
+        (Field::LoraRank, "8"),
+        (Field::LoraTargetModules, "q_proj v_proj k_proj o_proj down_proj gate_proj up_proj"),
+        (Field::Fp16, "true"),
+    ];
+    for (field, expected) in settings {
+        assert_eq!(value(&chat, field), expected, "{}", field.name());
+    }
+    assert!(chat.plan.is_some(), "{:?} {:?}", chat.not_modelled, chat.diagnostics);
+    let plain = script(
+        "torchrun --nproc_per_node=2 finetune.py --data_path a.jsonl --model_path huggyllama/llama-7b --output_path out \
+         --eval_steps 200 --save_steps 200 --test_size 2000",
+    );
+    assert_eq!(value(&plain, Field::SeqLength), "256");
+    assert_eq!(value(&plain, Field::LoraTargetModules), "q_proj v_proj");
+    assert_eq!(value(&plain, Field::EvaluationBatchSize), "8");
 }
