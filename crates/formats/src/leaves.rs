@@ -4,7 +4,7 @@ use super::names::words;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
-use crate::options::{Changes, little, of_key};
+use crate::options::{Changes, little, of_key_beside};
 use crate::telling;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
@@ -217,6 +217,17 @@ impl<'t> Leaves<'t> {
         }
     }
 
+    /// What a key changes that no reader looked at, beside the others.
+    fn changes(&self, format: &str, leaf: &Leaf) -> Option<Changes> {
+        let has = |sign: &str| {
+            self.leaves.iter().any(|leaf| match sign.strip_suffix('*') {
+                Some(start) => leaf.path.starts_with(start),
+                None => leaf.path.eq_ignore_ascii_case(sign),
+            })
+        };
+        of_key_beside(format, &leaf.path, &leaf.value, &has)
+    }
+
     /// The keys that no reader looked at: those that change nothing for a known reason, and the others.
     fn left(&self, format: &str) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
@@ -227,7 +238,7 @@ impl<'t> Leaves<'t> {
             if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
-            match of_key(format, &leaf.path, &leaf.value) {
+            match self.changes(format, leaf) {
                 Some(Changes::Nothing(_)) => idle.push(leaf),
                 None if changes_nothing(leaf) => idle.push(leaf),
                 _ => unread.push(leaf),
@@ -242,7 +253,7 @@ impl<'t> Leaves<'t> {
         let mut items: Vec<NotModelled> = Vec::new();
         let (mut marks, mut first) = (Vec::new(), None);
         for leaf in unread {
-            match of_key(format, &leaf.path, &leaf.value) {
+            match self.changes(format, leaf) {
                 Some(Changes::Little(why)) => {
                     leaf.used.set(true);
                     first = first.or(leaf.span);

@@ -98,8 +98,9 @@ impl<'a> Evaluator<'a> {
 
     fn finish(self) -> Script {
         let mut used = Vec::new();
-        // What only a skipped branch uses may still be the fragment that somebody pasted.
-        for command in self.commands.iter().filter(|command| command.kind != CommandKind::Skipped) {
+        // What only a skipped branch uses, or what is only printed (`echo "ARGS: $ARGS"`), may still be the fragment that
+        // somebody pasted.
+        for command in self.commands.iter().filter(|command| command.kind == CommandKind::Run) {
             flag_starts(&command.words, &mut used);
         }
         used.sort();

@@ -337,7 +337,7 @@ impl ArgumentReader<'_> {
                 self.reading.not_read.push(NotRead::new(&flag, span));
                 self.little.push((why, flag));
             }
-            Changes::Stops(..) => self.reading.not_modelled.extend(changes.stop(&flag, value, span)),
+            _ => changes.stop_in(&mut self.reading.not_modelled, &flag, value, span),
         }
     }
 

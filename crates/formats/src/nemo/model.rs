@@ -1,6 +1,6 @@
 //! Keys of the model, the precision and the optimizer whose meaning in NeMo differs from Megatron's.
 
-use crate::leaves::{Leaves, dtype};
+use crate::leaves::{Leaf, Leaves, dtype};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
@@ -139,8 +139,15 @@ pub(super) fn optimizer(leaves: &mut Leaves<'_>) {
 }
 
 pub(super) fn overlap(leaves: &mut Leaves<'_>) {
-    if leaves.flag("model.cpu_offloading") == Some(false) {
+    // `examples/nlp/language_modeling/conf/megatron_gpt_config.yaml`: what goes to the host counts only beside the switch.
+    let what = ["model.cpu_offloading_activations", "model.cpu_offloading_weights"];
+    let [activations, weights] = what.map(|path| leaves.get(path));
+    let on = leaves.flag("model.cpu_offloading");
+    if on == Some(false) || activations.and_then(Leaf::flag) == Some(false) {
         leaves.reading.keep(&|found| found.field != Field::CpuOffloadingNumLayers);
+    }
+    if let Some(leaf) = weights.filter(|leaf| on == Some(true) && leaf.flag() != Some(false)) {
+        leaves.lack(leaf, Effect::Memory, "weights offloaded to the host layer by layer");
     }
     let path = "model.fsdp";
     if let Some(leaf) = leaves.yes(path) {

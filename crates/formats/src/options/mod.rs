@@ -34,6 +34,8 @@ pub enum Changes {
     Little(&'static str),
     /// Something that is not modelled.
     Stops(Effect, &'static str),
+    /// That the program, which this option tells, is not modelled.
+    Program(Effect, &'static str),
 }
 
 /// An option at any value.
@@ -56,8 +58,11 @@ struct Framework {
     others: Vec<&'static str>,
     /// Whether its rows have full paths, in which list indices are 0: groups of trainers have keys with the same names.
     whole: bool,
-    /// Prefixes of options, one of which must be present; empty if the names belong to this framework only.
+    /// Options, one of which must be present: prefixes on a command line of Megatron's, else paths or, with a star, prefixes of
+    /// them; empty if the names belong to this framework only.
     signs: Vec<&'static str>,
+    /// Whether it is a program of another kind than its reader's, which stops as a program by its signs.
+    is_foreign: bool,
     /// Rows by the last part of their path, in snake case.
     rows: BTreeMap<String, Vec<Row>>,
     /// Rows for prefixes.
@@ -87,12 +92,13 @@ fn frameworks() -> &'static [Framework] {
 }
 
 impl Framework {
-    /// `name | reader | signs`, or `reader + other + other` if paths are full.
+    /// `name | reader | signs`, the reader with ` !` for a program of another kind, or `reader + other + other` if paths are full.
     fn headed(head: &'static str) -> Self {
         if let Some((_, of)) = head.split_once(" | ") {
             let (reader, signs) = of.split_once(" | ").unwrap_or((of, ""));
             let signs = signs.split_ascii_whitespace().collect();
-            return Self { reader, signs, ..Self::default() };
+            let (reader, is_foreign) = reader.strip_suffix(" !").map_or((reader, false), |own| (own, true));
+            return Self { reader, signs, is_foreign, ..Self::default() };
         }
         let mut readers = head.split(" + ");
         let reader = readers.next().unwrap_or_default();
@@ -101,6 +107,10 @@ impl Framework {
 
     fn take(&mut self, word: &'static str, changes: Changes) {
         let (path, harmless) = word.split_once('=').unwrap_or((word, ""));
+        let changes = match changes {
+            Changes::Stops(effect, what) if self.is_foreign => Changes::Program(effect, what),
+            changes => changes,
+        };
         match path.strip_suffix('*') {
             Some(path) => self.beginnings.push(Row { path: snake(path), changes, harmless }),
             None => {
@@ -109,6 +119,11 @@ impl Framework {
                 rows.push(Row { path, changes, harmless });
             }
         }
+    }
+
+    /// Whether its options need no sign.
+    fn is_alone(self: &&Self) -> bool {
+        self.signs.is_empty()
     }
 
     /// The row of an option: if two match, the one with the longer path.
@@ -183,8 +198,18 @@ pub fn signs() -> impl Iterator<Item = &'static str> {
 
 /// The effect of a key that this reader's framework has, or another framework whose options it includes.
 pub fn of_key(reader: &str, path: &str, value: &str) -> Option<Changes> {
-    let others = || called(reader).flat_map(|framework| &framework.others);
-    most(called(reader), path, value).or_else(|| others().find_map(|other| most(called(other), path, value)))
+    of_key_beside(reader, path, value, &|_| false)
+}
+
+/// The same for a key beside others, some of which tell a program with options of its own (`has`): those of such a
+/// program come first.
+pub fn of_key_beside(reader: &str, path: &str, value: &str, has: &dyn Fn(&str) -> bool) -> Option<Changes> {
+    let others = || called(reader).flat_map(|framework| framework.others.iter().copied());
+    let readers = || std::iter::once(reader).chain(others());
+    let told = |framework: &&Framework| framework.signs.iter().any(|sign| has(sign));
+    readers()
+        .find_map(|name| most(called(name).filter(told), path, value))
+        .or_else(|| readers().find_map(|name| most(called(name).filter(Framework::is_alone), path, value)))
 }
 
 fn called(reader: &str) -> impl Iterator<Item = &'static Framework> {
@@ -197,6 +222,7 @@ fn most<'a>(among: impl Iterator<Item = &'a Framework>, path: &str, value: &str)
         Changes::Nothing(_) => 0,
         Changes::Little(_) => 1,
         Changes::Stops(..) => 2,
+        Changes::Program(..) => 3,
     })
 }
 
@@ -218,8 +244,20 @@ impl Row {
 impl Changes {
     /// The item that stops the verdict at the option, if any.
     pub(crate) fn stop(self, name: &str, value: &str, span: Option<Span>) -> Option<NotModelled> {
-        let Self::Stops(effect, what) = self else { return None };
-        Some(NotModelled::new(name, value, effect, what).at_some(span))
+        let item = match self {
+            Self::Stops(effect, what) => NotModelled::new(name, value, effect, what),
+            Self::Program(effect, what) => NotModelled::of_program(name, effect, what),
+            Self::Nothing(_) | Self::Little(_) => return None,
+        };
+        Some(item.at_some(span))
+    }
+
+    /// Adds this item; a program is told once.
+    pub(crate) fn stop_in(self, items: &mut Vec<NotModelled>, name: &str, value: &str, span: Option<Span>) {
+        let is_told = |what: &str| items.iter().any(|known| known.message == what);
+        if !matches!(self, Self::Program(_, what) if is_told(what)) {
+            items.extend(self.stop(name, value, span));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every option of a framework is read or classified, and every row of the tables has one meaning.
 
-use super::{MEGATRON, TRAINERS, at_first, frameworks, stated};
+use super::{Changes, MEGATRON, Row, TRAINERS, at_first, frameworks, stated};
 
 #[test]
 fn every_row_has_a_class_and_no_name_two_of_them() {
@@ -19,6 +19,13 @@ fn every_row_has_a_class_and_no_name_two_of_them() {
         }
         let mut whole = framework.rows.values().flatten().filter(|_| framework.whole);
         assert!(whole.all(|row| row.path == at_first(&row.path)), "{}", framework.reader);
+    }
+    // What else such a program's options mean is covered by its own stop.
+    for framework in frameworks().iter().filter(|framework| framework.is_foreign) {
+        for sign in &framework.signs {
+            let stops = |row: &Row| matches!(row.changes, Changes::Program(..)) && row.harmless.is_empty();
+            assert!(framework.row(sign).is_some_and(stops), "{sign}");
+        }
     }
     for table in [&MEGATRON, &TRAINERS] {
         for line in table.text().lines().filter(|line| line.starts_with('[')) {

@@ -5,10 +5,11 @@ use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
 use super::options::{argument, option};
 use super::{bridge, nemotron, overrides, table, titan};
-use crate::{Argument, Found, Origin, Question, Reading};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
+use shardscope_python::evaluate::Outcome;
 use shardscope_python::tree::Scalar;
 use shardscope_resolve::Asked;
 use shardscope_source::{Code, Diagnostic, Span};
@@ -71,11 +72,17 @@ fn registry(
     let by_name = asked.and_then(|asked| asked.split_once('.'));
     let known = table::titan(module, config)
         .or_else(|| by_name.and_then(|(module, config)| table::titan(module, config)));
-    let Some(mut outcome) = known else {
+    let Some(outcome) = known else {
         let mut names: Vec<&str> =
             table::titan_names().filter(|name| name.split('.').next() == Some(module)).collect();
         names.sort_by_key(|name| name.contains("debug"));
-        let first = names.first()?;
+        let Some(first) = names.first() else {
+            let what = "a module of the program's own under torchtitan, whose layers are not known here";
+            let item = NotModelled::new("--module", module, Effect::Model, what).at_some(place);
+            let mut reading = titan::read(&stated(words, Outcome::default()), config, 0);
+            reading.not_modelled.push(item);
+            return Some(reading);
+        };
         let message = format!(
             "{module}'s configuration {config} is not among those of torchtitan that are known (August 2026)"
         );
@@ -93,12 +100,17 @@ fn registry(
             ..Reading::default()
         });
     };
+    Some(titan::read(&stated(words, outcome), config, 0))
+}
+
+/// A configuration with what the words change.
+fn stated(words: &[Argument], mut outcome: Outcome) -> Outcome {
     for leaf in Scalars::of_words(words).all().iter().filter(|leaf| leaf.path.contains('.')) {
         outcome.tree.retain(|(path, _)| *path != leaf.path);
         let scalar = Scalar { text: leaf.value.clone(), hole: leaf.hole.clone(), at: 0 };
         outcome.tree.push((leaf.path.clone(), scalar));
     }
-    Some(titan::read(&outcome, config, 0))
+    outcome
 }
 
 /// The name that the performance scripts build from model, task, GPUs and number format.

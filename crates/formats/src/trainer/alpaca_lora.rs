@@ -1,6 +1,7 @@
 //! alpaca-lora's program (tloen/alpaca-lora, `finetune.py:train`): transformers' Trainer behind parameters of its own,
 //! which `fire` turns into options. Programs derived from it that have more options are not read as it.
 
+use super::chinese_vicuna;
 use crate::Argument;
 use crate::Origin;
 use crate::leaves::{Leaf, Leaves};
@@ -23,19 +24,19 @@ fn is_own<'w>(mut names: impl Iterator<Item = &'w str> + Clone) -> bool {
         && names.all(|name| name == MODEL || OPTIONS.split_ascii_whitespace().any(|known| known == name))
 }
 
-/// Whether a command is one of this program.
+/// Whether a command is one of this program, or of Chinese-Vicuna's, which are made of it.
 pub(super) fn is_command(program: &str, words: &[Argument]) -> bool {
-    let names: Vec<String> = words
-        .iter()
-        .filter_map(|word| word.text.strip_prefix("--"))
-        .map(|name| name.split('=').next().unwrap_or(name).replace('-', "_"))
-        .collect();
-    program.rsplit('/').next() == Some(PROGRAM) && is_own(names.iter().map(String::as_str))
+    let names = chinese_vicuna::names(words);
+    let own = program.rsplit('/').next() == Some(PROGRAM) && is_own(names.iter().map(String::as_str));
+    own || chinese_vicuna::is_command(program, &names)
 }
 
 /// Its defaults, and what it does whatever its options say: LLM.int8() below LoRA, fp16, and layers that
 /// `prepare_model_for_int8_training` checkpoints (`peft/utils/other.py`).
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    if chinese_vicuna::read(leaves) {
+        return;
+    }
     if !is_own(leaves.all().iter().map(|leaf| leaf.path.as_str())) {
         return;
     }

@@ -15,6 +15,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
         super::parts::read(leaves);
+        super::early_pairs::read(leaves);
         medical(leaves);
         super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {

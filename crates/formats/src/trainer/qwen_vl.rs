@@ -96,6 +96,7 @@ fn series_defaults(leaves: &mut Leaves<'_>) {
     if !leaves.has(SERIES_SIGN) {
         return;
     }
+    series_adapters(leaves);
     let kernel = if leaves.yes("disable_flash_attn2").is_some() { "sdpa" } else { "flash_attention_2" };
     leaves.pass("disable_flash_attn2");
     leaves.state(Field::AttnImplementation, kernel, Origin::Default, SERIES_WHY);
@@ -113,11 +114,46 @@ fn series_defaults(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Reads which parts 2U1's program freezes; returns whether these are its arguments, without adapters.
+/// The adapters of 2U1's program (`train_sft.py:find_target_linear_names`): all linear layers and the embedding by their
+/// full names, except where a name has one of the given parts, and those of the tower without `vision_lora`.
+fn series_adapters(leaves: &mut Leaves<'_>) {
+    const OUTSIDE: [&str; 2] = ["lm_head", "embed_tokens"];
+    let excluded = leaves.text("lora_namespan_exclude").unwrap_or_default();
+    let only_layers = OUTSIDE.iter().all(|name| excluded.contains(name));
+    let others = excluded
+        .split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_' && sign != '.')
+        .any(|name| !name.is_empty() && !OUTSIDE.contains(&name) && name != "visual");
+    let last = leaves.whole("num_lora_modules").is_some_and(|count| count > 0);
+    let top = ["unfreeze_topk_llm", "unfreeze_topk_vision"];
+    let further = top.iter().any(|key| leaves.whole(key).is_some_and(|count| count > 0));
+    for key in ["lora_namespan_exclude", "num_lora_modules", "vision_lora"].iter().chain(&top) {
+        leaves.pass(key);
+    }
+    let Some(said) = leaves.yes("lora_enable") else { return };
+    if !only_layers || others || last || further {
+        let what =
+            "adapters on the embedding or the output layer, or on some of the layers (Qwen2-VL-Finetune)";
+        return lack(leaves, said, what);
+    }
+    leaves.state_all(
+        &[
+            (Field::LoraRank, "64"),
+            (Field::LoraAlpha, "16"),
+            (Field::LoraDropout, "0.05"),
+            (Field::LoraTargetModules, "all-linear"),
+            (Field::VisionAdapters, if leaves.yes("vision_lora").is_some() { "true" } else { "false" }),
+        ],
+        Origin::Default,
+        SERIES_WHY,
+    );
+}
+
+/// Reads which parts 2U1's program freezes; returns whether these are its arguments.
 pub(super) fn read_series(leaves: &mut Leaves<'_>) -> bool {
-    let Some(said) = leaves.get(SERIES_SIGN).filter(|_| leaves.yes("lora_enable").is_none()) else {
-        return false;
-    };
+    let Some(said) = leaves.get(SERIES_SIGN) else { return false };
+    if leaves.yes("lora_enable").is_some() {
+        return frozen_beside_adapters(leaves, said);
+    }
     let mut frozen: Vec<&str> =
         SERIES.iter().filter(|(key, _)| leaves.yes(key).is_some()).map(|(_, part)| *part).collect();
     // The deepstack mergers are switched together with the main one.
@@ -127,6 +163,23 @@ pub(super) fn read_series(leaves: &mut Leaves<'_>) -> bool {
     let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
     leaves.say(Field::FrozenModules, &frozen, said);
     leaves.state(Field::VisionInputGrads, "false", Origin::Default, SERIES_VERSION);
+    true
+}
+
+/// Beside adapters the program lets tower and merger train again that it does not freeze (`train_sft.py:train`).
+fn frozen_beside_adapters(leaves: &mut Leaves<'_>, said: &Leaf) -> bool {
+    leaves.state(Field::VisionInputGrads, "false", Origin::Default, SERIES_VERSION);
+    if leaves.yes("vision_lora").is_some() {
+        return true;
+    }
+    let frozen = |key: &str| leaves.flag(key) == Some(true);
+    let parts = match (frozen("freeze_vision_tower"), frozen("freeze_merger")) {
+        (true, true) => format!("{TOWER} {PROJECTOR} {DEEP}"),
+        (true, false) => TOWER.to_owned(),
+        // Everything below `visual` trains, the merger included.
+        (false, _) => "none".to_owned(),
+    };
+    leaves.say(Field::FrozenModules, &parts, said);
     true
 }
 

@@ -300,12 +300,14 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         let paths = [format!("fsdp_config.{key}"), format!("fsdp_config.fsdp_{key}")];
         paths.iter().find_map(|path| leaves.get(path)).map(|leaf| (leaf.value.clone(), leaf.flag()))
     };
-    let words = leaves
-        .all()
-        .iter()
-        .find(|leaf| leaf.path == "fsdp" && !leaf.value.is_empty() && leaf.flag() != Some(false));
+    // An empty list shards nothing, as no value does.
+    let is_said =
+        |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "[]" | "{}") && leaf.flag() != Some(false);
+    let words = leaves.all().iter().filter(is_said).find(|leaf| leaf.path == "fsdp");
     // Templates leave the group empty if nothing is sharded.
-    let stated = |leaf: &&Leaf| leaf.path.starts_with("fsdp_config") && !leaf.value.is_empty();
+    let stated = |leaf: &&Leaf| {
+        leaf.path.starts_with("fsdp_config") && !matches!(leaf.value.as_str(), "" | "[]" | "{}")
+    };
     let Some(leaf) = words.or_else(|| leaves.all().iter().find(stated)) else {
         return;
     };

@@ -22,6 +22,7 @@ mod lingua;
 mod olmo;
 mod olmo_core;
 mod oumi;
+mod own_programs;
 mod pairs;
 mod pretraining;
 mod primus;
