@@ -237,8 +237,15 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
         }
     }
     let answer = whole(leaves, find, &["max_completion_length"]);
+    let open = find(leaves, "max_completion_length")
+        .and_then(|path| leaves.get(&path))
+        .filter(|leaf| leaf.hole.is_some());
     match (answer, default) {
         (Some(leaf), _) => leaves.say(Field::RolloutResponse, &leaf.value, leaf),
+        // A length that the program computes.
+        _ if open.is_some() => {
+            open.into_iter().for_each(|leaf| leaves.say(Field::RolloutResponse, &leaf.value, leaf))
+        }
         (None, Some(tokens)) => {
             leaves.state(Field::RolloutResponse, &tokens.to_string(), Origin::Default, OF_CUT);
         }
