@@ -2,7 +2,7 @@
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
-use shardscope_plan::{Field, Quantization};
+use shardscope_plan::{Field, Quantization, Residence};
 
 fn asks(resolution: &Resolution, name: &str) -> bool {
     resolution.questions.iter().any(|question| question.name() == name)
@@ -59,9 +59,14 @@ fn the_sizes_of_trls_rollouts_are_asked() {
     let [answered, stated] = [said("a.py", GRPO, &all), said("a.py", &text, &some)];
     assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
     assert_eq!(answered.plan, stated.plan);
-    // A reference beside the policy is another training.
+    // Whether there is a reference beside the policy.
     let compared = GRPO.replace("bf16=True", "bf16=True, beta=cfg.beta");
-    stopped(&said("a.py", &compared, &[]), &["beta"]);
+    assert!(asks(&said("a.py", &compared, &[]), "rl_reference"));
+    let of =
+        |held| said("a.py", &compared, &[&all[..], &[("rl_reference", held)]].concat()).plan.expect("a plan");
+    let rollout = |held| of(held).recipe().rollout.expect("rollouts").reference;
+    assert_eq!(rollout("device"), Residence::Device);
+    assert_eq!(Some(of("none")), answered.plan);
 }
 
 /// JackyJerkyYt/Small-Project-1 `src/train_sft.py`, abridged.

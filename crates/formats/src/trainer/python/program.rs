@@ -319,13 +319,12 @@ impl<'a> Program<'a> {
         let rolls_out = matches!(call, "GRPOConfig" | "RLOOConfig") && !unsloth;
         let own = match key {
             "load_in_4bit" => unsloth && call == "from_pretrained",
-            "num_generations" | "max_completion_length" => rolls_out,
+            "num_generations" | "max_completion_length" | "beta" => rolls_out,
             _ => false,
         };
         let same = key == "loss_type" && rolls_out;
-        if COMPUTED.contains(&key) && !bounded && !own && !same
-            || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig")
-        {
+        let compares = key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig");
+        if (COMPUTED.contains(&key) || compares) && !bounded && !own && !same {
             self.computed.get_or_insert_with(|| key.to_owned());
         }
         let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
