@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::drafts::int;
 use super::formats::resolved;
 use super::rollouts::{LINEAR, VOCABULARY, WIDTH, part, plan, rl};
-use shardscope::estimate::{PhaseKind, RlMemory, device_peak, memory};
+use shardscope::estimate::{Memory, PhaseKind, RlMemory, device_peak, memory};
 use shardscope::source::Source;
 use shardscope::units::Bytes;
 
@@ -113,4 +113,71 @@ fn log_probabilities_of_padded_samples_are_taken_with_their_entropy() {
     assert_eq!(here(&copied, "logits of the responses"), Some(Bytes::new(2 * 16 * RESPONSE * VOCABULARY)));
     let one = of(&[("rl_framework", "easy_r1"), ("micro_batch_size", "1"), ("evaluation_batch_size", "1")]);
     assert!(!is_phase(&one));
+}
+
+/// Under Megatron the policy's log-probabilities come with the entropies of all logits, on the last stage: 12 bytes of each
+/// as verl's own functions were recorded to hold, 6 where a reference's are taken without
+/// (`tests/data/activations/verl_megatron.jsonl`).
+#[test]
+fn log_probabilities_under_megatron_hold_logits_a_copy_and_their_softmax() {
+    let recorded = include_str!("../data/activations/verl_megatron.jsonl");
+    for line in recorded.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let each = if case["entropy"] == true { 12 } else { 6 };
+        assert_eq!(int(&case, "scored"), each * int(&case, "tokens") * 512, "{line}");
+    }
+    let read = |more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer.yaml algorithm.adv_estimator=grpo \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct data.train_batch_size=64 data.max_prompt_length=1024 \
+             data.max_response_length=1024 actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 \
+             actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=2 actor_rollout_ref.actor.entropy_coeff=0 \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        );
+        let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolved(&Source::from_files([("run.sh", text.as_str())]), &set)
+    };
+    let of = |more: &str, set: &[(&str, &str)]| {
+        let read = read(more, set);
+        memory(&read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.not_modelled, read.diagnostics)))
+    };
+    const WORDS: u64 = 152_064 / 2;
+    const SEQUENCE: u64 = 2048;
+    let here = |memory: &Memory, label| part(memory.rl.as_ref().expect("phases"), PhaseKind::LogProbs, label);
+    // As many sequences as in training, and on the rank that has the output layer.
+    let usual = of("", &[]);
+    assert_eq!(here(&usual, "logits"), Some(Bytes::new(12 * 2 * SEQUENCE * WORDS)));
+    assert_eq!(here(&usual, "gathered hidden states"), None);
+    let left = |memory: &Memory| memory.ranks[1].totals.between_steps;
+    assert_eq!(here(&usual, "trainer state left on the GPU"), Some(left(&usual)));
+    // Fewer, and more, whose gathered input makes a buffer grow.
+    let fewer = of("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=1", &[]);
+    assert_eq!(here(&fewer, "logits"), Some(Bytes::new(12 * SEQUENCE * WORDS)));
+    let more = of("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8", &[]);
+    assert_eq!(here(&more, "logits"), Some(Bytes::new(12 * 8 * SEQUENCE * WORDS)));
+    assert_eq!(here(&more, "gathered hidden states"), Some(Bytes::new(2 * 6 * SEQUENCE * 3584)));
+    // Gradients are freed with the weights, which come back.
+    let moved = of("actor_rollout_ref.actor.megatron.param_offload=True", &[]);
+    let gone = moved.ranks[1].totals.gradients;
+    assert_eq!(here(&moved, "trainer state left on the GPU"), Some(left(&moved).less(gone)));
+    // A reference that comes from the host beside a policy that stays holds more, though it takes no entropies.
+    let kl = "actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.ref.megatron.param_offload=True";
+    let scored = of(kl, &[("vocab_size", "32000")]);
+    assert_eq!(here(&scored, "reference model"), Some(scored.ranks[1].totals.parameters));
+    assert_eq!(here(&scored, "logits"), Some(Bytes::new(6 * 2 * SEQUENCE * 16_000)));
+    // With few words a stage's layers hold more, of which each has four streams of half the tokens.
+    let small = of("", &[("vocab_size", "1000")]);
+    let tokens = 2 * SEQUENCE;
+    assert_eq!(here(&small, "hidden states"), Some(Bytes::new(4 * tokens / 2 * 3584 * 2)));
+    assert_eq!(here(&small, "MLP"), Some(Bytes::new(tokens * (3584 + 3 * 18_944 / 2) * 2)));
+    // A reference's are of twice as many tokens at most: each logit takes half as much.
+    let twice = |more: &str| {
+        let text = format!(
+            "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=2 actor_rollout_ref.actor.use_kl_loss=True {more}"
+        );
+        read(&text, &[]).not_modelled.len()
+    };
+    assert_eq!(twice("actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=4"), 0);
+    assert_eq!(twice("actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=5"), 1);
 }

@@ -33,6 +33,8 @@ pub enum LinearModule {
     KeyValueUp,
     /// The router, a parameter like the experts.
     Router,
+    /// `embed_tokens`, the word embedding, which `all-linear` leaves out.
+    Embedding,
 }
 
 /// Linear layers of an MLP with a gate.
@@ -117,6 +119,7 @@ impl LoraModules {
             // GPT-2 gives the last projections of attention and MLP the same name.
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
+            "embed_tokens" => &[LinearModule::Embedding],
             "q_attn" => &[], // Of attention across two sequences; PEFT takes a name that nothing has.
             _ => return None,
         };

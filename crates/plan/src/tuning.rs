@@ -1,7 +1,7 @@
 //! What is trained and what is frozen, and what trainers built on plain PyTorch modules add to a recipe.
 
 use super::adapters::AdapterLibrary;
-use super::linear_modules::LoraModules;
+use super::linear_modules::{LinearModule, LoraModules};
 use super::number::NumberFormat;
 use super::quantization::{Quantization, UnquantizedLinears};
 
@@ -78,7 +78,8 @@ impl Tuning {
     /// Whether the input of the first layer that trains requires a gradient.
     #[must_use]
     pub fn reaches_input(&self) -> bool {
-        self.input_gradients || self.embedding || self.projector || self.images
+        let adapted = self.lora.is_some_and(|lora| lora.modules.has(LinearModule::Embedding));
+        self.input_gradients || self.embedding || adapted || self.projector || self.images
     }
 }
 

@@ -26,6 +26,15 @@ fn scores(table: &Table) -> bool {
         && !table.on(Field::OffloadParam)
 }
 
+/// The same where the trainer cuts the model: verl's Megatron engine, with layers and output layer of Megatron core. A tower
+/// would hold more than in training, too.
+fn scores_cut(table: &Table, software: Software) -> bool {
+    table.is_any(&[RlFramework::Verl])
+        && software == Software::MegatronCoreTe
+        && !table.has(Field::VisionTower)
+        && !table.has(Field::LinearMixer)
+}
+
 /// Whether eager attention holds less than the logits, whatever else it does. Of each score at most four tensors are alive
 /// at once, in fp32 at the widest (`modeling_gemma2.py:eager_attention_forward`: products and what is made of them, capped,
 /// masked, their softmax and its copy); of each logit at least one in fp32, by the loss. A score is one of a head and a
@@ -67,7 +76,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         // Eager attention holds scores of batch x heads x length x length, which grow here.
         && (!table.is(word::AttnImplementation::Eager) || !in_tiles && scores_are_few(table, own))
         && (!table.has(Field::VisionTower) || table.is(word::TrainingObjective::Policy));
-    if !known {
+    if !known && !scores_cut(table, software) {
         let what = if table.is(word::TrainingObjective::Policy) { SCORED } else { LARGER };
         let (field, value) =
             if packs { (Field::LogProbTokens, tokens) } else { (Field::EvaluationBatchSize, batch) };

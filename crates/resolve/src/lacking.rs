@@ -1,7 +1,9 @@
 //! Which values of settings are read but not modelled, and their effect: they stop the verdict, unless the user
 //! continues without them.
 
-use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mixers, over_expert_tensor};
+use super::lacking_adapters::{
+    beside_adapters, fused, is_of_mixer, of_embedding, of_linear_mixers, over_expert_tensor,
+};
 use super::lacking_modules::{cut, has_liger, liger_experts, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
@@ -163,6 +165,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     let adapted = table.words(Field::LoraTargetModules);
     let adapted = adapted.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    of_embedding(table, software, adapted);
     let part = adapted.reach_experts() && !adapted.cover_experts();
     if table.on(Field::ConvertedExperts) && part && software == Software::HfTransformers {
         let message =

@@ -3,8 +3,8 @@
 use super::table::Table;
 use crate::{Effect, NotModelled};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, NumberFormat, SettingValue, Software,
-    word,
+    AdapterKernels, AdapterLibrary, Field, LinearKind, LinearModule, LoraModules, NumberFormat, SettingValue,
+    Software, word,
 };
 
 /// Layers on which no adapters are supported.
@@ -181,4 +181,28 @@ pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
     let item = NotModelled::new(CUT_EXPERT_ADAPTERS, &size.to_string(), Effect::Communication, message)
         .at_some(table.span(field));
     table.not_modelled.push(item);
+}
+
+/// An adapter of the word embedding is known as PEFT has it: beside a table that is whole, that no other module shares the
+/// adapter of, and that words alone look up.
+pub(super) fn of_embedding(table: &mut Table, software: Software, adapted: LoraModules) {
+    if !adapted.has(LinearModule::Embedding) {
+        return;
+    }
+    let shared = adapted.has(LinearModule::OutputLayer)
+        && !table.on(Field::UntieEmbeddingsAndOutputWeights)
+        && !super::named::is_open(table);
+    let peft = software.semantics().modules.adapters == AdapterLibrary::Peft;
+    let known = software == Software::HfTransformers
+        && peft
+        && !shared
+        && !table.on(Field::UseDora)
+        && !table.on(Field::DtensorPlan)
+        && !table.has(Field::LoraKernels)
+        && !table.has(Field::VisionTower);
+    if !known {
+        let message =
+            "adapters of the word embedding beside such weights; all weights would be counted as trained";
+        table.lack(Field::LoraTargetModules, "embed_tokens", Effect::Model, message);
+    }
 }

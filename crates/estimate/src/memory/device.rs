@@ -23,7 +23,7 @@ pub fn device_peak_of(plan: &Plan, totals: &[Totals]) -> (Bytes, Verdict) {
     let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
     let fullest = totals.iter().max_by_key(|totals| totals.peak_reserved);
     let verdicts = totals.iter().map(|totals| totals.verdict(capacity, headroom));
-    let rl = fullest.and_then(|totals| phases(plan, totals));
+    let rl = phases(plan, totals);
     let verdict = verdicts.chain(rl.as_ref().map(RlMemory::verdict)).max().unwrap_or(Verdict::Fits);
     let training = fullest.map(|totals| totals.peak_reserved).unwrap_or_default();
     let shared = rl.iter().flat_map(|rl| &rl.phases).map(|phase| Breakdown::value(&phase.breakdown));

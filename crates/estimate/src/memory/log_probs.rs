@@ -4,6 +4,7 @@
 //! computes the log-probabilities and compiled code the entropy; for padded samples the entropy is computed outside
 //! torch.compile (tests/record/verl_padded.py).
 
+use super::log_probs_cut::{self, Pass};
 use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
@@ -64,10 +65,19 @@ static WHOLE: Formula = Formula::new(
 )
 .letters(&[("W", "bytes of them")]);
 
+/// The passes that may hold more than training, on `ranks`, of which `fullest` is the fullest in training.
+pub(super) fn passes<'a>(plan: &Plan, ranks: &'a [Totals], fullest: &'a Totals) -> Vec<Pass<'a>> {
+    if plan.recipe().software.semantics().cuts_models {
+        return log_probs_cut::passes(plan, ranks);
+    }
+    let parts = parts(plan, fullest);
+    parts.map(|parts| Pass { rank: fullest, of_reference: false, parts }).into_iter().collect()
+}
+
 /// What such a pass holds on the fullest accelerator besides what the trainer left there: at its output layer, or
 /// within its last layer's MLP or a layer of its vision tower if that is more. None if its micro-batches are no
 /// larger than those of training, which then needs more, unless it computes an entropy that training does not.
-pub(super) fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
+fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     let recipe = plan.recipe();
     let batch = recipe.transformers.evaluation_batch.max(recipe.micro_batch_size);
     let x = Symbols::new(plan);

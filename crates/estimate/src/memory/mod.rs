@@ -22,6 +22,7 @@ mod host;
 mod kept;
 mod layers;
 mod log_probs;
+mod log_probs_cut;
 mod moments;
 mod moments_of;
 mod offloaded;

@@ -120,9 +120,10 @@ impl RlMemory {
     }
 }
 
-/// The phases of `plan`, with `totals` of the fullest rank; none without rollouts.
-pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
+/// The phases of `plan` on the fullest of `ranks`; none without rollouts.
+pub(super) fn phases(plan: &Plan, ranks: &[Totals]) -> Option<RlMemory> {
     let rollout = plan.recipe().rollout.as_ref()?;
+    let totals = ranks.iter().max_by_key(|totals| totals.peak_reserved)?;
     let capacity = plan.cluster().accelerator.memory;
     let shared = rollout.is_co_located();
     let (critic, reward) = (critic(plan), reward(plan));
@@ -166,7 +167,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         training.extend(left.first().cloned());
         training.extend(reference(rollout, totals));
         training.extend(scorer(plan, reward.as_ref()));
-        training.extend(dozes);
+        training.extend(dozes.clone());
         if shared {
             training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
         }
@@ -202,16 +203,24 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(scoring);
     }
 
-    if let Some(own) = log_probs::parts(plan, totals) {
-        // The policy's weights are back from the host by then (`fsdp_workers.py:compute_log_prob`).
-        let mut parts = self::left(Offloads { weights: false, ..rollout.offloads }, totals);
-        parts.extend(beside.iter().cloned());
-        parts.extend(own);
+    let passes = log_probs::passes(plan, ranks, totals).into_iter().map(|pass| {
+        let rank = pass.rank;
+        // The policy's weights are back from the host by then (`fsdp_workers.py:compute_log_prob`), unless its reference
+        // is the one that scores.
+        let weights = pass.of_reference && rollout.offloads.weights;
+        let mut parts = self::left(Offloads { weights, ..rollout.offloads }, rank);
+        parts.extend(self::beside(plan, rollout, rank, [critic.as_ref(), reward.as_ref()]));
+        parts.extend(dozes.clone());
+        if pass.of_reference && rollout.reference == Residence::Host {
+            parts.push(weights_of_reference(rank));
+        }
+        parts.extend(pass.parts);
         if shared {
             parts.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
         }
-        phases.push(phase(PhaseKind::LogProbs, parts, Bytes::ZERO));
-    }
+        phase(PhaseKind::LogProbs, parts, Bytes::ZERO)
+    });
+    phases.extend(passes.max_by_key(|phase| phase.breakdown.value()));
 
     let cuts = plan.recipe().software.semantics().cuts_models;
     if rollout.engine == RolloutEngine::Transformers || rollout.framework.semantics(cuts).shares_weights {
@@ -261,9 +270,11 @@ const fn kind_label(kind: PhaseKind) -> &'static str {
 
 /// A reference model that stays on the policy's accelerators.
 fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
-    let given = [("W", totals.parameters.number())];
-    let stays = rollout.reference == Residence::Device;
-    stays.then(|| leaf("reference model", totals.parameters, &REFERENCE, &given))
+    (rollout.reference == Residence::Device).then(|| weights_of_reference(totals))
+}
+
+fn weights_of_reference(totals: &Totals) -> Breakdown<Bytes> {
+    leaf("reference model", totals.parameters, &REFERENCE, &[("W", totals.parameters.number())])
 }
 
 const SCORES: &str = "reward model";

@@ -98,8 +98,8 @@ pub fn memory(plan: &Plan) -> Memory {
     let worst = worst(&ranks, capacity);
     let headroom = plan.recipe().headroom;
     let verdicts = ranks.iter().map(|rank| rank.totals.verdict(capacity, headroom));
-    let fullest = ranks.iter().map(|rank| &rank.totals).max_by_key(|totals| totals.peak_reserved);
-    let rl = fullest.and_then(|totals| phases(plan, totals));
+    let totals: Vec<Totals> = ranks.iter().map(|rank| rank.totals).collect();
+    let rl = phases(plan, &totals);
     let verdict = verdicts.chain(rl.as_ref().map(RlMemory::verdict)).max().unwrap_or(Verdict::Fits);
     Memory {
         fits: verdict != Verdict::OutOfMemory,

@@ -4,7 +4,7 @@
 use super::super::leaves::{Leaf, Leaves};
 use super::common::lack;
 use super::verl_early;
-use super::verl_megatron::{at, world};
+use super::verl_megatron::{ACTOR, at, world};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -20,13 +20,18 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     let early = verl_early::sign(leaves).is_some();
     let kept = early && !yes(leaves, &at(REF, "fsdp_config.param_offload"));
     let adapters = leaves.reading.value(Field::LoraRank).is_some();
+    let hosted = leaves.flag(&at(REF, "megatron.param_offload"));
     // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base model itself.
     let (place, note) = match () {
         () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
         () if adapters => ("none", "the base model with adapters disabled"),
         () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
         () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
-        () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
+        () if hosted == Some(true) => ("host", "ref.megatron.param_offload"),
+        // The actor's since November 2025 (#4211).
+        () if hosted.is_none() && yes(leaves, &at(ACTOR, "megatron.param_offload")) => {
+            ("host", "ref.megatron.param_offload is actor.megatron.param_offload")
+        }
         () => ("device", "ref.megatron.param_offload is off"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);

@@ -114,6 +114,40 @@ const OWN: &[(&str, &[&str], &str)] = &[
     ("agentlightning.trace_aggregator.", &[], "samples built from agent traces (agent-lightning)"),
 ];
 
+/// Keys of verl-tool's agents (`verl_tool/agent_loop/verltool_agent_loop.py:AgentActorConfig`), which decide how a sample
+/// comes about, and not how long it may get.
+const OF_AGENTS: &str = "enable_agent max_turns val_max_turns min_turns max_obs_length max_action_length \
+    additional_eos_token_ids tool_server_url mask_observations action_stop_tokens enable_mtrl mtrl_ \
+    mask_overlong_loss truncate_ rolling_with_prompt call_tool_first force_finish_for_last_turn \
+    turn_end_token rollout_mode tool_call_ max_concurrent_trajectories";
+
+/// The lengths of its samples, and the data's that they are not above: an agent's responses with what its tools return are
+/// padded to `rollout.response_length` (`verl_tool/agent_loop/agent_loop.py:_agent_loop_postprocess`), and until November
+/// 2025 to its own limit (`verl_tool/llm_agent/manager.py:_compose_final_output`).
+const OF_SAMPLES: [[&str; 2]; 3] = [
+    ["actor_rollout_ref.agent.max_prompt_length", "data.max_prompt_length"],
+    ["actor_rollout_ref.agent.max_start_length", "data.max_prompt_length"],
+    ["actor_rollout_ref.agent.max_response_length", "data.max_response_length"],
+];
+
+/// Marks what agents of verl-tool, which have a server for their tools, are told; their samples are known where they are as
+/// long as the data's.
+fn agents(leaves: &mut Leaves<'_>) {
+    if !leaves.has("actor_rollout_ref.agent.tool_server_url") {
+        return;
+    }
+    for name in OF_AGENTS.split(' ') {
+        leaves.pass_below(&[&format!("actor_rollout_ref.agent.{name}")]);
+    }
+    for [own, of_data] in OF_SAMPLES {
+        let Some(leaf) = leaves.get(own) else { continue };
+        leaf.used.set(true);
+        if leaf.whole().is_none() || leaf.whole() != leaves.whole(of_data) {
+            lack(leaves, leaf, Effect::Memory, "samples of agents that are not as long as the data's");
+        }
+    }
+}
+
 /// Stops the verdict at the first key of each program that is not switched off.
 pub(super) fn stop(leaves: &mut Leaves<'_>) {
     let known: &[&str] = match search(leaves) {
@@ -121,6 +155,7 @@ pub(super) fn stop(leaves: &mut Leaves<'_>) {
         None => &[],
     };
     leaves.pass_below(known);
+    agents(leaves);
     for (start, harmless, what) in OWN.iter().filter(|(start, ..)| !known.contains(start)) {
         let on = |leaf: &&Leaf| {
             leaf.path.starts_with(start)

@@ -100,8 +100,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     let moved =
         |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) == Some(true);
-    let all = ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
-    offloads(leaves, all, "megatron.param_offload, grad_offload and optimizer_offload");
+    let [weights, gradients, optimizer] =
+        ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
+    // Gradients' buffers are freed with the weights' (`megatron_utils.py:offload_megatron_model_to_cpu`).
+    let all = [weights, gradients || weights, optimizer];
+    offloads(
+        leaves,
+        all,
+        "megatron.param_offload, which frees gradients too, grad_offload and optimizer_offload",
+    );
+    if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
+        // `verl/utils/kernel/linear_cross_entropy.py`, in the place of the output layer.
+        lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+    }
 }
 
 /// The library that builds a model with a vision tower: mbridge (`vanilla_mbridge`, on by default),

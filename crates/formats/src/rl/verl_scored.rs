@@ -11,7 +11,7 @@ use super::verl_early;
 use super::verl_forks;
 use super::verl_megatron::{at, ranks_of_a_replica, world};
 use crate::Effect;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Software};
 
 /// The possible effect of a larger batch of tokens.
 const LARGER: &str =
@@ -20,8 +20,73 @@ const LARGER: &str =
 /// The models whose log-probabilities are computed.
 const GROUPS: [&str; 2] = ["actor_rollout_ref.rollout.", "actor_rollout_ref.ref."];
 
+/// Under Megatron, where the entropy of the policy's logits takes more than training does even for as many tokens: its own
+/// micro-batch is stated whatever it is. A reference's takes half as much of each logit.
+fn read_cut(leaves: &mut Leaves<'_>) {
+    let [policy, reference] = GROUPS.map(|group| own(leaves, group));
+    // Without a size verl takes the trainer's packs, or does not start.
+    let pack = leaves.reading.count(Field::MaxTokensPerGpu);
+    let micro = leaves.reading.count(Field::MicroBatchSize);
+    let trained = match (pack, micro) {
+        (Some(pack), _) => pack,
+        (None, Some(micro)) => micro.saturating_mul(longest(leaves)),
+        // It is asked for elsewhere.
+        (None, None) => return,
+    };
+    let tokens = policy.as_ref().map_or(trained, |own| own.tokens);
+    let has_reference = matches!(leaves.reading.value(Field::RlReference), Some("device" | "host"));
+    if let Some(other) = reference.filter(|other| has_reference && other.tokens > tokens) {
+        // Its weights come beside the policy's where these stay.
+        let beside = leaves.reading.value(Field::RlReference) == Some("host")
+            && !leaves
+                .reading
+                .value(Field::OffloadBetweenPhases)
+                .is_some_and(|moved| moved.contains("weights"));
+        if beside || other.tokens.div_ceil(2) > tokens {
+            return lack(leaves, other.leaf, Effect::Memory, LARGER);
+        }
+    }
+    match policy {
+        Some(Own { sequences: Some(sequences), leaf, .. }) if pack.is_none() => {
+            let note = "sequences of which log-probabilities are taken at once";
+            leaves.say_noted(Field::EvaluationBatchSize, &sequences.to_string(), leaf, note);
+        }
+        Some(Own { tokens, leaf, .. }) if tokens != trained => {
+            leaves.say_noted(Field::LogProbTokens, &tokens.to_string(), leaf, AT_ONCE);
+        }
+        _ => {}
+    }
+}
+
+/// A group's own micro-batch on one accelerator.
+struct Own<'t> {
+    sequences: Option<u64>,
+    tokens: u64,
+    leaf: &'t Leaf,
+}
+
+fn own<'t>(leaves: &Leaves<'t>, group: &str) -> Option<Own<'t>> {
+    let packs = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
+    if leaves.flag(&at(group, "log_prob_use_dynamic_bsz")).unwrap_or(packs) {
+        let leaf = leaves.get(&at(group, "log_prob_max_token_len_per_gpu"))?;
+        return Some(Own { sequences: None, tokens: leaf.whole()?, leaf });
+    }
+    let (stated, leaf) = of_a_rank(leaves, group)?;
+    let sequences = samples(leaves).map_or(stated, |all| stated.min(all)).max(1);
+    Some(Own { sequences: Some(sequences), tokens: sequences.saturating_mul(longest(leaves)), leaf })
+}
+
+/// Tokens of the longest sample on one accelerator.
+fn longest(leaves: &Leaves<'_>) -> u64 {
+    let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
+    leaves.reading.count(Field::RolloutLength).unwrap_or(0).div_ceil(shared)
+}
+
 /// Runs once the size of the actor's own micro-batches is known, and whether there is a reference.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    if matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _))) {
+        return read_cut(leaves);
+    }
     let has_reference = leaves.reading.value(Field::RlReference) != Some("none");
     let groups = GROUPS.iter().filter(|group| has_reference || **group == GROUPS[0]);
     let packs = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
@@ -37,8 +102,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     // Tokens that a rank trains on at once, and tokens of its longest sample.
     let pack = leaves.reading.count(Field::MaxTokensPerGpu);
-    let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
-    let longest = leaves.reading.count(Field::RolloutLength).unwrap_or(0).div_ceil(shared);
+    let longest = longest(leaves);
     let micro = leaves.reading.count(Field::MicroBatchSize);
     if let Some((tokens, leaf)) = tokens {
         match (pack, micro) {

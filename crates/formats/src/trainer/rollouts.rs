@@ -237,8 +237,15 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
         }
     }
     let answer = whole(leaves, find, &["max_completion_length"]);
+    let open = find(leaves, "max_completion_length")
+        .and_then(|path| leaves.get(&path))
+        .filter(|leaf| leaf.hole.is_some());
     match (answer, default) {
         (Some(leaf), _) => leaves.say(Field::RolloutResponse, &leaf.value, leaf),
+        // A length that the program computes.
+        _ if open.is_some() => {
+            open.into_iter().for_each(|leaf| leaves.say(Field::RolloutResponse, &leaf.value, leaf))
+        }
         (None, Some(tokens)) => {
             leaves.state(Field::RolloutResponse, &tokens.to_string(), Origin::Default, OF_CUT);
         }
@@ -255,12 +262,27 @@ fn reference(leaves: &mut Leaves<'_>, default: f64) {
         leaves.first(&["beta", "rl_beta", "trl.beta"]).map(|leaf| leaf.value.parse::<f64>().unwrap_or(1.0));
     let held = beta.unwrap_or(default) != 0.0;
     let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
+    let open = leaves.get("beta").filter(|leaf| leaf.hole.is_some() && !adapters);
+    if let Some(leaf) = open {
+        // A weight that the program computes.
+        leaves.say(Field::RlReference, "", leaf);
+        leaves.reading.questions.push(Question {
+            asks: Asked::Setting(Field::RlReference),
+            prompt: "Does the loss compare the policy with a second copy of its weights (beta above 0, and no adapters: device), or not \
+                     (none)?"
+                .to_owned(),
+            choices: ["none", "device"].map(str::to_owned).to_vec(),
+            proposal: Some("none".to_owned()),
+        });
+    }
     let (place, note) = match (held, adapters) {
         (false, _) => ("none", "beta is 0"),
         (true, true) => ("none", "the base model with adapters disabled"),
         (true, false) => ("device", "a second copy of the weights, sharded the same way"),
     };
-    leaves.state(Field::RlReference, place, Origin::Derived, note);
+    if open.is_none() {
+        leaves.state(Field::RlReference, place, Origin::Derived, note);
+    }
     leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO and RLOO have no critic");
     if let Some(leaf) = leaves.get("reward_model") {
         lack(leaves, leaf, "a reward model on the same accelerators");

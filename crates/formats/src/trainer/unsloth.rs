@@ -137,8 +137,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     let other =
         ["load_in_8bit", "load_in_fp8", "load_in_16bit"].iter().any(|path| leaves.yes(path).is_some());
-    if !leaves.has("load_in_4bit") && !other && !whole {
-        leaves.state(Field::BaseQuantization, "nf4", Origin::Default, whose);
+    match leaves.get("load_in_4bit") {
+        None if !other && !whole => leaves.state(Field::BaseQuantization, "nf4", Origin::Default, whose),
+        Some(leaf) if leaf.hole.is_some() && !other && !whole => {
+            unsloth_full::ask_for_bits(leaves, leaf);
+        }
+        _ => {}
     }
     leaves.state(
         Field::DoubleQuantization,
@@ -361,6 +365,10 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     });
     let four = leaves.reading.value(Field::BaseQuantization) == Some("nf4");
     let exact = leaves.yes("use_exact_model_name").is_some();
+    if let Some(open) = leaves.get("load_in_4bit").filter(|open| dynamic && open.hole.is_some()) {
+        // In 4 bits it would load another checkpoint.
+        leaves.lack(open, Effect::Memory, "keywords that the program computes");
+    }
     if dynamic && four && !exact && !base.ends_with("-unsloth") {
         // The names in its map end like the names that they map to (`unsloth/models/mapper.py`).
         let name = leaf.value.trim_end_matches('/');

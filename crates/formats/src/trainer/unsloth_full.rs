@@ -3,7 +3,7 @@
 //! `vision.py:post_patch_model`, `unsloth_zoo/training_utils.py:prepare_model_for_training`).
 
 use crate::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin};
+use crate::{Asked, Effect, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 const SWITCH: &str = "full_finetuning";
@@ -55,4 +55,15 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>, whole: bool) {
         let what = "full fine-tuning without full_finetuning, for which unsloth freezes all weights";
         leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
     }
+}
+
+/// Asks whether the model is loaded in 4 bits, which the program computes.
+pub(super) fn ask_for_bits(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    leaves.say(Field::BaseQuantization, "", leaf);
+    leaves.reading.questions.push(Question {
+        asks: Asked::Setting(Field::BaseQuantization),
+        prompt: "Does the program load the model in 4 bits (nf4), or in 16 (none)?".to_owned(),
+        choices: ["nf4", "none"].map(str::to_owned).to_vec(),
+        proposal: Some("nf4".to_owned()),
+    });
 }

@@ -200,7 +200,7 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
 /// Search-R1's second one gives other rewards (`verl/trainer/main_ppo_format.py`);
 /// SPIN's and SPPO's are none of them, as they have no critic and losses of their own (`recipe/spin/dp_actor.py`:
 /// whole pairs in a mini-batch of all of them); and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
-const VERLS: [&str; 11] = [
+const VERLS: [&str; 12] = [
     "verl.trainer.main_ppo",
     "verl.trainer.main_ppo_format",
     "verl.trainer.main",
@@ -212,6 +212,8 @@ const VERLS: [&str; 11] = [
     "partial_rollout.main_ppo",
     "one_step_off_policy.main_ppo",
     "fully_async_policy.fully_async_main",
+    // Its agents make the samples; workers and steps are verl's own (`verl_tool/trainer/ppo/ray_trainer.py`).
+    "verl_tool.trainer.main_ppo",
 ];
 
 /// Whether a program, a path or a module, is one of verl's. A launcher that is not a Python program may start any of
@@ -222,7 +224,7 @@ fn is_verls(program: &str) -> bool {
     let ends = |known: &&str| {
         module.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
-    // Names of many modules end in `main_ppo` (`verl_tool.trainer.main_ppo`).
+    // Names of many modules end in `main_ppo` (`mirorl.recipe.mcp.main_ppo`).
     let own = module == "main_ppo" || VERLS.iter().any(ends);
     !is_python || own
 }

@@ -3,6 +3,7 @@
 
 mod adapters;
 mod automodel;
+mod computed;
 mod drawn;
 mod drawn_fifteenth;
 mod drawn_forks;

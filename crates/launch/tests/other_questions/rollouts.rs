@@ -329,3 +329,29 @@ fn keys_of_early_verl_bring_its_defaults() {
     // Two data-parallel ranks share 32 sequences.
     assert_eq!(layout, ["4", "16"]);
 }
+
+/// verl-tool's agents make the samples, and verl's own workers train on them (`verl_tool/trainer/main_ppo.py`).
+#[test]
+fn agents_of_verl_tool_train_as_verl_does() {
+    let agents = "actor_rollout_ref.agent.enable_agent=True actor_rollout_ref.agent.tool_server_url=http://localhost:30001 \
+        actor_rollout_ref.agent.max_prompt_length=1024 actor_rollout_ref.agent.max_start_length=1024 \
+        actor_rollout_ref.agent.max_response_length=2048 actor_rollout_ref.agent.max_obs_length=512 \
+        actor_rollout_ref.agent.max_action_length=512 actor_rollout_ref.agent.max_turns=3";
+    let of = |program: &str, more: &str| {
+        script(&format!(
+            "python3 -m {program} algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-3B \
+             data.train_batch_size=256 data.max_prompt_length=1024 data.max_response_length=2048 \
+             actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 \
+             actor_rollout_ref.rollout.n=8 actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        ))
+    };
+    let plain = of("verl.trainer.main_ppo", "").plan;
+    assert!(plain.is_some());
+    assert_eq!(of("verl_tool.trainer.main_ppo", agents).plan, plain);
+    // Samples shorter than the data's, and an agent that is not its.
+    let shorter = agents.replace("max_response_length=2048", "max_response_length=1024");
+    stopped(&of("verl_tool.trainer.main_ppo", &shorter), &["actor_rollout_ref.agent.max_response_length"]);
+    let other = agents.replace("tool_server_url=http://localhost:30001", "name=other");
+    assert!(!of("verl_tool.trainer.main_ppo", &other).not_modelled.is_empty());
+    stopped(&of("mirorl.recipe.mcp.main_ppo", agents), &["program"]);
+}

@@ -33,6 +33,11 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
             out.extend(lora.dora.then(|| adapter("lora_magnitude_vector.weight", account, &[outer])));
         }
     }
+    if operator == Operator::Embedding && lora.modules.has(LinearModule::Embedding) {
+        // `peft/tuners/lora/layer.py:Embedding`.
+        out.push(adapter("lora_embedding_A", Account::Embedding, &[lora.rank, x.v]));
+        out.push(adapter("lora_embedding_B", Account::Embedding, &[x.h, lora.rank]));
+    }
     if operator == Operator::Experts {
         let experts = lora.modules.has(LinearModule::Experts);
         out.extend(of_experts(x, lora.rank, [lora.modules.has(LinearModule::Router), experts]));
@@ -95,6 +100,13 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
         work.push(Work::Kernel(Kernel { sums_rows: true, python: count * unpacking(x), ..unpack }));
     }
     let Some(lora) = tuning.lora else { return };
+    if operator == Operator::Embedding && lora.modules.has(LinearModule::Embedding) {
+        // A is looked up, not multiplied; the result is scaled and added to the table's own.
+        work.push(Work::plain_linear("lora_B", [x.n, x.h, lora.rank], [x.full_tokens(), x.h, lora.rank]));
+        let (c, w) = (x.compute_width, x.width);
+        let sum = [x.n * x.h * (3 * c + 2 * w), x.n * x.h * 2 * c].map(Bytes::new);
+        work.push(Work::Kernel(Kernel::new("lora sum", sum, [2, 2])));
+    }
     for (module, _, [inner, outer]) in linears {
         if !lora.modules.has(module) {
             continue;

@@ -33,6 +33,16 @@ const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
+const ADAPTED: &str = "peft/tuners/lora/layer.py:Embedding.forward";
+static EMBEDDED_MIDDLE: Formula = Formula::new(
+    "n·r·Ba",
+    "The rows of lora_embedding_A that the tokens look up, input of lora_embedding_B.",
+    ADAPTED,
+);
+static EMBEDDED_CAST_MIDDLE: Formula =
+    Formula::new("n·r·Bc", "The same in 16 bits, in which autocast multiplies.", ADAPTED);
+static EMBEDDED_CAST: Formula =
+    Formula::new("r·h·Bc", "lora_embedding_B in 16 bits, cast for the product.", ADAPTED);
 static ROWS_SOFTMAX: Formula =
     Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary; Fabric casts the logits to fp32.", ROWS);
 static VIEWED_LABELS: Formula =
@@ -155,9 +165,17 @@ pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
         let words = x.s.saturating_sub(projector.patches);
         return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
     }
-    tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
+    let adapted = tuning.lora.filter(|lora| lora.modules.has(LinearModule::Embedding)).is_some();
+    tape.keep(tuning.embedding || adapted, "token ids", &[x.b, x.s], INDEX, &IDS);
+    if adapted {
+        // A is looked up as the table is, so that of the two matrices only B's cast is read again.
+        let casts = x.dora_width != x.adapter_width;
+        let formula = if casts { &EMBEDDED_CAST_MIDDLE } else { &EMBEDDED_MIDDLE };
+        tape.keep(true, "embed_tokens LoRA B input", &[x.n, x.lora_rank], x.dora_width, formula);
+        tape.keep(casts, "embed_tokens LoRA B cast", &[x.lora_rank, x.h], x.dora_width, &EMBEDDED_CAST);
+    }
     // If only the last layers train, it is frozen along with the embedding.
-    let trains = tuning.embedding || tuning.base == BaseTraining::All;
+    let trains = tuning.embedding || adapted || tuning.base == BaseTraining::All;
     let normed = x.model().arrangement.embedding_norm && trains;
     tape.keep(normed, "embedding norm input", &[x.n, x.h], x.width, &EMBEDDED);
     tape.keep(normed, "embedding norm statistics", &[2, x.n], FLOAT, &EMBEDDED_MOMENTS);

@@ -313,12 +313,22 @@ impl<'a> Program<'a> {
         // Rollouts have a reference in addition to the policy unless beta is 0. unsloth's engine takes at most the
         // model's length in tokens, whatever the limits of its parts add up to.
         let bounded = key == "max_completion_length" && self.text.contains("fast_inference");
-        if COMPUTED.contains(&key) && !bounded || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig")
-        {
+        // Dedicated code asks for these: what unsloth quantizes, and the sizes of TRL's rollouts, whose losses hold the same
+        // whichever is chosen (`trl/trainer/grpo_trainer.py:_compute_loss`: one number a token).
+        let unsloth = self.text.contains("unsloth");
+        let rolls_out = matches!(call, "GRPOConfig" | "RLOOConfig") && !unsloth;
+        let own = match key {
+            "load_in_4bit" => unsloth && call == "from_pretrained",
+            "num_generations" | "max_completion_length" | "beta" => rolls_out,
+            _ => false,
+        };
+        let same = key == "loss_type" && rolls_out;
+        let compares = key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig");
+        if (COMPUTED.contains(&key) || compares) && !bounded && !own && !same {
             self.computed.get_or_insert_with(|| key.to_owned());
         }
         let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
-        if asked {
+        if asked || own {
             let hole = written.to_owned();
             let leaf = Leaf {
                 path: key.to_owned(),
