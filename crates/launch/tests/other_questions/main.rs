@@ -4,6 +4,7 @@
 mod adapters;
 mod automodel;
 mod drawn;
+mod drawn_eighteenth;
 mod drawn_fifteenth;
 mod drawn_forks;
 mod drawn_fourteenth;
