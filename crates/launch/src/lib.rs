@@ -15,6 +15,7 @@ mod minimal;
 mod notebook;
 #[cfg(test)]
 mod options_of_frameworks;
+mod printed;
 mod read;
 mod several;
 mod started;

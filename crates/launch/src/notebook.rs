@@ -1,7 +1,7 @@
 //! Notebooks: the program in their cells, the accelerator that Colab runs them on, and the libraries that they install.
 
 use super::formats::releases;
-use super::{Effect, Found, NotModelled, Origin, Reading};
+use super::{Effect, Found, NotModelled, Origin, Reading, printed};
 use shardscope_bash::base_name;
 use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree};
@@ -58,8 +58,9 @@ pub(super) fn file(cell: &str) -> Option<(&str, &str)> {
     is_settings(name).then_some((name, rest))
 }
 
-/// Takes the accelerator of the runtime that Colab starts for the notebook `text`, which begins at `base` of its source
-/// (`metadata.colab.gpuType`). Its A100 has 40 GB, or 80 GB if the runtime has more host memory (`machine_shape`): of
+/// Takes the accelerator of the notebook `text`, which begins at `base` of its source: the one that its outputs print,
+/// or else that of the runtime that Colab starts for it (`metadata.colab.gpuType`), which a notebook run elsewhere
+/// keeps from its template. Its A100 has 40 GB, or 80 GB if the runtime has more host memory (`machine_shape`): of
 /// 31 notebooks of unslothai/notebooks@bdda2efc7ad5 with that type, 21 print the same for the A100 that they ran on,
 /// and 2 another.
 pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
@@ -70,6 +71,9 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     older_layers(reading, text);
     if reading.value(Field::Accelerator).is_some() {
         return;
+    }
+    if let Some(name) = printed::device(text) {
+        return printed::take(reading, name);
     }
     let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else {
         return in_words(reading, text);

@@ -221,12 +221,14 @@ fn trainer(leaves: &mut Leaves<'_>, model: &str, optim: &str, nodes: u64) {
     }
 }
 
-/// `gpus_per_node` with either a number of GPUs on one node or a number of nodes.
+/// `gpus_per_node` with either a number of GPUs on one node or a number of nodes. Beside rollouts those of the trainer
+/// have names of their own (`configs/rl.py`); fine-tuning has only one kind (`configs/sft.py`: `num_gpus`, `num_nodes`).
 fn machines(leaves: &mut Leaves<'_>, nodes: u64) {
     leaves.pass_below(&["deployment."]);
     if several(leaves) {
         leaves.take_all(&[
             ("deployment.num_train_nodes", Field::NumNodes),
+            ("deployment.num_nodes", Field::NumNodes),
             ("deployment.gpus_per_node", Field::GpusPerNode),
         ]);
         leaves.state(Field::NumNodes, &nodes.to_string(), Origin::Default, "deployment of prime-rl");
@@ -239,7 +241,7 @@ fn machines(leaves: &mut Leaves<'_>, nodes: u64) {
         }
         return;
     }
-    leaves.take(&["deployment.num_train_gpus"], Field::GpusPerNode);
+    leaves.take(&["deployment.num_train_gpus", "deployment.num_gpus"], Field::GpusPerNode);
     leaves.state(Field::GpusPerNode, "1", Origin::Default, "num_train_gpus of prime-rl");
     leaves.state(Field::NumNodes, "1", Origin::Derived, "one node");
 }

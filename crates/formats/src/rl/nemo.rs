@@ -175,6 +175,13 @@ fn packing(leaves: &mut Leaves<'_>) {
 }
 
 fn dtensor(leaves: &mut Leaves<'_>) {
+    // `attn_implementation="flash_attention_2" if enable_seq_packing else None` of every DTensor worker: otherwise
+    // transformers chooses SDPA, over padded samples and without a mask (`attention_mask_input_all_ones`).
+    if leaves.flag("policy.sequence_packing.enabled") != Some(true) {
+        let why = "without policy.sequence_packing";
+        leaves.state(Field::AttnImplementation, "sdpa", Origin::Default, why);
+        leaves.state(Field::Packing, "false", Origin::Default, why);
+    }
     transformers(leaves, NEMO, "fsdp2");
     leaves.state(Field::Bf16, "true", Origin::Default, "policy.precision bfloat16");
     // Regardless of the precision, which is that of computation: "Always load in float32 for master weights".

@@ -5,6 +5,7 @@ use super::dialect::Dialect;
 use super::grouped::is_grouped;
 use super::place::{has_arguments, named_dialect, of_words};
 use super::read::{read, read_words};
+use super::train_bash;
 use crate::reader::{Claim, Command, Reader};
 use crate::signs;
 use crate::{Argument, Reading};
@@ -120,6 +121,13 @@ impl Reader for Trainer {
             || has_arguments(command.words)
             || alpaca_lora::is_command(command.program, command.words);
         is_own.then_some(if certain { Claim::Certain } else { Claim::Shared(usize::MAX) })
+    }
+
+    fn read_command(&self, command: &Command<'_>) -> Reading {
+        if self.0 == Dialect::LlamaFactory && train_bash::is_program(command.program) {
+            return train_bash::read(command.words);
+        }
+        self.read_words(command.words)
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

@@ -31,6 +31,7 @@ mod rollouts;
 mod spread;
 mod swift_two;
 mod tokenizer;
+mod train_bash;
 mod unsloth;
 mod unsloth_compiled;
 mod unsloth_full;

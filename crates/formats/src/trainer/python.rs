@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use versions::Releases;
 
 mod argparse;
+mod beside;
 mod built;
 mod called;
 mod calls;
@@ -147,7 +148,8 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         if let Some(other) = of_checkpoint.filter(|_| runs.is_none()) {
             runs = program.known.one_runs(other, open).or(runs);
         }
-        if runs.is_none() && decides {
+        let by_file = runs.is_none() && last == "BitsAndBytesConfig" && beside::decides(text, open);
+        if runs.is_none() && (decides || by_file) {
             unsure |= matches!(last, "LoraConfig" | "get_peft_model");
             if last == "BitsAndBytesConfig" {
                 program.computed.get_or_insert_with(|| last.to_owned());
@@ -304,6 +306,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
     let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
+    let quantized = reading.value(Field::TrainType) == Some("qlora");
     let mut lack = |item| reading.not_modelled.push(item);
     let named = |name: &str, effect, what: &str| NotModelled::new(name, "", effect, what);
     let by_itself = |what| NotModelled::of_program("", Effect::Memory, what);
@@ -342,8 +345,10 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if kept_logits && evaluates && other.is_none() {
         lack(named("compute_metrics", Effect::Memory, built::KEPT));
     }
-    if adapters && !(has("LoraConfig") || has("get_peft_model")) {
+    if adapters && !with_adapters {
         lack(named("PeftModel", Effect::Model, "adapters loaded from a checkpoint"));
+    } else if !(asks || fast || with_adapters || by_line) && quantized {
+        lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
     let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
     if let Some(class) = other.filter(|class| !scores(class)) {

@@ -52,7 +52,9 @@ pub(super) fn missing(
     // The parsers of transformers, TRL and ms-swift accept a file before all options, which override it.
     let first = words.first().is_some_and(|word| ENDS.iter().any(|end| word.text.ends_with(end)))
         && (words.len() == 1 || words.iter().skip(1).any(|word| word.text.starts_with("--")));
-    let of_verl = unknown_to_verl(words).or_else(|| beneath_nemo(line.trainer(), words));
+    let of_verl = unknown_to_verl(words)
+        .or_else(|| beneath_nemo(line.trainer(), words))
+        .or_else(|| beneath_swift(line, words));
     if !bare && group.is_none() && !first && of_verl.is_none() && !words.iter().any(whole) {
         return None;
     }
@@ -93,6 +95,19 @@ fn beneath_nemo(program: &str, words: &[Argument]) -> Option<(String, Option<Spa
     let own = |path: &str| path.contains("examples/nlp");
     let of_nemo = own(program) || whose.into_iter().any(|word| own(&word.text));
     (has("model.") && has("trainer.") && has("--config-name") && !of_nemo).then(|| named(words)).flatten()
+}
+
+/// The file beneath the words of ms-swift's command (`swift sft --config sft.yaml`), which override it
+/// (`swift/cli/main.py:prepare_config_args`).
+fn beneath_swift(line: &CommandLine, words: &[Argument]) -> Option<(String, Option<Span>)> {
+    let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
+    let config = |word: &Argument| word.text == "--config" || word.text.starts_with("--config=");
+    if !matches!(program, "swift" | "megatron") {
+        return None;
+    }
+    let at = words.iter().position(config)?;
+    let (name, span) = named(words.get(at..)?)?;
+    ENDS.iter().any(|end| name.ends_with(end)).then_some((name, span))
 }
 
 /// The experiment of Primus that the environment names

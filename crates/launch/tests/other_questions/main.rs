@@ -5,6 +5,7 @@ mod adapters;
 mod automodel;
 mod computed;
 mod drawn;
+mod drawn_eighteenth;
 mod drawn_fifteenth;
 mod drawn_forks;
 mod drawn_fourteenth;

@@ -54,6 +54,9 @@ pub(super) fn either<'t>(built: &[(&'t str, usize)], known: &Known<'_>) -> Optio
     })
 }
 
+/// transformers' Trainer refuses weights that are quantized throughout, so the program adds adapters somewhere else.
+pub(super) const WITHOUT_ADAPTERS: &str = "quantized weights whose adapters are not in this program";
+
 /// What is not estimated. With `compute_metrics` transformers' Trainer concatenates the logits of the whole set on the
 /// accelerator before they move to the host (`trainer.py:evaluation_loop`, `trainer_pt_utils.py:EvalLoopContainer`),
 /// unless they are reduced or moved before.
