@@ -46,7 +46,8 @@ fn built(page: &Page, tool: &str, folder: &Scratch) -> Option<Running> {
             .arg(&site),
         DOCUSAURUS => {
             std::os::unix::fs::symlink(docusaurus_packages(), source.join("node_modules")).expect("a link");
-            command.arg("build").arg(&source).arg("--out-dir").arg(&site)
+            // Its bundler keeps a cache in the directory it is called from, which is otherwise this crate's.
+            command.current_dir(&source).arg("build").arg(&source).arg("--out-dir").arg(&site)
         }
         _ => command.arg("-W").arg("-q").arg(&source).arg(&site),
     };
