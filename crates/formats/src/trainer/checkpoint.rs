@@ -7,6 +7,7 @@ use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    super::medical::weights(leaves);
     // In ms-swift this key is the name by which the model introduces itself.
     let own = if dialect == Dialect::LlamaCookbook { "model_name" } else { "model_name_or_path" };
     let keys = [

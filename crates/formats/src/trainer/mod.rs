@@ -17,6 +17,7 @@ mod grouped;
 mod kernels;
 mod llava;
 mod low_rank;
+mod medical;
 mod missing_file;
 mod objective;
 mod offloading;

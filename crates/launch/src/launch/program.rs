@@ -97,6 +97,12 @@ const OLMO_CORE: [&str; 5] = [
     "src/scripts/official/",
 ];
 
+/// Whether a program casts every weight that is not quantized to fp32 before adapters are added: MedicalGPT's, for
+/// fp16 (`training/dpo_training.py`: over all parameters that require a gradient, which are all of them then).
+pub(super) fn casts_to_fp32(program: &str) -> bool {
+    base_name(program) == "dpo_training.py"
+}
+
 /// Whether a program trains with OLMo-core.
 pub(super) fn is_olmo_core(program: &str) -> bool {
     OLMO_CORE.iter().any(|known| program.contains(known))

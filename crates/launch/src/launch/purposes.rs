@@ -4,7 +4,7 @@
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::elsewhere::Given;
-use super::program::{Purpose, installs, is_olmo_core, purpose};
+use super::program::{Purpose, casts_to_fp32, installs, is_olmo_core, purpose};
 use crate::formats::{Claim, OLMO_CORE_LACKING, turn_dropout_off};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
@@ -341,6 +341,11 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
             Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
                 .by("program", Some(program.origin())),
         );
+        if casts_to_fp32(program.text()) && reading.value(Field::BaseQuantization).is_none() {
+            reading.keep(&|found| found.field != Field::ParamsDtype);
+            let found = Found::new(Field::ParamsDtype, "fp32", Origin::Derived);
+            reading.take(found.by("program", Some(program.origin())));
+        }
         // open-instruct runs the reference once, before the training, and keeps the results.
         if program.text().contains("dpo_tune_cache") {
             reading.take(

@@ -244,3 +244,22 @@ fn chinese_vicuna_has_sizes_of_its_own() {
     assert_eq!(value(&plain, Field::LoraTargetModules), "q_proj v_proj");
     assert_eq!(value(&plain, Field::EvaluationBatchSize), "8");
 }
+
+/// shibing624/MedicalGPT: `model.float()` before a training of all weights, and a cast of all that require a gradient before
+/// adapters are added for DPO; what is frozen below adapters for samples stays as it was loaded.
+#[test]
+fn medical_gpt_casts_weights_to_fp32() {
+    let of = |program: &str, more: &str| {
+        let read = script(&format!(
+            "torchrun --nproc_per_node 2 training/{program} --model_name_or_path Qwen/Qwen2.5-0.5B --train_file_dir data \
+             --per_device_train_batch_size 4 --gradient_accumulation_steps 8 --torch_dtype bfloat16 --bf16 True {more}"
+        ));
+        value(&read, Field::ParamsDtype)
+    };
+    let adapters = "--use_peft True --target_modules all --lora_rank 8";
+    let pairs = "--max_source_length 1024 --max_target_length 512";
+    assert_eq!(of("supervised_finetuning.py", "--use_peft False --model_max_length 512"), "fp32");
+    assert_eq!(of("supervised_finetuning.py", &format!("{adapters} --model_max_length 512")), "bf16");
+    assert_eq!(of("dpo_training.py", &format!("{adapters} {pairs}")), "fp32");
+    assert_eq!(of("reward_modeling.py", &format!("{adapters} {pairs}")), "bf16");
+}
