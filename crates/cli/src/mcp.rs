@@ -15,15 +15,19 @@ use output::{Answered, Estimate, Explanations, Found, Layout, Line, Link, by_rea
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
+use shardscope::Origin;
 use shardscope::launch::minimal_settings;
 use shardscope::link::{Shared, encode};
+use shardscope::plan::Field;
 use shardscope::report::document::Document;
 use shardscope::search::Walk;
 use shardscope::session::{Asking, UserInput};
 
 use crate::compare::{Differences, document};
 use crate::explain::explained;
+use crate::input::Answer;
 use crate::output::refuse;
+use crate::search::BRIDGED;
 
 /// Time limit of a search. Unit: second.
 const SEARCH: Duration = Duration::from_secs(20);
@@ -38,6 +42,12 @@ torchtitan, Hugging Face trainers): whether they fit, what they send, how fast t
 settings files it names; nothing is executed or sent anywhere. Call estimate first. Where it returns plan=false, answer what it \
 lists under to_do through settings, environment or further files, and call again: never guess a figure instead. What figures.marks \
 names is not in the numbers, and what assumed lists was not said by anybody: pass both on with the verdict. Before you explain a number to somebody, call explain.";
+
+/// Whether the caller's settings give the run adapters of a library that its software has none of.
+fn is_bridged(answer: &Answer) -> bool {
+    let library = answer.resolution.setting(Field::AdapterLibrary);
+    library.is_some_and(|setting| setting.origin == Origin::User)
+}
 
 /// The tools.
 #[derive(Clone, Debug)]
@@ -64,7 +74,7 @@ impl Tools {
         annotations(title = "Search layouts", read_only_hint = true, open_world_hint = false)
     )]
     fn search(&self, Parameters(input): Parameters<SearchInput>) -> Result<Json<Found>, String> {
-        let (_, plan, _) = input.run.estimated()?;
+        let (answer, plan, _) = input.run.estimated()?;
         let mut walk = Walk::with(&plan, input.vary.choices());
         // The call blocks until it has an answer, so the clock ends it; `complete` states whether everything was
         // tried.
@@ -83,6 +93,7 @@ impl Tools {
             too_large: walk.too_large(),
             best: walk.ranked().take(input.limit()).map(Layout::from_outcome).collect(),
             frontier: walk.frontier().iter().take(input.limit()).map(Layout::from_outcome).collect(),
+            note: is_bridged(&answer).then_some(BRIDGED),
         }))
     }
 
@@ -94,8 +105,9 @@ impl Tools {
     )]
     fn ask(&self, Parameters(input): Parameters<AskInput>) -> Result<Json<Answered>, String> {
         // What keeps the run from being a plan is reported as in every other tool.
-        input.run.estimated()?;
+        let (answer, ..) = input.run.estimated()?;
         let run = UserInput::of_pasted(input.run.pasted()?);
+        let bridged = is_bridged(&answer) || input.is_bridged(&run);
         let mut asking = Asking::new(&run, &input.asked()?).map_err(|missing| missing.to_string())?;
         let until = Instant::now() + SEARCH;
         let mut more = true;
@@ -112,6 +124,7 @@ impl Tools {
             answered: chosen.is_some(),
             complete: !more,
             lines: lines.iter().skip(first).take(limit).map(Line::new).collect(),
+            note: bridged.then_some(BRIDGED),
         }))
     }
 

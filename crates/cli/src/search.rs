@@ -225,6 +225,10 @@ impl SearchArguments {
 /// Upper bound for a plausible token budget.
 const MOST_TOKENS: f64 = 1e18;
 
+/// What is answered where adapters of another library stand in.
+pub(crate) const BRIDGED: &str =
+    "Megatron-LM has no adapters of its own; the answer is for Megatron-Bridge's";
+
 /// Most nodes that a row goes up to, as many as the search for the fewest accelerators.
 const MOST_NODES: u64 = 1 << 12;
 
@@ -247,7 +251,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     if let Some(train) = arguments.train.filter(|_| arguments.question != Asked::LargestModel) {
         for (field, value) in session::Trained::from(train).settings(&UserInput::of_pasted(pasted.clone())) {
             if field == Field::AdapterLibrary {
-                tell("note: Megatron-LM has no adapters of its own; the answer is for Megatron-Bridge's\n");
+                tell(&format!("note: {BRIDGED}\n"));
             }
             let setting = (field.name().to_owned(), value);
             input.changes.settings.push(setting.clone());

@@ -288,7 +288,8 @@ fn sharding(leaves: &mut Leaves<'_>) {
     } else if let Some(leaf) = leaves.yes("zero_optimization") {
         leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization: true means stage 1");
     } else {
-        leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
+        // Derived, since a command that names this file leaves the stage to it.
+        leaves.state(Field::ZeroStage, "0", Origin::Derived, "DeepSpeed's default without zero_optimization");
     }
     let offload = &[
         ("zero_optimization.offload_optimizer.device", Field::OffloadOptimizer),

@@ -65,14 +65,18 @@ fn yield_proposals(texts: &mut [Text]) {
             *by.entry(field).or_default() += 1;
         }
     }
+    // A command that names the engine's file leaves the stage to it, even to what it does unless told.
+    let stage = |found: &Found| found.field == Field::ZeroStage && found.hole.is_none();
+    let left = !texts.iter().flat_map(|text| &text.reading.found).any(|found| stage(found) && stated(&found));
     for text in texts {
+        let decides = left && text.role() == Some(Role::Engine);
         let own = stated_by(text, stated);
         let others = |field: Field| by.get(&field).copied().unwrap_or(0) > usize::from(own.contains(&field));
         let has_precision = precision.iter().any(|field| others(*field));
         text.reading.keep(&|found| {
             let proposed = matches!(found.origin, Origin::Default | Origin::Derived | Origin::Catalog);
             let beaten = others(found.field) || (precision.contains(&found.field) && has_precision);
-            !(proposed && beaten)
+            !(proposed && beaten) || decides && stage(found)
         });
     }
 }

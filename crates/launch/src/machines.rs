@@ -1,6 +1,7 @@
 //! How many accelerators a run was made on, according to hints outside the settings: a command in a comment, `8xH100`,
 //! a file's name. None of them states the number for this run, so it is only a proposal when that is asked for.
 
+use shardscope_catalog::accelerator_in;
 use shardscope_resolve::Machines;
 use shardscope_source::Source;
 
@@ -23,39 +24,49 @@ enum Weight {
     Remark,
 }
 
-/// A number of accelerators: the total, or those per node and the number of nodes.
+/// A number of accelerators: the total, or those per node and the number of nodes; and their kind, if it is named.
 struct Accelerators {
     count: u64,
     per_node: bool,
     nodes: Option<u64>,
+    kind: Option<String>,
 }
 
 impl Accelerators {
     const fn all(count: u64) -> Self {
-        Self { count, per_node: false, nodes: None }
+        Self { count, per_node: false, nodes: None, kind: None }
     }
 
     const fn of_node(count: u64, nodes: Option<u64>) -> Self {
-        Self { count, per_node: true, nodes }
+        Self { count, per_node: true, nodes, kind: None }
     }
 }
 
 /// What the texts say, per node and in total, with the strongest evidence first.
 pub(super) fn said(source: &Source) -> Vec<Machines> {
     let mut best: [Option<(Weight, Machines)>; 2] = [None, None];
-    let mut take = |weight: Weight, Accelerators { count, per_node, nodes }: Accelerators, line: &str| {
-        let best = &mut best[usize::from(per_node)];
-        let better = best.as_ref().is_none_or(|(known, _)| weight < *known);
-        if better && (1..=MOST).contains(&count) {
-            let signs = |sign: char| sign.is_whitespace() || matches!(sign, '#' | '"' | '\\' | '*' | ',');
-            let line = line.trim_matches(signs);
-            // A line of a notebook's cell ends in `\n",`.
-            let line = line.strip_suffix("\\n").unwrap_or(line);
-            let short: String = line.chars().take(QUOTED).collect();
-            let more = if short.len() < line.len() { " …" } else { "" };
-            *best = Some((weight, Machines { count, per_node, nodes, said: format!("{short}{more}") }));
-        }
-    };
+    let mut named: Option<Machines> = None;
+    let mut take =
+        |weight: Weight, Accelerators { count, per_node, nodes, kind }: Accelerators, line: &str| {
+            let best = &mut best[usize::from(per_node)];
+            let better = best.as_ref().is_none_or(|(known, _)| weight < *known);
+            let names = named.is_none() && kind.is_some();
+            if (better || names) && (1..=MOST).contains(&count) {
+                let signs = |sign: char| sign.is_whitespace() || matches!(sign, '#' | '"' | '\\' | '*' | ',');
+                let line = line.trim_matches(signs);
+                // A line of a notebook's cell ends in `\n",`.
+                let line = line.strip_suffix("\\n").unwrap_or(line);
+                let short: String = line.chars().take(QUOTED).collect();
+                let more = if short.len() < line.len() { " …" } else { "" };
+                let machines = Machines { count, per_node, nodes, kind, said: format!("{short}{more}") };
+                if names {
+                    named = Some(machines.clone());
+                }
+                if better {
+                    *best = Some((weight, machines));
+                }
+            }
+        };
     for (index, part) in source.parts().iter().enumerate() {
         let lines = source.part_text(index).lines().take(MOST_LINES);
         let counts = |line: &&str| {
@@ -80,7 +91,9 @@ pub(super) fn said(source: &Source) -> Vec<Machines> {
     }
     let mut all: Vec<(Weight, Machines)> = best.into_iter().flatten().collect();
     all.sort_by_key(|(weight, _)| *weight);
-    all.into_iter().map(|(_, machines)| machines).collect()
+    let all = all.into_iter().map(|(_, machines)| machines);
+    // Also if a launcher's line is the better evidence for the number.
+    all.chain(named).collect()
 }
 
 /// A launcher's options, or a variable that holds a number of accelerators.
@@ -133,20 +146,27 @@ fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
         .iter()
         .find_map(|card| {
             let before = words.get(..words.find(card)?)?.trim_end_matches("nvidia ").trim_end_matches("amd ");
-            last_number(before.trim_end().strip_suffix(['x', '×', '*'])?.trim_end())
+            let count = last_number(before.trim_end().strip_suffix(['x', '×', '*'])?.trim_end())?;
+            Some((count, kind(words.get(words.find(card)?..)?)))
         });
     let nodes = counted(words, "node").filter(|nodes| *nodes > 1);
     let all = |count: u64| {
         let of_node = nodes.is_some() || words.contains("per node");
         if of_node { Accelerators::of_node(count, nodes) } else { Accelerators::all(count) }
     };
-    if let Some(count) = named {
-        return Some((weight.min(Weight::Beside), all(count)));
+    if let Some((count, kind)) = named {
+        return Some((weight.min(Weight::Beside), Accelerators { kind, ..all(count) }));
     }
     if let Some(count) = counted(words, "gpu") {
         return Some((weight, all(count)));
     }
     words.contains("single gpu").then_some((Weight::Remark, Accelerators::all(1)))
+}
+
+/// The accelerator at the beginning of a text in lower case: `a100 40gb nodes`.
+fn kind(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split_ascii_whitespace().take(2).collect();
+    accelerator_in(&words.join("-")).map(|known| known.name)
 }
 
 /// The number before a word: `8 GPUs`, `8-gpu`, `8gpus`.

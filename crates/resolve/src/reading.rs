@@ -82,6 +82,8 @@ pub struct Machines {
     pub per_node: bool,
     /// The number of such nodes, if known.
     pub nodes: Option<u64>,
+    /// Their kind by its name in the catalog, if the same words name it.
+    pub kind: Option<String>,
     /// The text's wording.
     pub said: String,
 }

@@ -116,10 +116,22 @@ fn accelerator(table: &mut Table, software: Software) -> Accelerator {
         let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
+    propose(table, taken);
     // Also after the warning: everything below needs some accelerator, and the origin says that it is a default.
     let note = "assumed where the text names none";
     table.fill(Field::Accelerator, Text(taken.to_owned()), Origin::Default, note);
     catalog::accelerator(taken).unwrap_or_else(catalog::default_accelerator)
+}
+
+/// Says which accelerator the texts' words beside their settings name (`# 8xA100`): a proposal, as they may be of
+/// another run.
+fn propose(table: &mut Table, taken: &str) {
+    let named =
+        table.machines.iter().find_map(|machines| Some((machines.kind.clone()?, machines.said.clone())));
+    let Some((kind, said)) = named.filter(|(kind, _)| kind != taken) else { return };
+    let message = format!("{taken} is assumed, while the text says: {said}");
+    let hint = format!("if that is where it runs, set accelerator to {kind}");
+    table.say(Diagnostic::note(Code::AcceleratorInComment, message), &hint, None);
 }
 
 /// The total number of accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel

@@ -135,14 +135,22 @@ pub fn notes(found: &Measured) -> Vec<String> {
 /// Whether a step was measured that is shorter than the peak of the GPUs allows for this plan: it is of another run.
 #[must_use]
 pub fn is_too_fast(found: &Measured, report: &Report) -> bool {
-    found.step.is_some_and(|step| report.time.mfu * report.time.step.get() / step.seconds > 1.0)
+    found.step.is_some_and(|step| beyond_peak(step.seconds, report))
+}
+
+/// Whether a step of that many seconds would need more FLOPs per second than the accelerators' dense peak.
+fn beyond_peak(seconds: f64, report: &Report) -> bool {
+    report.time.mfu * report.time.step.get() / seconds > 1.0
 }
 
 /// The measured step over the estimate of the plan shown, as [`shardscope_plan::Field::MeasuredOverEstimated`] takes
-/// it; `None` without a tool that times steps undisturbed.
+/// it; `None` without a tool that times steps undisturbed, and for a step that no accelerator could make.
 #[must_use]
 pub fn measured_ratio(own: &OwnRun, shown: &Shown) -> Option<f64> {
     let measured = own.step()?.seconds;
+    if beyond_peak(measured, &shown.report) {
+        return None;
+    }
     // The estimate shown may already be corrected by an earlier measurement; divided out, pressing the button twice
     // changes nothing.
     let estimate = shown.report.time.step.get() / measured_factor(&shown.plan);
@@ -249,6 +257,9 @@ mod tests {
         // Of a model a thousand times smaller.
         let other = &found("{'train_runtime': 44.0, 'train_steps_per_second': 681.0}")[0];
         assert!(is_too_fast(other, &shown.report) && !is_too_fast(&found(smi)[0], &shown.report));
+        // Such a step is of another run, so nothing is corrected by it.
+        let own = OwnRun { read: Some(vec![other.clone()].into()), ..OwnRun::default() };
+        assert_eq!(measured_ratio(&own, &shown), None);
         // 0 bytes are no measurement, and a profiler's steps correct nothing.
         let nothing = "[Rank 0] (after 1 iterations) memory (MB) | allocated: 0.0 | max allocated: 0.0 | reserved: 0.0 | max reserved: 0.0\n";
         assert_eq!(names(nothing), [""; 0]);

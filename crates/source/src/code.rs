@@ -220,6 +220,8 @@ codes! {
     TorchFsdp2 = "torch-fsdp2",
     /// Two number formats for the same tensors.
     TwoPrecisions = "two-precisions",
+    /// An accelerator that only a comment names, where none is stated.
+    AcceleratorInComment = "accelerator-in-comment",
     /// An accelerator that is not in the catalog.
     UnknownAccelerator = "unknown-accelerator",
     /// A platform that is not in the catalog.

@@ -6,10 +6,10 @@ use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
-use shardscope::plan::Plan;
+use shardscope::plan::{Field, Plan};
 use shardscope::report::Report;
 use shardscope::search::Dimension;
-use shardscope::session::{Asked, Topic, Trained, Varied};
+use shardscope::session::{Asked, Topic, Trained, UserInput, Varied};
 use shardscope::source::suggest;
 use shardscope::units::Count;
 
@@ -135,7 +135,21 @@ impl Run {
         let mut answer = self.answer()?;
         match answer.estimated() {
             Some((plan, report)) => Ok((answer, plan, report)),
-            None => Err(no_plan(&answer)),
+            None => Err(no_plan(&answer) + self.bridge()),
+        }
+    }
+
+    /// How adapters that were asked for become those of a library, if the run's software has none of its own.
+    fn bridge(&self) -> &'static str {
+        let asked = self.settings.get(Field::TrainType.name()).map(written);
+        let trained = Trained::ALL.into_iter().find(|trained| asked.as_deref() == Some(trained.word()));
+        let run = self.pasted().ok().map(UserInput::of_pasted);
+        let settings = trained.zip(run).map(|(trained, run)| trained.settings(&run)).unwrap_or_default();
+        if settings.iter().any(|(field, _)| *field == Field::AdapterLibrary) {
+            "\nMegatron-LM has no adapters of its own: set adapter_library to megatron-bridge as well, and the answer is for \
+             Megatron-Bridge's"
+        } else {
+            ""
         }
     }
 
@@ -282,6 +296,12 @@ impl AskInput {
         };
         asked.checked().map_err(|problem| problem.to_string())?;
         Ok(asked)
+    }
+
+    /// Whether what is to train takes a library that the run's software does not have.
+    pub(super) fn is_bridged(&self, run: &UserInput) -> bool {
+        let settings = self.train.map(|trained| trained.settings(run)).unwrap_or_default();
+        settings.iter().any(|(field, _)| *field == Field::AdapterLibrary)
     }
 
     pub(super) fn limit(&self) -> usize {

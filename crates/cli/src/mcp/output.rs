@@ -225,6 +225,8 @@ pub(super) struct Found {
     pub(super) best: Vec<Layout>,
     /// Those that none beats in both time and memory.
     pub(super) frontier: Vec<Layout>,
+    /// What the figures are of, where the run's own software has no such training; pass it on with them.
+    pub(super) note: Option<&'static str>,
 }
 
 /// How many layouts are refused, by the code of the reason.
@@ -267,6 +269,8 @@ pub(super) struct Answered {
     pub(super) complete: bool,
     /// What was looked at, in order; where there are many, those around the answer.
     pub(super) lines: Vec<Line>,
+    /// What the figures are of, where the run's own software has no such training; pass it on with them.
+    pub(super) note: Option<&'static str>,
 }
 
 /// One thing that was looked at.

@@ -176,8 +176,10 @@ fn packing(leaves: &mut Leaves<'_>) {
 
 fn dtensor(leaves: &mut Leaves<'_>) {
     // `attn_implementation="flash_attention_2" if enable_seq_packing else None` of every DTensor worker: otherwise
-    // transformers chooses SDPA, over padded samples and without a mask (`attention_mask_input_all_ones`).
-    if leaves.flag("policy.sequence_packing.enabled") != Some(true) {
+    // transformers chooses SDPA, over padded samples and without a mask (`attention_mask_input_all_ones`). Context
+    // parallelism runs its flash kernel in a ring (`context_parallel_ctx`), which is counted as flash attention.
+    let rings = leaves.whole("policy.dtensor_cfg.context_parallel_size").is_some_and(|ranks| ranks > 1);
+    if leaves.flag("policy.sequence_packing.enabled") != Some(true) && !rings {
         let why = "without policy.sequence_packing";
         leaves.state(Field::AttnImplementation, "sdpa", Origin::Default, why);
         leaves.state(Field::Packing, "false", Origin::Default, why);

@@ -95,12 +95,21 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.pass_below(&["policy.megatron_cfg.fp8_cfg."]);
     lack_yes(
         leaves,
-        &[(
-            "policy.megatron_cfg.use_fused_linear_logprobs",
-            Effect::Memory,
-            "log-probabilities fused with the output layer",
-        )],
+        &[
+            (
+                "policy.megatron_cfg.use_fused_linear_logprobs",
+                Effect::Memory,
+                "log-probabilities fused with the output layer",
+            ),
+            // Its first name, with `linear_ce_fusion_chunk_size` (`examples/configs/sft.yaml`).
+            (
+                "policy.megatron_cfg.use_linear_ce_fusion_loss",
+                Effect::Memory,
+                "log-probabilities fused with the output layer",
+            ),
+        ],
     );
+    leaves.pass("policy.megatron_cfg.linear_ce_fusion_chunk_size");
     // With a single depth no layer is shared.
     let depths = leaves.whole("policy.megatron_cfg.mtp_num_layers").unwrap_or(2);
     if depths > 1 {

@@ -148,6 +148,9 @@ fn rewards(leaves: &mut Leaves<'_>) {
 }
 
 fn engine(leaves: &mut Leaves<'_>) {
+    if leaves.flag("ds.packing_samples") == Some(false) {
+        leaves.state(Field::Packing, "false", Origin::Default, "without --packing_samples");
+    }
     transformers(leaves, OPEN, "deepspeed");
     leaves.take(&["ds.zero_stage"], Field::ZeroStage);
     leaves.take(

@@ -50,6 +50,7 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
         };
         let path = match old {
             "pretrain" => format!("{model}.model_name_or_path"),
+            "ref_pretrain" => "ref.model_name_or_path".to_owned(),
             "gradient_checkpointing" => format!("{model}.gradient_checkpointing_enable"),
             "actor_num_nodes" => "actor.num_nodes".to_owned(),
             "actor_num_gpus_per_node" => "actor.num_gpus_per_node".to_owned(),
@@ -71,6 +72,10 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
     let says = ["flash_attn", "attn_implementation", "packing_samples", "param_dtype"];
     if !says.iter().any(|name| find(name).is_some()) {
         leaves.push(Leaf::of_base("openrlhf/cli", "ds.attn_implementation", RELEASE));
+    }
+    // A switch of these releases (`action="store_true"`); without it samples are padded.
+    if find("packing_samples").is_none() {
+        leaves.push(Leaf::of_base("openrlhf/cli", "ds.packing_samples", "false"));
     }
     if let Some(last) = lengths.iter().flatten().last().filter(|_| rl) {
         let whole = |leaf: &Option<&Leaf>| leaf.map_or(Some(LENGTH), Leaf::whole);

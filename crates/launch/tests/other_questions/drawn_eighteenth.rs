@@ -123,3 +123,74 @@ fn what_a_notebook_printed_goes_before_what_its_template_asked_for() {
     let (_, read) = of("   /|    NVIDIA GeForce RTX 3090. Num GPUs = 1. Max memory: 23.6 GB.");
     stopped(&read, &["accelerator"]);
 }
+
+/// richardodliu/OpenRLHF `examples/scripts/train_iterative_dpo.sh`: `--packing_samples` is a switch of these releases
+/// (`openrlhf/cli/train_dpo.py`), and `--ref_pretrain` is the policy's model unless stated. Packs were read.
+#[test]
+fn openrlhf_packs_samples_only_if_told_to() {
+    let of = |more: &str| {
+        let read = script(&format!(
+            "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --pretrain Qwen/Qwen2.5-7B --ref_pretrain Qwen/Qwen2.5-7B \
+             --max_len 4096 --train_batch_size 128 --micro_train_batch_size 2 --zero_stage 3 --param_dtype bf16 \
+             --gradient_checkpointing {more}\n"
+        ));
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert!(!read.diagnostics.iter().any(|said| said.message.contains("ref_pretrain")));
+        value(&read, Field::Packing)
+    };
+    assert_eq!(of(""), "false");
+    assert_eq!(of("--packing_samples"), "true");
+}
+
+/// A file of DeepSpeed that does not mention ZeRO runs none (`deepspeed/runtime/zero/config.py`); beside a command that
+/// names it, the stage was told to be in a file that is not here.
+#[test]
+fn a_deepspeed_file_without_zero_is_stage_0_for_the_command_that_names_it() {
+    const FILE: &str =
+        "{\"train_batch_size\": 64, \"train_micro_batch_size_per_gpu\": 4, \"bf16\": {\"enabled\": true}}";
+    for line in [
+        "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 \
+         --micro-batch-size 4 --global-batch-size 64 --vocab-size 50304 --bf16 --deepspeed --deepspeed_config ds.json \
+         --no-pipeline-parallel\n",
+        "deepspeed --num_gpus 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 4 \
+         --gradient_accumulation_steps 2 --bf16 --model_max_length 2048 --deepspeed ds.json --output_dir x\n",
+    ] {
+        let source = Source::from_files([("run.sh", line), ("ds.json", FILE)]);
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert_eq!(value(&read, Field::ZeroStage), "0");
+    }
+}
+
+/// `evaluators` begins like an evaluation's options, but is none of them.
+#[test]
+fn what_only_begins_like_an_evaluations_option_is_not_passed_over() {
+    let of = |key: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\ncutoff_len: 1024\n\
+             per_device_train_batch_size: 1\n{key}\nbf16: true\n"
+        );
+        said("sft.yaml", &text, &[("world_size", "8")])
+    };
+    stopped(&of("evaluators: mine"), &["evaluators"]);
+    assert!(of("eval_steps: 100").plan.is_some());
+}
+
+/// The accelerator is not stated by a comment, which may be about another run, but it is told beside the one assumed.
+#[test]
+fn an_accelerator_of_a_comment_is_proposed_where_one_is_assumed() {
+    let of = |comment: &str| {
+        let read = script(&format!(
+            "# {comment}\ntorchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 2048 \
+             --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --bf16 --output_dir x\n"
+        ));
+        assert_eq!(value(&read, Field::Accelerator), "H100-SXM");
+        let told = read.diagnostics.into_iter().find(|said| said.code == Code::AcceleratorInComment);
+        told.and_then(|said| said.hint)
+    };
+    let proposed = |name: &str| Some(format!("if that is where it runs, set accelerator to {name}"));
+    assert_eq!(of("tested on 8xA100 80GB"), proposed("A100-SXM-80GB"));
+    assert_eq!(of("2 nodes of 8 x A100-40GB"), proposed("A100-SXM-40GB"));
+    assert_eq!(of("8xH100"), None);
+    assert_eq!(of("needs more than 8xA100"), None);
+}
