@@ -1,12 +1,8 @@
 //! Adapters, frozen parts and quantized weights: bytes, arithmetic and advice compared with figures computed by hand.
 
-use serde_json::Value;
-
-use super::drafts::int;
 use shardscope::advice::advised;
 use shardscope::estimate::{flops, memory, parameters};
 use shardscope::launch::{Resolution, resolve};
-use shardscope::operators::{Operator, Symbols};
 use shardscope::plan::Plan;
 use shardscope::report::document;
 use shardscope::source::Source;
@@ -22,7 +18,7 @@ const TOKENS: u64 = 2 * 2048;
 /// Parameters of the linear layers of one layer.
 const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * KEYS + 3 * WIDTH * MLP;
 
-fn resolved(set: &[(&str, &str)]) -> Resolution {
+pub(super) fn resolved(set: &[(&str, &str)]) -> Resolution {
     let common = [
         ("software", "hf_transformers"),
         ("accelerator", "A100-SXM-80GB"),
@@ -49,7 +45,7 @@ fn resolved(set: &[(&str, &str)]) -> Resolution {
 }
 
 #[track_caller]
-fn plan(set: &[(&str, &str)]) -> Plan {
+pub(super) fn plan(set: &[(&str, &str)]) -> Plan {
     let resolution = resolved(set);
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
@@ -370,53 +366,4 @@ fn zero_3_gathers_the_output_layer_at_the_loss() {
     let temporaries = allocated.child("temporaries").expect("a node");
     let head = temporaries.child("gathered weight of the output layer").expect("a term");
     assert_eq!(head.value(), Bytes::new(2 * VOCABULARY * WIDTH));
-}
-
-/// PEFT's adapter of a word embedding: its weights and what it keeps, to the byte as recorded
-/// (`tests/data/activations/embedding_adapters.jsonl`).
-#[test]
-fn an_adapter_of_the_word_embedding_is_looked_up() {
-    let recorded = include_str!("../data/activations/embedding_adapters.jsonl");
-    for line in recorded.lines() {
-        let case: Value = serde_json::from_str(line).expect("JSON");
-        let sizes =
-            ["samples", "tokens", "rank", "hidden", "vocabulary"].map(|name| int(&case, name).to_string());
-        let plan = plan(&[
-            ("micro_batch_size", &sizes[0]),
-            ("seq_length", &sizes[1]),
-            ("lora_rank", &sizes[2]),
-            ("hidden_size", &sizes[3]),
-            ("vocab_size", &sizes[4]),
-            ("make_vocab_size_divisible_by", "1"),
-            ("train_type", "lora"),
-            ("lora_target_modules", "embed_tokens"),
-            ("autocast", if case["autocast"] == true { "bf16" } else { "none" }),
-            ("adapter_dtype", case["adapters"].as_str().expect("a format")),
-        ]);
-        let x = Symbols::new(&plan);
-        let mut kept: Vec<u64> =
-            Operator::Embedding.saved(&x).iter().map(|saved| saved.bytes.get()).collect();
-        kept.sort_unstable();
-        let theirs: Vec<u64> =
-            case["kept"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
-        assert_eq!(kept, theirs, "{line}");
-        let trained = case["trained"].as_object().expect("shapes").values();
-        let elements: u64 = trained
-            .map(|shape| shape.as_array().expect("sizes").iter().filter_map(Value::as_u64).product::<u64>())
-            .sum();
-        assert_eq!(parameters(&plan).trained.get(), elements);
-        // The first layer's input has a gradient, which that of a frozen embedding has not.
-        assert!(plan.recipe().tuning.reaches_input());
-    }
-    // Not where the output layer's adapter would be of the same weights, nor in other trainers' modules.
-    let adapted =
-        [("train_type", "lora"), ("lora_rank", "8"), ("lora_target_modules", "embed_tokens lm_head")];
-    assert!(resolved(&adapted).not_modelled.is_empty());
-    for other in
-        [("untie_embeddings_and_output_weights", "false"), ("use_dora", "true"), ("software", "torchtune")]
-    {
-        let mut set: Vec<_> = adapted.to_vec();
-        set.push(other);
-        assert!(!resolved(&set).not_modelled.is_empty(), "{other:?}");
-    }
 }

@@ -20,6 +20,7 @@ mod departures;
 mod drafts;
 mod drawn;
 mod eight_bit_states;
+mod embedding_adapters;
 mod epilogue;
 mod evaluation;
 mod exact;

@@ -84,6 +84,13 @@ pub(super) fn of_its_own<'a>(
                 continue;
             }
             let Some(sign) = signs.iter().find(|sign| words.contains(**sign)) else { continue };
+            // A function of that name that is not a method takes the place of none of the trainer's.
+            let behind =
+                text.get(start..).and_then(|rest| rest.split_once(sign)).map_or("", |(_, rest)| rest);
+            let is_method = behind.trim_start().starts_with("self") || behind.trim_start().starts_with('*');
+            if sign.starts_with("def ") && !is_method {
+                continue;
+            }
             // A hook on the input of the first layer, which checkpointing over frozen weights requires.
             let hook = words.contains("output.requires_grad_") || words.contains("def ");
             let freezes = words.ends_with("False") || words.contains("requires_grad_(False)");

@@ -67,6 +67,19 @@ fn lists_linear_layers<'a>(body: impl Iterator<Item = &'a str>) -> bool {
         && !OTHERS.iter().any(|word| has(word))
 }
 
+/// A dictionary whose values of some keys are not known; none if it is something else.
+fn without(value: Value, open: &[&str]) -> Option<Value> {
+    match value {
+        _ if open.is_empty() => Some(value),
+        Value::Dictionary(mut pairs) => {
+            pairs.retain(|(known, _)| !open.contains(&known.as_str()));
+            pairs.extend(open.iter().map(|key| ((*key).to_owned(), None)));
+            Some(Value::Dictionary(pairs))
+        }
+        _ => None,
+    }
+}
+
 impl<'a> Known<'a> {
     pub(super) fn new(text: &'a str, options: Options<'a>) -> Self {
         Self { options, flow: Flow::new(text), ..Self::default() }
@@ -178,9 +191,11 @@ impl<'a> Known<'a> {
         self.worked_out(path, at)
     }
 
-    /// The value on which all assignments that may run agree, going back to the last one that does run.
+    /// The value on which all assignments that may run agree, going back to the last one that does run; of a dictionary,
+    /// keys that may have been set since are not known.
     fn last(&self, name: &str, given: &[(u32, Given<'a>)], at: u32) -> Option<Value> {
         let mut agreed: Option<Value> = None;
+        let mut open: Vec<&str> = Vec::new();
         for (step, given) in given {
             let runs = self.flow.runs(*step, Some(at), &|condition, at| self.holds(condition, at));
             if runs == Some(false) {
@@ -189,20 +204,15 @@ impl<'a> Known<'a> {
             let found = match given {
                 Given::Open => None,
                 Given::Value(written) => self.worked_out(written, *step),
+                Given::Item(key, _) if runs.is_none() && open.len() < MOST_KEYS => {
+                    open.push(key);
+                    continue;
+                }
                 Given::Item(key, written) => match self.name(name, *step) {
                     Some(Value::Dictionary(mut pairs)) if pairs.len() < MOST_KEYS => {
                         pairs.retain(|(known, _)| known != key);
-                        let decided = runs == Some(true);
-                        pairs.push((
-                            (*key).to_owned(),
-                            decided.then(|| self.worked_out(written, *step)).flatten(),
-                        ));
-                        let changed = Some(Value::Dictionary(pairs));
-                        // Whichever way it goes, the other keys are the same, and this one is not known.
-                        if !decided && agreed.is_none() {
-                            return changed;
-                        }
-                        changed
+                        pairs.push(((*key).to_owned(), self.worked_out(written, *step)));
+                        Some(Value::Dictionary(pairs))
                     }
                     _ => None,
                 },
@@ -211,6 +221,7 @@ impl<'a> Known<'a> {
                     self.worked_out(&format!("{before} {sign} ({by})"), *step)
                 }
             }?;
+            let found = without(found, &open)?;
             if agreed.as_ref().is_some_and(|agreed| *agreed != found) {
                 return None;
             }

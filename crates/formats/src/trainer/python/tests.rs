@@ -297,3 +297,20 @@ fn trainers_of_the_programs_own_and_trainings_that_it_does_not_start_stop() {
         assert_eq!(lacks(&format!("{model}{line}Trainer(model, args).train()\n")), [name]);
     }
 }
+
+/// meta-llama/llama-cookbook `getting-started/distillation/distillation.ipynb`, abridged: its own evaluation has a function of
+/// the name of a trainer's method.
+#[test]
+fn a_function_that_is_no_method_overrides_nothing() {
+    let lacks = |head: &str| {
+        let text = format!(
+            "class Own(Trainer):\n    {head}\n        return 0\n\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
+             args = TrainingArguments(per_device_train_batch_size=2)\ntrainer = Own(model=model, args=args)\ntrainer.train()\n"
+        );
+        let reading = read_python(&text, 0).expect("calls");
+        reading.not_modelled.iter().any(|item| item.name == "compute_loss")
+    };
+    assert!(lacks("def compute_loss(self, model, inputs):") && lacks("def compute_loss(*args, **kwargs):"));
+    assert!(lacks("def compute_loss(\n        self,\n        model):"));
+    assert!(!lacks("def compute_loss(model, tokenizer, prompt: str):"));
+}
