@@ -1,9 +1,11 @@
-//! Every number that an agent hands in or gets says what it counts.
+//! Every number that an agent hands in or gets says what it counts, and an answer what it is of.
 
+use rmcp::Json;
+use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Tools;
+use super::{BRIDGED, Tools};
 
 /// Calls `told` with the path and description of each property of `schema`, and of what it refers to, that is a number or a map of
 /// numbers.
@@ -70,4 +72,21 @@ fn a_number_without_a_unit_is_noticed() {
     numbers(&schema, "", &mut |path, about| found.push((path.to_owned(), about.to_owned())));
     let expected = [(".step", "How long."), (".peak", "Unit: byte.")];
     assert_eq!(found, expected.map(|(path, about)| (path.to_owned(), about.to_owned())));
+}
+
+#[test]
+fn adapters_on_a_script_of_megatron_lm_are_named_as_megatron_bridges() {
+    const SCRIPT: &str = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 \
+        --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 8 \
+        --vocab-size 50304 --bf16";
+    let of = |settings: Value| {
+        let input = json!({ "text": SCRIPT, "settings": settings, "limit": 1 });
+        let found = Tools.search(Parameters(serde_json::from_value(input).expect("a call")));
+        found.map(|Json(found)| found.note)
+    };
+    assert_eq!(of(json!({})), Ok(None));
+    let refused = of(json!({ "train_type": "lora" })).expect_err("adapters that Megatron-LM has not");
+    assert!(refused.contains("set adapter_library to megatron-bridge as well"), "{refused}");
+    let bridged = json!({ "train_type": "lora", "adapter_library": "megatron-bridge" });
+    assert_eq!(of(bridged), Ok(Some(BRIDGED)));
 }
