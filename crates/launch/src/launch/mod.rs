@@ -5,6 +5,7 @@
 //! variables with common names.
 
 mod ask;
+mod beside;
 mod by_name;
 mod choose;
 mod chosen;

@@ -354,4 +354,13 @@ fn agents_of_verl_tool_train_as_verl_does() {
     let other = agents.replace("tool_server_url=http://localhost:30001", "name=other");
     assert!(!of("verl_tool.trainer.main_ppo", &other).not_modelled.is_empty());
     stopped(&of("mirorl.recipe.mcp.main_ppo", agents), &["program"]);
+    // A retrieval server of the same script has its index on the same accelerators.
+    let served =
+        "python ./verl_tool/servers/tools/utils/retrieval_server.py --index_path a --topk 3 --faiss_gpu &\n";
+    let train = format!(
+        "{served}python3 -m verl_tool.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-3B \
+         data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+         actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 trainer.n_gpus_per_node=8 trainer.nnodes=1 {agents}"
+    );
+    stopped(&script(&train), &["--faiss_gpu"]);
 }
