@@ -161,6 +161,14 @@ fn what_stands_beside_the_loss_is_a_tile_and_states() {
         ("micro_batch_size", "64"),
     ];
     assert_eq!(beside(&most)[..2], [4096, 32_768]);
+    // As many as Liger would use, where that is more: 4,092 tokens in parts of two words for each of 65,536 columns.
+    let liger: Vec<_> = most[..1]
+        .iter()
+        .chain(&most[2..4])
+        .copied()
+        .chain([("vocab_size", "131072"), ("micro_batch_size", "2")])
+        .collect();
+    assert_eq!(beside(&liger)[..2], [1024, 131_072]);
 }
 
 /// `nb/Zephyr_(7B)-DPO.ipynb` of unslothai/notebooks, shortened.

@@ -134,11 +134,13 @@ impl Forward {
                 }
                 self.all += flops * times;
                 self.frozen += flops * (2.0 * skipped);
-                if !matmul.kind.has_backward() {
-                    self.frozen += flops * (2.0 * (times - skipped));
-                } else if matmul.kind.has_weight() && !matmul.trains {
-                    self.frozen += flops * (times - skipped);
-                }
+                // Of its two products in backward, those that nothing asks for.
+                let spared = match matmul.kind {
+                    kind if !kind.has_backward() => 2.0,
+                    kind if kind.has_weight() && !matmul.trains => 1.0,
+                    _ => 0.0,
+                };
+                self.frozen += flops * (spared * (times - skipped));
                 // Either full layers are recomputed, or parts of every layer.
                 self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - skipped) + again);
             }

@@ -204,3 +204,33 @@ pub(super) fn update_bytes(x: &Symbols<'_>, module: Option<LinearModule>, shape:
         plain(shape[0] * shape[1] * width)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Projected, Stepped, most};
+
+    /// Of weights of one byte, with a projected gradient of `low` of `whole` elements.
+    fn projected(whole: u64, low: u64, renewed: u64, factors: u64) -> Stepped {
+        Stepped::Projected(Projected { whole, low, projection: 0, renewed, factors, width: 1 })
+    }
+
+    /// What steps meet of the parameters before them, worked out by hand.
+    #[test]
+    fn a_step_meets_what_names_still_hold() {
+        // The second's root and step beside the first's step.
+        assert_eq!(most([Stepped::Plain(10), Stepped::Plain(100)].into_iter(), false), 100 + 10 + 100);
+        assert_eq!(most([Stepped::Plain(100), Stepped::Plain(10)].into_iter(), false), 100 + 100 + 10);
+        // Both moments of a projected gradient beside the last root and step; a new projection in their place.
+        let after = |one| most([Stepped::Plain(100), one].into_iter(), false);
+        assert_eq!(after(projected(1, 50, 0, 0)), 100 + 100 + 2 * 50);
+        assert_eq!(after(projected(1, 1, 900, 0)), 100 + 100 + 900);
+        // The root has been replaced: three of its own, beside the last step and the factors that scaled it.
+        let pair = |one, two| most([one, two].into_iter(), false);
+        assert_eq!(pair(projected(1000, 1, 0, 0), projected(1, 900, 0, 0)), 900 + 1000 + 2 * 900);
+        assert_eq!(pair(projected(1000, 1, 0, 7), projected(1, 900, 0, 0)), 900 + 1000 + 7 + 2 * 900);
+        assert_eq!(pair(projected(1000, 1, 0, 7), projected(1, 1, 1500, 0)), 1 + 1000 + 7 + 1500);
+        // A gradient that factors scaled lives until the next one is scaled.
+        assert_eq!(pair(projected(1000, 1, 0, 5), projected(10, 500, 0, 50)), 3 * 500 + 50 + 1000 + 10);
+        assert_eq!(pair(projected(10, 1, 0, 5), projected(1000, 2, 0, 3)), 3 * 2 + 3 + 2 * 1000);
+    }
+}

@@ -123,7 +123,7 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> 
     };
     // Gradients of halves that one layer computed are joined for it.
     let joined = x.gate > 1 && x.model().arrangement.fused_gate_up && !x.recipe().fusions.bias_activation;
-    let join = if joined { (1, 2 * x.gate * p) } else { (0, 0) };
+    let join = if joined { (1, 2 * (x.gate * p)) } else { (0, 0) };
     let bytes = [forward, backward + bias.1 + join.1].map(|each| Bytes::new(elements * each));
     let index = if joined { halves_of_one(elements, p) } else { Addressed::default() };
     addressed(name, bytes, [ahead, back + bias.0 + join.0], index)

@@ -52,7 +52,7 @@ pub(super) fn reserved(x: &Symbols<'_>) -> Option<Reserved> {
 /// The only chunk of a plan whose order of allocations is known: layers of plain modules, all of them on one GPU.
 fn followed<'a>(x: &Symbols<'a>) -> Option<&'a Chunk> {
     let (recipe, layout, model) = (x.recipe(), x.plan.layout(), x.model());
-    let alone = layout.world_size == 1 && layout.data == 1 && layout.model_parallel() == 1;
+    let alone = layout.world_size == 1;
     let plain = recipe.software.semantics().eager_modules && !recipe.fusions.compiled_layers;
     let engine =
         recipe.transformers.engine == DataEngine::Ddp && recipe.dp_sharding == DpSharding::Replicated;

@@ -20,13 +20,12 @@ static TERMS: Formula = Formula::new(
     "transformers/models/llama/modeling_llama.py:apply_rotary_pos_emb",
 );
 
-/// What forward of `operator` allocates and frees.
+/// What forward of `operator` allocates and frees, of modules that PyTorch runs operation by operation: of no others the order of
+/// allocations is followed (`memory/sequence.rs:followed`).
 pub(crate) fn passing(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
-    let steps = x.recipe().software.semantics().eager_modules && !x.recipe().fusions.compiled_layers;
     let squares = x.model().normalization == Normalization::RmsNorm && !norm::is_kernel(x);
     let rotates = x.model().position_embedding == PositionEmbedding::Rope;
     match operator {
-        _ if !steps => Vec::new(),
         Operator::InputNorm | Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::FinalNorm
             if squares =>
         {

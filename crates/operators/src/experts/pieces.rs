@@ -243,7 +243,7 @@ fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
     }
     if x.gate > 1 {
         // Both halves' gradients are joined.
-        passes.back(of.inner, (1, 2 * x.gate * w));
+        passes.back(of.inner, (1, 2 * (x.gate * w)));
     }
     passes.casts("experts.activation")
 }

@@ -111,6 +111,48 @@ fn a_segment_that_grows_does_so_by_what_is_lacking() {
     assert_eq!(allocator.reserved(), mib(80));
 }
 
+#[test]
+fn the_last_block_of_what_grows_is_taken_last_and_stays_the_last() {
+    // The rest of a page is the last block, and grows.
+    assert_eq!(reserved(true, &[30 * MIB, 30 * MIB]), [40 * MIB, 60 * MIB]);
+    let of = |sizes: [u64; 4], freed: [usize; 2]| {
+        let mut allocator = Allocator::new(true);
+        let blocks = sizes.map(|size| allocator.allocate(mib(size)));
+        for (at, block) in blocks.into_iter().enumerate() {
+            if freed.contains(&at) {
+                allocator.release(block);
+            }
+        }
+        allocator
+    };
+    // Freed neighbours become one last block, which grows.
+    let mut joined = of([20; 4], [2, 3]);
+    joined.allocate(mib(60));
+    assert_eq!(joined.reserved(), mib(100));
+    // 20 fit into the last block, which could become larger than the 60 before it.
+    let mut last = of([60, 20, 20, 20], [0, 3]);
+    last.allocate(mib(20));
+    last.allocate(mib(60));
+    assert_eq!(last.reserved(), mib(160));
+    // They fit into one that cannot, so that the 60 stay whole.
+    let mut within = of([20, 20, 60, 20], [0, 2]);
+    within.allocate(mib(20));
+    within.allocate(mib(60));
+    assert_eq!(within.reserved(), mib(120));
+}
+
+#[test]
+fn whole_pages_of_what_grows_can_be_released() {
+    let mut allocator = Allocator::new(true);
+    let large = allocator.allocate(mib(100));
+    allocator.release(large);
+    // Small blocks grow apart. Of the five pages of 20 MiB one may have neighbours.
+    for _ in 0..90 {
+        allocator.allocate(mib(1));
+    }
+    assert_eq!([allocator.reserved(), allocator.needed()], [mib(190), mib(190 - 80)]);
+}
+
 /// Two recorded steps (`tests/record/allocations.py`) match what an H200 reserved in the same runs, 20 and 24 GB, to
 /// 44 and 42 MB.
 #[test]
