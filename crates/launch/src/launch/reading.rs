@@ -1,6 +1,7 @@
 //! The complete path from a source to a [`Reading`].
 
 mod branches;
+mod devices;
 mod job;
 mod objective;
 
@@ -298,6 +299,7 @@ impl Launch {
         }
         self.leave_to_accelerate(&mut reading);
         self.tell_device_map(&mut reading);
+        self.tell_data_parallel(&mut reading);
         super::beside::tell(&mut reading, &self.script);
         if let Some((name, span)) = &self.printed {
             let what = "options printed by a command of this script, whose output is unknown";
@@ -362,23 +364,6 @@ impl Launch {
         diagnostics.sort_by_key(|diagnostic| !fault(diagnostic));
         reading.diagnostics = diagnostics;
         reading
-    }
-
-    /// ms-swift starts NPROC_PER_NODE processes, or one if that is not set, and spreads a model over the devices that
-    /// each can see (`device_map`).
-    fn tell_device_map(&self, reading: &mut Reading) {
-        let trainer = shell::base_name(self.line.trainer());
-        let swift = self.line.subcommand.is_some() && trainer == "swift" || trainer == "llm_sft.py";
-        let (true, Some(visible)) = (swift, self.world.visible) else { return };
-        let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
-        // The visible devices only count as processes if nothing else is stated.
-        let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
-        if visible > processes {
-            let what = "a model spread over devices layer by layer (device_map)";
-            let value = format!("{visible} devices, {processes} processes");
-            let item = NotModelled::new("CUDA_VISIBLE_DEVICES", &value, Effect::Memory, what);
-            reading.not_modelled.push(item.at_some(fact.span));
-        }
     }
 }
 

@@ -344,3 +344,34 @@ fn parameters_of_a_function_are_the_options_that_fire_makes_of_them() {
     let class = before.replace("def train(", "class Own(transformers.Trainer):\n    pass\n\ndef train(");
     assert_eq!(beside(&class, line).not_modelled.len(), 1);
 }
+
+#[test]
+fn one_process_that_sees_several_accelerators_is_no_distributed_run() {
+    let options = "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --max_seq_length 2048 \
+                   --bf16 True --output_dir out";
+    let lines = |start: &str| super::script(&format!("{start} {options}\n"));
+    let named = |resolution: &Resolution| {
+        resolution
+            .not_modelled
+            .iter()
+            .any(|item| item.message.contains("one process for several accelerators"))
+    };
+    // transformers' Trainer would wrap the model in DataParallel.
+    for start in [
+        "CUDA_VISIBLE_DEVICES=0,1 python train.py",
+        "export CUDA_VISIBLE_DEVICES=0,1,2,3\npython -u train.py",
+        "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\npython train.py",
+    ] {
+        assert!(named(&lines(start)), "{start}");
+    }
+    for start in [
+        "python train.py",
+        "CUDA_VISIBLE_DEVICES=1 python train.py",
+        "CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node 2 train.py",
+        "CUDA_VISIBLE_DEVICES=0,1 accelerate launch --num_processes 2 train.py",
+        "CUDA_VISIBLE_DEVICES=0,1 llamafactory-cli train --stage sft",
+        "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=4 --gpus-per-node=4\nsrun python train.py",
+    ] {
+        assert!(!named(&lines(start)), "{start}");
+    }
+}
