@@ -4,7 +4,7 @@ use super::names::words;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
-use crate::options::{Changes, little, of_key_beside};
+use crate::options::{Changes, OfKeys, little};
 use crate::telling;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
@@ -217,19 +217,19 @@ impl<'t> Leaves<'t> {
         }
     }
 
-    /// What a key changes that no reader looked at, beside the others.
-    fn changes(&self, format: &str, leaf: &Leaf) -> Option<Changes> {
-        let has = |sign: &str| {
+    /// What keys change that no reader looked at, beside the others.
+    fn unread_of(&self, format: &str) -> OfKeys {
+        OfKeys::new(format, &|sign| {
             self.leaves.iter().any(|leaf| match sign.strip_suffix('*') {
                 Some(start) => leaf.path.starts_with(start),
                 None => leaf.path.eq_ignore_ascii_case(sign),
             })
-        };
-        of_key_beside(format, &leaf.path, &leaf.value, &has)
+        })
     }
 
     /// The keys that no reader looked at: those that change nothing for a known reason, and the others.
     fn left(&self, format: &str) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
+        let keys = self.unread_of(format);
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
         // If a key is written twice, the last one counts, and that is the one that was read.
         let read: HashSet<&str> =
@@ -238,7 +238,7 @@ impl<'t> Leaves<'t> {
             if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
-            match self.changes(format, leaf) {
+            match keys.changes(&leaf.path, &leaf.value) {
                 Some(Changes::Nothing(_)) => idle.push(leaf),
                 None if changes_nothing(leaf) => idle.push(leaf),
                 _ => unread.push(leaf),
@@ -250,10 +250,11 @@ impl<'t> Leaves<'t> {
     /// The reading, with notes on the keys that no reader looked at, which either stop the verdict or mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
         let (_, unread) = self.left(format);
+        let keys = self.unread_of(format);
         let mut items: Vec<NotModelled> = Vec::new();
         let (mut marks, mut first) = (Vec::new(), None);
         for leaf in unread {
-            match self.changes(format, leaf) {
+            match keys.changes(&leaf.path, &leaf.value) {
                 Some(Changes::Little(why)) => {
                     leaf.used.set(true);
                     first = first.or(leaf.span);

@@ -198,18 +198,33 @@ pub fn signs() -> impl Iterator<Item = &'static str> {
 
 /// The effect of a key that this reader's framework has, or another framework whose options it includes.
 pub fn of_key(reader: &str, path: &str, value: &str) -> Option<Changes> {
-    of_key_beside(reader, path, value, &|_| false)
+    OfKeys::new(reader, &|_| false).changes(path, value)
 }
 
-/// The same for a key beside others, some of which tell a program with options of its own (`has`): those of such a
-/// program come first.
-pub fn of_key_beside(reader: &str, path: &str, value: &str, has: &dyn Fn(&str) -> bool) -> Option<Changes> {
-    let others = || called(reader).flat_map(|framework| framework.others.iter().copied());
-    let readers = || std::iter::once(reader).chain(others());
-    let told = |framework: &&Framework| framework.signs.iter().any(|sign| has(sign));
-    readers()
-        .find_map(|name| most(called(name).filter(told), path, value))
-        .or_else(|| readers().find_map(|name| most(called(name).filter(Framework::is_alone), path, value)))
+/// The frameworks to which the keys of one text may belong.
+#[derive(Debug)]
+pub struct OfKeys {
+    /// Programs told by an option of their own, then the frameworks that need no sign: a group each for the reader and
+    /// for those whose options it includes. The first group that has a key tells what it changes.
+    groups: Vec<Vec<&'static Framework>>,
+}
+
+impl OfKeys {
+    /// Those of a reader. `has` says whether a sign is among the keys: it is asked once a sign, and not once a key, so
+    /// that a text of many keys takes no more than its length.
+    pub fn new(reader: &str, has: &dyn Fn(&str) -> bool) -> Self {
+        let others = called(reader).flat_map(|framework| framework.others.iter().copied());
+        let readers: Vec<&str> = std::iter::once(reader).chain(others).collect();
+        let told = |framework: &&Framework| framework.signs.iter().any(|sign| has(sign));
+        let programs = readers.iter().map(|name| called(name).filter(told).collect());
+        let alone = readers.iter().map(|name| called(name).filter(Framework::is_alone).collect());
+        Self { groups: programs.chain(alone).collect() }
+    }
+
+    /// The effect of a key: if several frameworks of a group have it, the largest.
+    pub fn changes(&self, path: &str, value: &str) -> Option<Changes> {
+        self.groups.iter().find_map(|group| most(group.iter().copied(), path, value))
+    }
 }
 
 fn called(reader: &str) -> impl Iterator<Item = &'static Framework> {
