@@ -42,7 +42,7 @@ fn read_cut(leaves: &mut Leaves<'_>) {
                 .reading
                 .value(Field::OffloadBetweenPhases)
                 .is_some_and(|moved| moved.contains("weights"));
-        if beside || other.tokens.div_ceil(2) > tokens {
+        if beside || other.tokens.div_ceil(2) >= tokens {
             return lack(leaves, other.leaf, Effect::Memory, LARGER);
         }
     }

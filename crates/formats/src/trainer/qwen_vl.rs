@@ -170,6 +170,14 @@ pub(super) fn read_series(leaves: &mut Leaves<'_>) -> bool {
 fn frozen_beside_adapters(leaves: &mut Leaves<'_>, said: &Leaf) -> bool {
     leaves.state(Field::VisionInputGrads, "false", Origin::Default, SERIES_VERSION);
     if leaves.yes("vision_lora").is_some() {
+        // Only `freeze_vision_tower` is forced there: a merger that is not frozen trains, adapters or not.
+        if leaves.flag("freeze_merger") != Some(true) {
+            let what = "a merger that trains beside its adapters (Qwen2-VL-Finetune)";
+            leaves
+                .reading
+                .not_modelled
+                .push(NotModelled::new(&said.path, &said.value, Effect::Model, what).at_some(said.span));
+        }
         return true;
     }
     let frozen = |key: &str| leaves.flag(key) == Some(true);

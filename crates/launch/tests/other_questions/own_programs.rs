@@ -243,6 +243,43 @@ fn chinese_vicuna_has_sizes_of_its_own() {
     assert_eq!(value(&plain, Field::SeqLength), "256");
     assert_eq!(value(&plain, Field::LoraTargetModules), "q_proj v_proj");
     assert_eq!(value(&plain, Field::EvaluationBatchSize), "8");
+    // The same options are another program's too: nf4 below its adapters, another batch and optimizer.
+    let four = script(
+        "torchrun --nproc_per_node=2 finetune_4bit.py --data_path a.jsonl --model_path huggyllama/llama-7b --output_path out \
+         --eval_steps 200 --save_steps 200 --test_size 2000",
+    );
+    assert!(four.plan.is_none());
+}
+
+/// Verdicts that one option alone must stop, although others of its program are known to change nothing.
+#[test]
+fn options_that_change_a_run_stop_it_without_their_program_s_others() {
+    let trained = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 \
+             --max_seq_length 2048 --bf16 True --output_dir out {more}"
+        ))
+    };
+    assert!(trained("").plan.is_some());
+    for option in [
+        "--tune_type_llm lora",
+        "--training_recipe qlora_int8",
+        "--num_queries 64",
+        "--alst_sequence_tiling true",
+    ] {
+        assert_eq!(trained(option).plan, None, "{option}");
+    }
+    let verl = |more: &str| {
+        script(&format!(
+            "python -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B trainer.n_gpus_per_node=8 \
+             trainer.nnodes=1 data.train_batch_size=256 data.max_prompt_length=1024 data.max_response_length=1024 \
+             actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 \
+             actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4 \
+             actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.name=vllm {more}"
+        ))
+    };
+    assert!(verl("").plan.is_some());
+    assert_eq!(verl("agent_proxy.max_turn=5").plan, None);
 }
 
 /// shibing624/MedicalGPT: `model.float()` before a training of all weights, and a cast of all that require a gradient before

@@ -26,7 +26,15 @@ const HANDS: [(&[&str], Effect, &str); 8] = [
     ),
     (&["model.lm_head = "], Effect::Memory, "a custom output layer"),
     (
-        &["def compute_loss(", "def training_step(", "compute_loss_func="],
+        &[
+            "def compute_loss(",
+            "def training_step(",
+            "compute_loss_func=",
+            ".compute_loss = ",
+            ".compute_loss=",
+            ".training_step = ",
+            ".training_step=",
+        ],
         Effect::Memory,
         "a custom loss or training step",
     ),
@@ -84,11 +92,14 @@ pub(super) fn of_its_own<'a>(
                 continue;
             }
             let Some(sign) = signs.iter().find(|sign| words.contains(**sign)) else { continue };
-            // A function of that name that is not a method takes the place of none of the trainer's.
+            // A function of the module itself that is no method takes the place of none of the trainer's, unless it is
+            // assigned to one, which is a sign of its own.
+            let of_module =
+                text.get(..start).is_none_or(|before| before.is_empty() || before.ends_with('\n'));
             let behind =
                 text.get(start..).and_then(|rest| rest.split_once(sign)).map_or("", |(_, rest)| rest);
             let is_method = behind.trim_start().starts_with("self") || behind.trim_start().starts_with('*');
-            if sign.starts_with("def ") && !is_method {
+            if sign.starts_with("def ") && of_module && !is_method {
                 continue;
             }
             // A hook on the input of the first layer, which checkpointing over frozen weights requires.

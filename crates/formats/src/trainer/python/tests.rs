@@ -312,5 +312,15 @@ fn a_function_that_is_no_method_overrides_nothing() {
     };
     assert!(lacks("def compute_loss(self, model, inputs):") && lacks("def compute_loss(*args, **kwargs):"));
     assert!(lacks("def compute_loss(\n        self,\n        model):"));
-    assert!(!lacks("def compute_loss(model, tokenizer, prompt: str):"));
+    // What is nested in a class or function may be handed on, whatever its first parameter is called.
+    assert!(lacks("def compute_loss(model, tokenizer, prompt: str):"));
+    let of_module = |more: &str| {
+        let text = format!(
+            "def compute_loss(model, tokenizer, prompt: str):\n    return 0\n\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
+             args = TrainingArguments(per_device_train_batch_size=2)\ntrainer = Trainer(model=model, args=args)\n{more}trainer.train()\n"
+        );
+        let reading = read_python(&text, 0).expect("calls");
+        reading.not_modelled.iter().any(|item| item.name == "compute_loss")
+    };
+    assert!(!of_module("") && of_module("trainer.compute_loss = compute_loss\n"));
 }
