@@ -7,8 +7,9 @@ use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 
 use crate::process::{Version, root};
-use crate::published::ADDRESS;
 
+/// The variable with the address of the published directory.
+pub const ADDRESS: &str = "SITE_URL";
 /// Top-level entries of the checkout that do not go into the page.
 const NOT_OF_THE_PAGE: [&str; 10] =
     [".ci", ".git", ".github", "benches", "dist", "docs", "e2e", "examples", "npm", "target"];

@@ -13,8 +13,9 @@ use anyhow::{Context, Result, bail};
 
 pub use offline::list_files;
 
+use crate::fingerprint::ADDRESS;
 use crate::process::{cargo, root, run};
-use crate::published::{ADDRESS, place};
+use crate::published::place;
 
 /// Joins the style sheets and writes the additional pages, both into `target/`, from where `index.html` includes
 /// them.

@@ -13,12 +13,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::fingerprint::files_below;
+use crate::fingerprint::{ADDRESS, files_below};
 use crate::process::{cargo, note, root, run, say, target_folder};
 use crate::publish;
 
-/// The variable with the address of the published directory.
-pub const ADDRESS: &str = "SITE_URL";
 /// The path at which the smoke test serves it, since project pages are below a path.
 const BELOW: &str = "/project/below/";
 
