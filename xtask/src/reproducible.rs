@@ -28,6 +28,11 @@ pub fn check() -> Result<()> {
     let [first, second] = &built[..] else { bail!("two builds were asked for") };
     let differences = differences(first, second)?;
     if !differences.is_empty() {
+        for name in &differences {
+            let of = |folder: &Path| fs::read(folder.join(name)).unwrap_or_default();
+            let (one, other) = (of(first), of(second));
+            println!("{name}\n  first:  {}\n  second: {}", parting(&one, &other), parting(&other, &one));
+        }
         bail!("two builds of the same sources differ in {}", differences.join(", "));
     }
     note("both builds are equal to the byte");
@@ -40,6 +45,13 @@ fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
     let names: std::collections::BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
     let differing = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
     Ok(differing.map(|name| name.display().to_string()).collect())
+}
+
+/// `one` from shortly before it parts from `other`: the build directories are gone by the time somebody reads this.
+fn parting(one: &[u8], other: &[u8]) -> String {
+    let alike = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let from = alike.saturating_sub(80);
+    String::from_utf8_lossy(one.get(from..(alike + 160).min(one.len())).unwrap_or_default()).into_owned()
 }
 
 fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
