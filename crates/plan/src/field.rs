@@ -320,6 +320,7 @@ fields! {
     RecomputeMethod "recompute_method" Word(word::RecomputeMethod::WORDS), "which layers are recomputed";
     RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
+    NamedTensors "named_tensors" Words, "tensors that recomputed layers keep by name: query_proj, key_proj, value_proj, context, out_proj, mlpwi_0, mlpwi_1 (jax.checkpoint)";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";

@@ -7,10 +7,9 @@ use shardscope_plan::Field;
 use shardscope_plan::limits::{COMPILED_DEVICES, COMPILED_WIDTH};
 
 /// Keys that change the compiled step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 29] = [
+const RECORDED: [(&str, &[&str]); 28] = [
     ("hardware", &["tpu"]),
     ("decoder_block", &["default", "llama2", "mistral", "qwen3"]),
-    ("remat_policy", &["full"]),
     ("attention", &["autoselected", "flash"]),
     ("attention_type", &["global"]),
     ("scan_layers", &["true"]),
@@ -46,6 +45,7 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     let plain = RECORDED.iter().all(|(path, values)| {
         leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
     });
+    let keeps = super::remat::kept(leaves).is_some();
     // A mesh or rules other than those of `base.yml`.
     let remade = ["mesh_axes", "logical_axis_rules"].into_iter().any(|path| leaves.has(path));
     let reading = &leaves.reading;
@@ -66,6 +66,7 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     ];
     // Every axis that is not read as a degree has already been reported as not modelled.
     plain
+        && keeps
         && !remade
         && degrees.into_iter().all(one)
         && reading.count(Field::HiddenSize).is_none_or(|width| width >= COMPILED_WIDTH)
