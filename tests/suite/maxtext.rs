@@ -215,7 +215,7 @@ fn peaks_of_compiled_steps_are_met() {
         compared += 1;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(compared, 19);
+    assert_eq!(compared, 24);
 }
 
 #[test]

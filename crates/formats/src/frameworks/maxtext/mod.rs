@@ -266,9 +266,9 @@ fn latent(leaves: &mut Leaves<'_>) {
 
 /// Stops the verdict for a step that was not compiled.
 fn stop(leaves: &mut Leaves<'_>) {
-    let between = remat::kept(leaves).is_none() && leaves.text("remat_policy") != Some("none");
+    let unknown = remat::kept(leaves).is_none() && leaves.text("remat_policy") != Some("none");
     let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
-    jax::stop(leaves, "MaxText", Lacking { named: between, tpu: !host });
+    jax::stop(leaves, "MaxText", Lacking { policy: unknown, tpu: !host });
 }
 
 fn stops(leaves: &mut Leaves<'_>) {
