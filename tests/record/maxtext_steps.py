@@ -6,6 +6,7 @@
     python maxtext_steps.py arguments PATH/TO/maxtext/src < words.txt > ../data/maxtext/arguments.jsonl
     python maxtext_steps.py steps PATH/TO/maxtext/src < words.txt > ../data/maxtext/steps.jsonl
     python maxtext_steps.py exchanges PATH/TO/maxtext/src < words.txt > ../data/maxtext/exchanges.jsonl
+    python maxtext_steps.py residuals PATH/TO/maxtext/src < words.txt > ../data/maxtext/residuals.jsonl
 
 Each line of the input is the words of one `train_compile.py` (AI-Hypercomputer/maxtext at e591f30c), as the rows repeat them. MaxText compiles ahead of time for
 a named topology, which libtpu does on any host. Python 3.12, or 3.11 with `type X = Y` of two kernels written as `X = Y`.
@@ -13,74 +14,29 @@ a named topology, which libtpu does on any host. Python 3.12, or 3.11 with `type
 `steps` compiles the whole step: its `memory_analysis()`, per device, or the sentence with which the compiler refuses it.
 `exchanges` lists what the devices of the same program send each other, in each layer or once a step, where XLA has not cut products
 into windows (over few devices).
+`residuals` only traces the step: what the scan over layers hands from the forward to the backward pass, which `jax.checkpoint`'s policy
+decides and no compiler, in the shapes of all devices together, without the dimension of layers.
 `arguments` compiles a function of nothing that takes the same arguments in the same shardings, which takes a second: their bytes, and
 each tensor as the compiler lays it out (shape on one device, order of dimensions, tile). The whole step takes them but
 `targets_position`, which it never reads.
 """
 
 import contextlib
-import importlib.abc
-import importlib.machinery
 import io
 import json
 import os
 import re
 import sys
-import types
-from abc import ABCMeta
+
+from stand_ins import Finder
+from scans import residuals
 
 # What reads data, writes checkpoints and reports takes no part in the step; missing packages of that kind are stood in for.
 ABSENT = """grain google.cloud google.api_core transformers tokenizers tiktoken pathwaysutils cloud_accelerator_diagnostics
 sentencepiece huggingface_hub tensorboardX tensorboardx ml_goodput_measurement tensorflow tensorflow_datasets tensorflow_text
-google_cloud_mldiagnostics datasets jax_triton triton PIL torch librosa vllm tunix decord""".split()
+google_cloud_mldiagnostics datasets jax_triton triton PIL torch librosa vllm tunix decord xprof""".split()
 WORDS = """compile_topology_num_slices=1 enable_checkpointing=false dataset_type=synthetic run_name=recorded
 base_output_directory=/tmp/recorded""".split()
-
-
-class Meta(ABCMeta):
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Nothing
-
-    def __or__(cls, other):
-        return cls
-
-    __ror__ = __or__
-
-
-class Nothing(metaclass=Meta):
-    def __init__(self, *_, **__):
-        pass
-
-    def __call__(self, *values, **_):
-        return values[0] if values and callable(values[0]) else self
-
-    def __class_getitem__(cls, _):
-        return cls
-
-
-class Module(types.ModuleType):
-    __path__ = []
-    __version__ = "0"
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Nothing
-
-
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, name, path, target=None):
-        if any(name == absent or name.startswith(absent + ".") for absent in ABSENT):
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec):
-        return Module(spec.name)
-
-    def exec_module(self, module):
-        pass
 
 
 def parameters(text):
@@ -138,14 +94,20 @@ def exchanges(text):
     return [[side, name, dtype, list(shape), times] for (side, name, dtype, shape), times in sorted(out.items())]
 
 
+class Traced(Exception):
+    pass
+
+
 def main(what, source):
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_ACCELERATOR_TYPE="v5litepod-4", TPU_WORKER_HOSTNAMES="localhost"
     )
     sys.path.insert(0, source)
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Finder(ABSENT))
     import jax
-    from maxtext.trainers.pre_train import train_compile
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        from maxtext.trainers.pre_train import train_compile
 
     kept, whole = {}, train_compile.jit_and_compile
 
@@ -159,7 +121,15 @@ def main(what, source):
         kept["compiled"] = whole(*values, **words)
         return kept["compiled"]
 
-    train_compile.jit_and_compile = arguments if what == "arguments" else step
+    def trace(function, values, words, mesh, in_shardings, out_shardings, static, donated, _, rules):
+        with jax.set_mesh(mesh), mesh, rules:
+            jitted = jax.jit(
+                function, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static, donate_argnums=donated
+            )
+            kept["residuals"] = residuals(jitted.trace(*values, **words).jaxpr.jaxpr)
+        raise Traced
+
+    train_compile.jit_and_compile = {"arguments": arguments, "residuals": trace}.get(what, step)
     print(json.dumps({"maxtext": "e591f30c", "jax": jax.__version__, "libtpu": "0.0.42.1"}))
     for line in sys.stdin:
         words = line.split()
@@ -177,6 +147,8 @@ def main(what, source):
                 names = ["argument_size", "output_size", "alias_size", "temp_size", "generated_code_size"]
                 row |= {name: getattr(stats, name + "_in_bytes") for name in names}
                 row["peak_memory"] = stats.peak_memory_in_bytes
+        except Traced:
+            [row["scan"]] = kept["residuals"]
         except jax.errors.JaxRuntimeError as error:
             row["refused"] = str(error)
         print(json.dumps(row), flush=True)

@@ -217,6 +217,7 @@ fn recipe() -> Recipe {
         },
         dp_sharding: DpSharding::OptimizerStates,
         recompute: Recompute::None,
+        named: Default::default(),
         attention_kernel: AttentionKernel::Flash,
         flash_release: FlashRelease::Usual,
         hidden_dropout: false,

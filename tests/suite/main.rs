@@ -71,6 +71,7 @@ mod kernels_of_a_layer;
 mod kernels_of_families;
 mod launch_bound;
 mod layer_gradients;
+mod levanter;
 mod linear_names;
 mod llava;
 mod low_rank;

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use shardscope::catalog::accelerator;
 use shardscope::estimate::traffic::{Place, traffic};
-use shardscope::estimate::{memory_totals, parameters};
+use shardscope::estimate::{memory_totals, parameters, saved_activations};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Collective, SectionKind};
 use shardscope::source::Source;
@@ -14,6 +14,7 @@ use crate::formats::resolved;
 
 const ARGUMENTS: &str = include_str!("../data/maxtext/arguments.jsonl");
 const EXCHANGES: &str = include_str!("../data/maxtext/exchanges.jsonl");
+const RESIDUALS: &str = include_str!("../data/maxtext/residuals.jsonl");
 const STEPS: &str = include_str!("../data/maxtext/steps.jsonl");
 
 fn cases(text: &'static str) -> impl Iterator<Item = Value> {
@@ -130,6 +131,34 @@ fn arguments_are_parameters_and_two_moments_in_fp32() {
     assert_eq!(compared, 23);
 }
 
+/// What `jax.checkpoint` hands from a layer's forward pass to its backward pass follows from its policy and is the same
+/// to the byte, whatever XLA makes of it.
+#[test]
+fn layers_hand_to_backward_what_the_policy_keeps() {
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for case in cases(RESIDUALS) {
+        let name = words(&case).join(" ");
+        let resolution = read(&case);
+        assert!(resolution.not_modelled.is_empty(), "{name}: {:?}", resolution.not_modelled);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics));
+        assert_eq!(case["scan"]["layers"], plan.model().num_layers, "{name}");
+        let kept = case["scan"]["kept"].as_array().expect("tensors").iter().map(|tensor| {
+            let width = if tensor[0] == "float32" { 4 } else { 2 };
+            let sizes = tensor[1].as_array().expect("a shape").iter();
+            width * sizes.map(|size| size.as_u64().expect("a size")).product::<u64>()
+        });
+        let recorded: u64 = kept.sum();
+        let chips = chips(word(&case, "compile_topology").expect("a topology"));
+        let ours = saved_activations(&plan).dense.expect("dense layers").get() * chips;
+        if ours != recorded {
+            wrong.push(format!("{name}: {recorded} recorded, {ours} here"));
+        }
+        compared += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(compared, 22);
+}
+
 /// The compiler rejects a program based on the memory that a device has for it, printed in GiB with two decimals.
 #[test]
 fn the_compiler_leaves_programs_what_a_device_has_beside_its_runtime() {
@@ -186,7 +215,7 @@ fn peaks_of_compiled_steps_are_met() {
         compared += 1;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(compared, 19);
+    assert_eq!(compared, 24);
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl Forward {
                     _ => 0.0,
                 };
                 self.frozen += flops * (spared * (times - skipped));
-                // Either full layers are recomputed, or parts of every layer.
+                // Either full layers are recomputed, some of them in part, or parts of every layer.
                 self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - skipped) + again);
             }
         }
@@ -167,8 +167,12 @@ pub(crate) fn recomputed_layers(
     }
 }
 
-/// The share of `work` that selective recomputation repeats in the backward pass.
+/// The share of `work` that selective recomputation repeats in the backward pass; with whole layers, what they repeat of it less
+/// than all, as a negative share.
 pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f64 {
+    if recipe.recompute.is_whole() {
+        return if let Work::Matmul(matmul) = work { matmul.repeated - 1.0 } else { 0.0 };
+    }
     let Recompute::Selective(modules) = &recipe.recompute else { return 0.0 };
     if recipe.software.semantics().keeps_every_second_product {
         return operator_level(work);

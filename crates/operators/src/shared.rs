@@ -35,6 +35,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             layers: 1,
             fp32_gradient: false,
             masked: masked(x),
+            repeated: 1.0,
         })
     };
     let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, seen.keys)];

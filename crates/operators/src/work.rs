@@ -47,6 +47,13 @@ impl Work {
         }
     }
 
+    /// Says which share of a product a recomputed layer repeats.
+    pub(super) fn repeat(&mut self, share: f64) {
+        if let Self::Matmul(matmul) = self {
+            matmul.repeated = share;
+        }
+    }
+
     /// The modules of `--recompute-modules` it is part of.
     #[must_use]
     pub fn modules(&self) -> &'static [RecomputeModule] {
@@ -129,6 +136,9 @@ pub struct Matmul {
     pub fp32_gradient: bool,
     /// Whether a fused kernel is given a mask, which makes it multiply with every key.
     pub masked: bool,
+    /// Share that a recomputed layer repeats: less than all where it keeps some of the result by name, or where no gradient
+    /// needs the result and a compiler leaves the product out.
+    pub repeated: f64,
 }
 
 impl Matmul {
@@ -149,6 +159,7 @@ impl Matmul {
             layers: 1,
             fp32_gradient: false,
             masked: false,
+            repeated: 1.0,
         }
     }
 

@@ -189,7 +189,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner", "olmo_core", "scaletorch", "maxtext"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner", "olmo_core", "scaletorch", "maxtext", "levanter"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(word::TransformerImpl::WORDS), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -320,6 +320,7 @@ fields! {
     RecomputeMethod "recompute_method" Word(word::RecomputeMethod::WORDS), "which layers are recomputed";
     RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
+    NamedTensors "named_tensors" Words, "tensors that recomputed layers keep by name: query_proj, key_proj, value_proj, context, out_proj, mlpwi_0, mlpwi_1 (jax.checkpoint)";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";

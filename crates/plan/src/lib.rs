@@ -27,6 +27,7 @@ mod marks;
 mod model;
 mod moe;
 mod named;
+mod named_tensors;
 mod not_modelled;
 mod number;
 mod offload;
@@ -78,6 +79,7 @@ pub use model::{
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
+pub use named_tensors::{NamedTensor, NamedTensors};
 pub use not_modelled::{Effect, NotModelled, NotRead, Subject, bare_name};
 pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};

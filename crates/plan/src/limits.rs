@@ -46,6 +46,8 @@ pub const MAX_ELEMENTS: f64 = 4e15;
 /// The narrowest layers whose steps were compiled (`tests/data/maxtext/steps.jsonl`); for narrower ones, tiling
 /// determines the time. Unit: element.
 pub const COMPILED_WIDTH: u64 = 1024;
+/// Elements of a row of a TPU's vector unit. Unit: element.
+pub const COMPILED_LANES: u64 = 128;
 /// The devices over which steps were compiled; over 256 the compiler chose a different way to compute the output
 /// layer's gradient.
 pub const COMPILED_DEVICES: std::ops::RangeInclusive<u64> = 4..=64;

@@ -5,6 +5,7 @@ use super::beside::Beside;
 use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 use super::marks::Marks;
 use super::moe::MoeRecipe;
+use super::named_tensors::NamedTensors;
 use super::number::NumberFormat;
 use super::offload::Offload;
 use super::optimizer::{DpSharding, Optimizer};
@@ -42,6 +43,8 @@ pub struct Recipe {
     pub dp_sharding: DpSharding,
     /// Recomputation of activations.
     pub recompute: Recompute,
+    /// Tensors that recomputed layers keep by name.
+    pub named: NamedTensors,
     /// Which attention kernel runs.
     pub attention_kernel: AttentionKernel,
     /// Which release of FlashAttention, where that kernel runs.

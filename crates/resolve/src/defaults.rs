@@ -195,6 +195,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::OlmoCore => "default of OLMo-core",
         Software::Scaletorch => "default of ScaleTorch",
         Software::MaxText => "default of MaxText",
+        Software::Levanter => "default of levanter",
     }
 }
 

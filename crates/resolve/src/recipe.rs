@@ -5,7 +5,7 @@ use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
 use super::low_rank::low_rank;
 use super::offload::offload;
 use super::precision::{fp8, grads_dtype, of_unsloth, params_dtype};
-use super::recompute::recompute;
+use super::recompute::{named_tensors, recompute};
 use super::rollout::rollout;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
@@ -45,6 +45,7 @@ pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
 pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batch) -> Option<Recipe> {
     let Basis { software, params_dtype, grads_dtype, dp_sharding, attention_kernel } = basis;
     let recompute = recompute(table, software);
+    let named = named_tensors(table);
     torch_fsdp2(table);
     let tuning = tuning(table, software, params_dtype);
     let optimizer = Optimizer { low_rank: low_rank(table), ..optimizer(table) };
@@ -61,6 +62,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         dp_sharding,
         // `?` comes last: everything else is resolved and stated even if recomputation is rejected.
         recompute: recompute?,
+        named: named?,
         attention_kernel,
         flash_release: match table.chosen::<word::AttentionKernel>() {
             Some(word::AttentionKernel::Flash3) => FlashRelease::Third,

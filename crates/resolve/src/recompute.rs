@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::SettingValue::{Int, List, Text};
 use crate::{Asked, Question};
-use shardscope_plan::{Field, Recompute, RecomputeModule, Software, word};
+use shardscope_plan::{Field, NamedTensor, NamedTensors, Recompute, RecomputeModule, Software, word};
 use shardscope_source::Code;
 
 /// What is recomputed; none if the settings contradict each other (`transformer_config.py:__post_init__`).
@@ -73,6 +73,19 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
             })
         }
     }
+}
+
+/// Tensors that recomputed layers keep by name; none if a name is unknown.
+pub(super) fn named_tensors(table: &mut Table) -> Option<NamedTensors> {
+    let names: Vec<String> = table.words(Field::NamedTensors).into_iter().map(str::to_owned).collect();
+    let unknown = names.iter().find(|name| NamedTensor::named(name).is_none());
+    if let Some(unknown) = unknown {
+        let message = unknown.clone() + " is not a tensor that layers keep by name";
+        let known = NamedTensor::ALL.map(NamedTensor::name).join(", ");
+        table.refuse(Code::Recompute, &[Field::NamedTensors], message, &("any of ".to_owned() + &known));
+        return None;
+    }
+    Some(names.iter().filter_map(|name| NamedTensor::named(name)).collect())
 }
 
 /// None if a module is unknown, in which case Megatron does not start either (`transformer_config.py:__post_init__`).

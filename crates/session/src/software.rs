@@ -42,6 +42,7 @@ const fn written(software: Software) -> &'static str {
         Software::OlmoCore => "OLMo-core",
         Software::Scaletorch => "ScaleTorch",
         Software::MaxText => "MaxText",
+        Software::Levanter => "levanter",
         Software::Torchtitan
         | Software::Nanotron
         | Software::Torchtune

@@ -30,6 +30,7 @@ fn of_software(software: Software) -> &'static str {
         Software::OlmoCore => "OLMo-core's own modules and trainer (`allenai/OLMo-core`) on FSDP2",
         Software::Scaletorch => "ScaleTorch's own modules and trainer, of which times alone are known",
         Software::MaxText => "MaxText in JAX on TPUs, whose steps XLA compiles",
+        Software::Levanter => "levanter in JAX on TPUs, whose steps XLA compiles",
         Software::Litgpt => "litgpt with its own modules and adapters",
         Software::Torchtune06 => "torchtune 0.5 and 0.6: another norm, and losses over chunks of logits",
     }

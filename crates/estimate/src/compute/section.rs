@@ -112,7 +112,7 @@ fn add_passes(device: &Device, x: &Symbols<'_>, works: Vec<Work>, passes: &mut P
             Work::Kernel(kernel) => memory(device, x, kernel, &work),
         };
         let again = repeated_share(x.recipe(), &work);
-        if again > 0.0 {
+        if again != 0.0 {
             passes.selective += forward.scaled(again);
         }
         passes.forward += forward;

@@ -2,16 +2,17 @@
 //! with weights sharded over all replicas.
 //!
 //! There are two candidates for the peak. The tensors alive at each were read from compiled programs, and the sum is
-//! compared with the compiler's own count (`tests/suite/maxtext.rs`). Gradients that do not exist yet at that point
-//! are subtracted.
+//! compared with the compiler's own count (`tests/suite/maxtext.rs`, `levanter.rs`). Gradients that do not exist yet at
+//! that point are subtracted.
 
 use super::term::Term;
 use super::unit::{Counts, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::Symbols;
+use shardscope_plan::limits::COMPILED_LANES;
 use shardscope_units::{Bytes, Count, Quantity};
 
-const XLA: &str = "tests/data/maxtext/steps.jsonl: MaxText's train step compiled by libtpu 0.0.42.1";
+const XLA: &str = "tests/data/maxtext/steps.jsonl, tests/data/levanter/steps.jsonl: train steps compiled by libtpu 0.0.42.1";
 /// Tensors of the residual stream's size alive at the end of an MLP's backward pass, besides the layers' inputs.
 const STREAMS: u64 = 11;
 /// Tensors of the MLP's inner width alive there: four or five, depending on how the compiler orders a layer.
@@ -20,8 +21,6 @@ const INNER: u64 = 5;
 const LOGITS: u64 = 2;
 /// The output layer's input and its gradient.
 const ENDS: u64 = 2;
-/// Elements of a row that fit a register of a TPU's vector unit.
-const LANES: u64 = 128;
 /// Bytes per element for fp32 copies of an embedding's weight and both moments.
 const COPIES: u64 = 12;
 
@@ -79,20 +78,22 @@ pub(super) fn fullest(x: &Symbols<'_>, units: &Units, counts: &Counts) -> (Vec<T
             .given(&[("P", Count::new(layers).number()), over]);
     let gathered = term("gathered weights of the layer", &[layer.saturating_sub(x.f * x.h)], x.width, &LAYER)
         .given(&[("W", Count::new(layer).number())]);
-    let in_layer = vec![
+    let mut in_layer = vec![
         copied,
         gathered,
-        term("gradient of the logits", &[x.n, x.v], x.width, &GRADIENT),
         term("tensors of the layer's width", &[STREAMS, x.n, x.h], x.width, &STREAM),
         term("tensors of the MLP's inner width", &[INNER, x.n, x.f], x.width, &WIDE),
     ];
+    if x.recipe().software.semantics().logits_gradient_waits {
+        in_layer.insert(2, term("gradient of the logits", &[x.n, x.v], x.width, &GRADIENT));
+    }
     let mut at_loss = vec![
         copied,
         term("logits and their gradient", &[LOGITS, x.n, x.v], x.width, &BOTH),
         term("gathered weight of the output layer", &[x.v, x.h], x.width, &HEAD),
         term("input of the output layer and its gradient", &[ENDS, x.n, x.h], x.width, &BEHIND),
     ];
-    if !(x.h / shards).is_multiple_of(LANES) {
+    if !(x.h / shards).is_multiple_of(COMPILED_LANES) {
         let bytes = [COPIES * x.v, x.h.div_ceil(shards)];
         at_loss.push(
             term("copies of the output layer's weight in another layout", &bytes, 1, &TURNED).given(&[over]),

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use shardscope_explain::Formula;
 use shardscope_operators::{Operator, Saved, SectionKind, Symbols, section_counts};
-use shardscope_plan::{Chunk, LayerKind, PositionEmbedding, Recompute, Rotation, RotationTables};
+use shardscope_plan::{
+    Chunk, LayerKind, NamedTensor, PositionEmbedding, Recompute, Rotation, RotationTables,
+};
 use shardscope_units::Bytes;
 
 const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
@@ -43,6 +45,19 @@ static LAYERS_PAIRS: Formula = Formula::new(
     "RoPE cosines and sines in fp32, one pair per layer.",
     "olmo_core/nn/rope.py:RotaryEmbedding, whose cache is of its own",
 );
+const NAMED: &str =
+    "jax.checkpoint_policies.save_only_these_names; MaxText: layers/attentions.py, layers/linears.py";
+static QUERIES: Formula = Formula::new("n·a·d·B", "Queries as attention reads them, kept by name.", NAMED);
+static KEYS: Formula =
+    Formula::new("n·k·d·B", "Keys or values as attention reads them, kept by name.", NAMED);
+static CONTEXT: Formula =
+    Formula::new("n·a·d·B", "The output of attention before its projection, kept by name.", NAMED);
+static LOG_SUMS: Formula =
+    Formula::new("4·n·a", "The logarithm of each row's sum in attention, fp32, kept with its output.", NAMED);
+static OUTPUT: Formula =
+    Formula::new("n·h·B", "The output of attention's last projection, kept by name.", NAMED);
+static INNER: Formula =
+    Formula::new("n·f·B", "The output of one of the MLP's first projections, kept by name.", NAMED);
 pub(super) static ROTARY: Formula = Formula::new(
     "4·s·d",
     "The fp32 RoPE table, an argument of every recomputed block and shared by all.",
@@ -161,6 +176,32 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     } else {
         Saved::new("input of a recomputed run", &[x.s_local, x.h], x.residual_width, &INPUT)
     }
+}
+
+/// Tensors that each recomputed layer keeps by name, in addition to its input.
+pub(super) fn named(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut kept = Vec::new();
+    for tensor in x.recipe().named.each() {
+        let saved = match tensor {
+            NamedTensor::Query => Saved::new("queries", &[x.n, x.a, x.d], x.width, &QUERIES),
+            NamedTensor::Key => Saved::new("keys", &[x.n, x.k, x.d], x.width, &KEYS),
+            NamedTensor::Value => Saved::new("values", &[x.n, x.k, x.d], x.width, &KEYS),
+            NamedTensor::Context => {
+                kept.push(Saved::new("log-sum-exp of attention", &[x.n, x.a], FLOAT, &LOG_SUMS));
+                Saved::new("attention's values", &[x.n, x.a, x.d], x.width, &CONTEXT)
+            }
+            NamedTensor::Output => Saved::new("output of attention", &[x.n, x.h], x.width, &OUTPUT),
+            NamedTensor::Gate => Saved::new("gate of the MLP", &[x.n, x.f], x.width, &INNER),
+            NamedTensor::Up => Saved::new("inner tensor of the MLP", &[x.n, x.f], x.width, &INNER),
+        };
+        kept.push(saved);
+    }
+    kept
+}
+
+/// Bytes that one recomputed run of layers saves on the device.
+pub(super) fn run_bytes(x: &Symbols<'_>) -> Bytes {
+    run_input(x).bytes + named(x).iter().map(|saved| saved.bytes).sum::<Bytes>()
 }
 
 /// The rotary table that layers share, stored once per chunk regardless of micro-batches in flight.

@@ -178,7 +178,7 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
         match runs {
             Some(kept) if kept.runs > 0 && x.recipe().offload.every_input => Bytes::ZERO,
             Some(kept) if kept.runs > 0 && kept.layers == [0; LayerKind::ALL.len()] => {
-                Bytes::new(super::kept::run_input(&x).bytes.get() / kept.run.max(1))
+                Bytes::new(super::kept::run_bytes(&x).get() / kept.run.max(1))
             }
             _ => full,
         }

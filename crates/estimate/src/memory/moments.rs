@@ -1,7 +1,7 @@
 //! When a chunk that runs backward holds most, in addition to what all chunks save.
 
 use super::gathered::Gathered;
-use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
+use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_bytes, run_input};
 use super::offloaded::{Groups, Passed, keeps_input, not_gone};
 use super::own_states::{defers, width_added_up};
 use super::unit::{Counts, Point, Unit, Units};
@@ -74,7 +74,7 @@ impl ChunkSum {
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
         // Of a recomputed block, only the input of its first layer is saved for backward.
         if layers.runs > 0 {
-            kept += run_input(x).bytes * layers.inputs;
+            kept += run_bytes(x) * layers.inputs;
         }
         for ((kind, unit), &times) in units.iter().zip(&counts) {
             if times > 0 {

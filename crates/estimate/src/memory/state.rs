@@ -387,7 +387,8 @@ impl Of {
 
 /// Bytes per element of the gradients that are accumulated.
 pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
-    if is_torch_fsdp(recipe) { NumberFormat::Fp32.width() } else { recipe.grads_dtype.width() }
+    let cast = is_torch_fsdp(recipe) && !recipe.software.semantics().gradients_as_computed;
+    if cast { NumberFormat::Fp32.width() } else { recipe.grads_dtype.width() }
 }
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards that are cast when gathered.

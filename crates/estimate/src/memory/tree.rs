@@ -1,6 +1,6 @@
 //! A rank's bytes as an explained tree.
 
-use super::kept::{rotary_table, run_input};
+use super::kept::{named, rotary_table, run_input};
 use super::moments::ChunkSum;
 use super::own_states::width_added_up;
 use super::rank::Rank;
@@ -143,6 +143,8 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
         // Also after the last kind of layer.
         if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.inputs > 0 {
             children.push(leaf(x, &run_input(x)).times(chunk.layers.inputs));
+            let named = named(x);
+            children.extend(named.iter().map(|saved| leaf(x, saved).times(chunk.layers.inputs)));
         }
     }
     Breakdown::sum("micro-batch in flight", children)

@@ -115,7 +115,7 @@ impl Setting<'_> {
             let mut whole = one.forward;
             whole.compute.launches += self.overlaps.issue.hooks(&one.forward.compute);
             out.again += whole.scaled(recomputed);
-            // Selective recomputation repeats parts of every layer; it is zero under full recomputation.
+            // Selective recomputation repeats parts of every layer; of whole layers it takes off what they do not repeat.
             out.again += one.again.scaled(trained);
         }
         self.heat(&mut parts);

@@ -5,11 +5,14 @@ use crate::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
+/// Why gradients are reduced in 16 bits.
+pub(super) const GRADIENTS: &str = "XLA adds gradients up in bf16, as products make them";
+
 /// Properties of a JAX run beyond full recomputation of layers.
 #[derive(Clone, Copy)]
 pub(super) struct Lacking {
-    /// It saves tensors by name.
-    pub(super) named: bool,
+    /// Its policy of what layers keep is not modelled.
+    pub(super) policy: bool,
     /// It runs on TPUs by default.
     pub(super) tpu: bool,
 }
@@ -17,12 +20,14 @@ pub(super) struct Lacking {
 /// The one message that stops the verdict: `jax.checkpoint` keeps the inputs of layers in a scan, and XLA decides what
 /// else is in memory while a layer's backward pass runs.
 pub(super) fn stop(leaves: &mut Leaves<'_>, trainer: &str, lacking: Lacking) {
-    let what = match (lacking.named, lacking.tpu) {
+    let what = match (lacking.policy, lacking.tpu) {
         (false, false) => "a JAX trainer: XLA decides what each layer saves and sends",
-        (true, false) => "a JAX trainer that saves matmul outputs by name; whole layers would be counted",
+        (true, false) => {
+            "a JAX trainer whose remat_policy moves tensors to the host or is not known here; whole layers would be counted"
+        }
         (false, true) => "a JAX trainer, on TPUs by default: XLA decides what each layer saves and sends",
         (true, true) => {
-            "a JAX trainer, on TPUs by default, that saves matmul outputs by name; whole layers would be counted"
+            "a JAX trainer, on TPUs by default, whose remat_policy moves tensors to the host or is not known here; whole layers would be counted"
         }
     };
     leaves.reading.not_modelled.push(NotModelled::new("framework", trainer, Effect::Memory, what));

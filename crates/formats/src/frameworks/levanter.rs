@@ -5,13 +5,14 @@ use super::row::Row;
 use crate::leaves::Leaves;
 use crate::llama_like::LLAMA_LAYER;
 use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::limits::{COMPILED_LANES, COMPILED_WIDTH};
 use shardscope_plan::{Field, Software};
 
 /// levanter's settings file.
 pub(crate) const LEVANTER: Row = Row {
     trainer: "levanter",
     title: "a configuration of levanter",
-    about: "levanter: GPT-2 and Llama layers, batch, rematerialization; what XLA saves is not modelled",
+    about: "levanter: GPT-2 and Llama layers, batch, rematerialization; steps unlike those recorded from XLA are not modelled",
     signs: &[
         &["trainer.train_batch_size", "model"],
         &["trainer.train_batch_size", "initialize_from_hf"],
@@ -96,7 +97,73 @@ fn levanter(leaves: &mut Leaves<'_>) {
         leaves.reading.not_modelled.push(item);
     }
     leaves.pass_words("levanter");
-    jax::stop(leaves, "levanter", Lacking { named: false, tpu: true });
+    if as_recorded(leaves) {
+        leaves.state(Field::AttentionKernel, "flash", Origin::Default, WHOSE);
+        leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, jax::GRADIENTS);
+        leaves.reading.software = Some((Software::Levanter, LEVANTER.title.to_owned()));
+    } else {
+        jax::stop(leaves, "levanter", Lacking { policy: false, tpu: true });
+    }
+}
+
+/// Keys that change the compiled step, and the values that were compiled.
+const RECORDED: [(&str, &[&str]); 17] = [
+    ("model.type", &["llama"]),
+    // Whether or not the policy names the carry: a scan's inputs are kept.
+    ("model.gradient_checkpointing", &["true", "full", "recompute"]),
+    ("model.scan_layers", &["true"]),
+    ("model.use_bias", &["false"]),
+    ("model.hybrid_norm", &["false"]),
+    ("model.input_embedding_norm", &["false"]),
+    ("model.tie_word_embeddings", &["false"]),
+    ("model.activation_function", &["silu"]),
+    ("model.upcast_attn", &["false"]),
+    ("model.attn_backend", &["default", "splash"]),
+    ("model.use_flash_attention", &["true"]),
+    ("optimizer.type", &["adam"]),
+    ("trainer.fsdp_axis", &["embed"]),
+    ("trainer.batch_axis", &["batch"]),
+    ("trainer.model_axis_size", &["1"]),
+    ("trainer.replica_ici_axis_size", &["1"]),
+    ("trainer.replica_dcn_axis_size", &["1"]),
+];
+/// Keys that change it wherever they have a value.
+const ABSENT: [&str; 6] = [
+    "model.cross_entropy_block_size",
+    "trainer.quantization",
+    "trainer.model_averaging",
+    "trainer.axis_resources",
+    "trainer.parameter_axis_resources",
+    "z_loss_weight",
+];
+/// Whether the step is like one that XLA compiled for TPUs (`tests/data/levanter/steps.jsonl`).
+fn as_recorded(leaves: &Leaves<'_>) -> bool {
+    let plain = RECORDED.iter().all(|(path, values)| {
+        leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
+    });
+    let absent = ABSENT.iter().all(|path| leaves.text(path).is_none());
+    let mixed = leaves.text("trainer.mp").is_some_and(|policy| {
+        let is = |names: [&str; 2], values: [&str; 2]| {
+            policy
+                .split(',')
+                .filter_map(|part| part.trim().split_once('='))
+                .any(|(name, value)| names.contains(&name) && values.contains(&value))
+        };
+        is(["p", "params"], ["f32", "float32"]) && is(["c", "compute"], ["bf16", "bfloat16"])
+    });
+    let reading = &leaves.reading;
+    let count = |field| reading.count(field);
+    let head = count(Field::KvChannels)
+        .or_else(|| count(Field::HiddenSize)?.checked_div(count(Field::NumAttentionHeads)?));
+    // Attention of other sizes may be another kernel (`layers/attention.py:_tpu_splash_attention`).
+    let whole = |size: Option<u64>| size.is_some_and(|size| size.is_multiple_of(COMPILED_LANES));
+    leaves.text("model.type").is_some()
+        && plain
+        && absent
+        && mixed
+        && whole(head)
+        && whole(count(Field::SeqLength))
+        && count(Field::HiddenSize).is_some_and(|width| width >= COMPILED_WIDTH)
 }
 
 fn layer(leaves: &mut Leaves<'_>, kind: &str) {
@@ -144,7 +211,7 @@ fn remat(leaves: &mut Leaves<'_>) {
     let path = "model.gradient_checkpointing";
     match leaves.get(path) {
         Some(leaf) if leaf.flag() == Some(false) => {}
-        Some(leaf) if leaf.flag() == Some(true) => {
+        Some(leaf) if leaf.flag() == Some(true) || matches!(leaf.value.as_str(), "full" | "recompute") => {
             leaves.recompute_all(leaf);
             leaves.say(Field::RecomputeNumLayers, "1", leaf);
         }

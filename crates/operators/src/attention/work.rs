@@ -5,10 +5,13 @@ use crate::shared::{
     HeadWidths, around_products, bias_gradient, core_attention, kernel, layers, residual_addition, rotary,
 };
 use crate::{Symbols, Work, norm, pieces};
-use shardscope_plan::{AttentionKernel, JointParts, LinearBias, PositionEmbedding, RecomputeModule};
+use shardscope_plan::{
+    AttentionKernel, JointParts, LinearBias, NamedTensor, PositionEmbedding, RecomputeModule,
+};
 
 const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
 
+#[allow(clippy::cast_precision_loss)]
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let model = x.model();
     let (tokens, heads, groups) = (x.full_tokens(), model.num_attention_heads, model.num_query_groups);
@@ -18,6 +21,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let arranged = &model.arrangement;
     let parts = layers(x, 3, arranged.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
+    work[0].repeat(1.0 - kept_columns(x) as f64 / packed.max(1) as f64);
     // Gradients of rotated queries and keys are laid out head by head and copied for their products; those of a fused
     // projection are joined.
     let copied = match arranged.joint_parts {
@@ -43,7 +47,12 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.extend(pieces::repeated_groups(x));
         work.extend(pieces::output_copy(x));
     }
+    let before = work.len();
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
+    let named = x.recipe().named;
+    if named.has(NamedTensor::Context) {
+        work[before..].iter_mut().for_each(|part| part.repeat(0.0));
+    }
     let (inner, full_inner) = (x.a * x.d, heads * x.d);
     if model.mixers.output_gate {
         // Sigmoid and product: output and gate are read and the result is written; in backward, both gradients.
@@ -51,12 +60,22 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(kernel("output_gate", [x.bytes(3 * moved), x.bytes(5 * moved)], [2, 3]));
     }
     work.push(Work::linear("linear_proj", [x.n, x.h, inner], [tokens, x.h, full_inner]));
+    if let Some(projection) = work.last_mut().filter(|_| named.has(NamedTensor::Output)) {
+        projection.repeat(0.0);
+    }
     for part in work.iter_mut().filter(|part| part.modules().is_empty()) {
         Work::within(std::slice::from_mut(part), ATTENTION);
     }
     work.extend(norm::behind(x, "post_self_attn_layernorm"));
     work.push(residual_addition(x, "self_attn_bda"));
     work
+}
+
+/// Columns of queries, keys and values that a recomputed layer keeps by name.
+fn kept_columns(x: &Symbols<'_>) -> u64 {
+    let named = x.recipe().named;
+    let kept = |tensor, heads: u64| if named.has(tensor) { heads * x.d } else { 0 };
+    kept(NamedTensor::Query, x.a) + kept(NamedTensor::Key, x.k) + kept(NamedTensor::Value, x.k)
 }
 
 /// Copies between the fused projection and a kernel that takes contiguous queries, keys and values: grouped queries

@@ -2,7 +2,7 @@
 
 use crate::shared::{activation, around_products, layers, residual_addition};
 use crate::{Symbols, Work, norm};
-use shardscope_plan::RecomputeModule;
+use shardscope_plan::{NamedTensor, RecomputeModule};
 
 const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
 
@@ -14,6 +14,16 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         activation(x, "mlp_activation", x.n, x.f),
         Work::linear("linear_fc2", [x.n, x.h, x.f], [tokens, x.h, full]),
     ];
+    let kept = [NamedTensor::Gate, NamedTensor::Up].map(|tensor| x.recipe().named.has(tensor));
+    work[0].repeat(match kept {
+        [false, false] => 1.0,
+        [true, true] => 0.0,
+        _ => 0.5,
+    });
+    // Its result is part of the layer's output, which no gradient of the layer needs.
+    if x.recipe().software.semantics().compiled_step {
+        work[2].repeat(0.0);
+    }
     work.extend(around_products(x, "mlp_input", first, [0, 0]));
     Work::within(&mut work, MLP);
     work.extend(norm::behind(x, "post_mlp_layernorm"));

@@ -3,7 +3,7 @@
 
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
-use crate::limits::{COMPILED_DEVICES, COMPILED_WIDTH};
+use crate::limits::{COMPILED_DEVICES, COMPILED_LANES, COMPILED_WIDTH};
 use crate::{
     Activation, Arrangement, AttentionKernel, BaseTraining, DpSharding, Field, LinearBias, Mixers,
     Normalization, OptimizerKind, Plan, PositionEmbedding, Recompute, StateFormat,
@@ -13,7 +13,13 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, recipe, layout) = (plan.model(), plan.recipe(), plan.layout());
     if !recipe.software.semantics().compiled_step {
-        return;
+        let rule = &Rule {
+            code: Code::CompiledStep,
+            fields: &[Field::NamedTensors],
+            sentence: "only layers recomputed by jax.checkpoint keep tensors by name",
+            hint: "leave the named tensors out",
+        };
+        return refusals.unless(recipe.named.is_empty(), rule, &[]);
     }
     let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
     let llama = model.arrangement == Arrangement::default()
@@ -32,7 +38,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         (
             compiled,
             &[Field::Accelerator][..],
-            "not modelled: MaxText on accelerators for which no whole step was compiled",
+            "not modelled: a JAX trainer on accelerators for which no whole step was compiled",
             "choose TPU-v5e, TPU-v5p or TPU-v6e",
         ),
         (
@@ -45,19 +51,19 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
                 Field::ContextParallelSize,
                 Field::ExpertModelParallelSize,
             ],
-            "not modelled: axes of MaxText's mesh other than fsdp",
+            "not modelled: axes of a JAX trainer's mesh other than fsdp",
             "leave the sizes at 1 and the ZeRO stage at 3",
         ),
         (
             COMPILED_DEVICES.contains(&layout.world_size),
             &[Field::WorldSize, Field::NumNodes],
-            "not modelled: MaxText over fewer than 4 devices or more than 64, whose steps were not compiled",
+            "not modelled: a JAX trainer over fewer than 4 devices or more than 64, whose steps were not compiled",
             "set the devices to 4 to 64",
         ),
         (
             again && recipe.num_micro_batches == 1,
             &[Field::RecomputeGranularity, Field::NumMicroBatches],
-            "not modelled: MaxText with a remat_policy other than full, or with gradient accumulation",
+            "not modelled: a JAX trainer that does not recompute every layer, or accumulates gradients",
             "recompute every layer, in one micro-batch a step",
         ),
         (
@@ -66,13 +72,19 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
                 && recipe.attention_kernel == AttentionKernel::Flash
                 && model.hidden_size >= COMPILED_WIDTH,
             &[Field::AttentionKernel, Field::HiddenSize, Field::NumExperts, Field::MultiLatentAttention],
-            "not modelled: MaxText with layers other than Llama's with flash attention, or narrower than 1024",
+            "not modelled: a JAX trainer with layers other than Llama's with flash attention, or narrower than 1024",
             "",
+        ),
+        (
+            recipe.named.is_empty() || model.kv_channels.is_multiple_of(COMPILED_LANES),
+            &[Field::NamedTensors, Field::KvChannels],
+            "not modelled: tensors kept by name with heads that do not fill a TPU's rows of 128, whose padding is not known",
+            "keep none by name",
         ),
         (
             trains_all && adam && recipe.fp8.is_none(),
             &[Field::Optimizer, Field::TrainType, Field::Fp8],
-            "not modelled: MaxText with other than all weights trained by Adam in bf16",
+            "not modelled: a JAX trainer with other than all weights trained by Adam in bf16",
             "",
         ),
     ] {

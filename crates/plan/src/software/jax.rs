@@ -8,6 +8,7 @@ use super::semantics::{HostIssue, Modules, Semantics};
 /// (`tests/data/maxtext`).
 pub(super) const MAXTEXT: Semantics = Semantics {
     compiled_step: true,
+    logits_gradient_waits: true,
     cuts_models: false,
     keeps_unquantized_inputs: false,
     fsdp_wraps_ends: false,
@@ -15,4 +16,13 @@ pub(super) const MAXTEXT: Semantics = Semantics {
     // Gradients are values of the program, which ends with the step.
     modules: Modules { name: "MaxText", drops_gradients: true, ..TRANSFORMERS_MODULES },
     ..TORCH_FSDP
+};
+
+/// levanter (`src/levanter/trainer.py`), compiled and partitioned likewise, but for the output layer's weight gradient; the
+/// scan adds gradients up in bf16, where MaxText casts them (`tests/data/levanter`).
+pub(super) const LEVANTER: Semantics = Semantics {
+    logits_gradient_waits: false,
+    gradients_as_computed: true,
+    modules: Modules { name: "levanter", ..MAXTEXT.modules },
+    ..MAXTEXT
 };

@@ -56,11 +56,13 @@ pub enum Software {
     Scaletorch,
     /// MaxText in JAX on TPUs, whose steps XLA compiles.
     MaxText,
+    /// levanter in JAX on TPUs, whose steps XLA compiles.
+    Levanter,
 }
 
 impl Software {
     /// Every software, in the order of reports.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -80,6 +82,7 @@ impl Software {
         Self::OlmoCore,
         Self::Scaletorch,
         Self::MaxText,
+        Self::Levanter,
     ];
 
     /// The name used in settings and reports.
@@ -105,6 +108,7 @@ impl Software {
             Self::OlmoCore => "olmo_core",
             Self::Scaletorch => "scaletorch",
             Self::MaxText => "maxtext",
+            Self::Levanter => "levanter",
         }
     }
 
@@ -128,6 +132,7 @@ impl Software {
             Self::OlmoCore => &olmo::OLMO_CORE,
             Self::Scaletorch => &rows::SCALETORCH,
             Self::MaxText => &jax::MAXTEXT,
+            Self::Levanter => &jax::LEVANTER,
             Self::MegatronDeepspeed => &rows::MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &rows::TORCH_FSDP,
             Self::GptNeox => &rows::NEOX,

@@ -113,6 +113,8 @@ pub(super) const CORE_TE: Semantics = Semantics {
     cuts_models: true,
     makes_gradients_anew: false,
     compiled_step: false,
+    logits_gradient_waits: false,
+    gradients_as_computed: false,
     column_input: ColumnInput::Sharded,
     gated_activation: GatedActivation::KernelOrOffset,
     norm_in_projection: true,

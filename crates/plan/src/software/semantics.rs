@@ -21,6 +21,11 @@ pub struct Semantics {
     /// Whether one compiler lays out a whole step and decides what is in memory when (XLA), so that memory is known
     /// only at the peaks of steps that were compiled.
     pub compiled_step: bool,
+    /// Whether such a compiler computes the weight gradient of the output layer after the layers' backward pass, so that
+    /// the gradient of the logits is alive until then.
+    pub logits_gradient_waits: bool,
+    /// Whether gradients of fp32 shards stay in the format in which layers compute them, up to the optimizer.
+    pub gradients_as_computed: bool,
     /// What a column-parallel layer saves of its input under sequence parallelism.
     pub column_input: ColumnInput,
     /// What a gated activation saves in addition to its input and its output.

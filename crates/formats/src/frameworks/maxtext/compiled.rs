@@ -1,16 +1,16 @@
 //! MaxText steps of a kind that XLA compiled for TPUs (`tests/data/maxtext/steps.jsonl`): their memory is known.
 
 use crate::Origin;
+use crate::frameworks::jax::GRADIENTS;
 use crate::leaves::Leaves;
 use shardscope_catalog::accelerator;
 use shardscope_plan::Field;
-use shardscope_plan::limits::{COMPILED_DEVICES, COMPILED_WIDTH};
+use shardscope_plan::limits::{COMPILED_DEVICES, COMPILED_LANES, COMPILED_WIDTH};
 
 /// Keys that change the compiled step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 29] = [
+const RECORDED: [(&str, &[&str]); 28] = [
     ("hardware", &["tpu"]),
     ("decoder_block", &["default", "llama2", "mistral", "qwen3"]),
-    ("remat_policy", &["full"]),
     ("attention", &["autoselected", "flash"]),
     ("attention_type", &["global"]),
     ("scan_layers", &["true"]),
@@ -25,7 +25,7 @@ const RECORDED: [(&str, &[&str]); 29] = [
     ("logits_dot_in_fp32", &["false"]),
     ("cast_logits_to_fp32", &["true"]),
     ("num_vocab_tiling", &["1"]),
-    ("use_iota_embed", &["false"]),
+    ("use_iota_embed", &["false", "true"]),
     ("shard_mode", &["auto"]),
     ("gradient_clipping_threshold", &["1", "1.0"]),
     ("packing", &["true"]),
@@ -46,6 +46,9 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     let plain = RECORDED.iter().all(|(path, values)| {
         leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
     });
+    let heads =
+        leaves.reading.count(Field::KvChannels).is_none_or(|width| width.is_multiple_of(COMPILED_LANES));
+    let keeps = super::remat::kept(leaves).is_some_and(|kept| kept.is_empty() || heads);
     // A mesh or rules other than those of `base.yml`.
     let remade = ["mesh_axes", "logical_axis_rules"].into_iter().any(|path| leaves.has(path));
     let reading = &leaves.reading;
@@ -66,6 +69,7 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     ];
     // Every axis that is not read as a degree has already been reported as not modelled.
     plain
+        && keeps
         && !remade
         && degrees.into_iter().all(one)
         && reading.count(Field::HiddenSize).is_none_or(|width| width >= COMPILED_WIDTH)
@@ -89,6 +93,5 @@ pub(super) fn states(leaves: &mut Leaves<'_>) {
             "the axis fsdp of MaxText's mesh",
         );
     }
-    let why = "XLA adds gradients up in bf16, as products make them";
-    leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, why);
+    leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, GRADIENTS);
 }

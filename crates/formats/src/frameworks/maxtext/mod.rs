@@ -3,6 +3,7 @@
 mod compiled;
 mod mesh;
 mod named;
+mod remat;
 mod stated;
 
 use super::jax::{self, Lacking};
@@ -141,7 +142,7 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     layers(&mut leaves);
     mesh::read(&mut leaves, based);
     named::topology(&mut leaves);
-    remat(&mut leaves);
+    remat::read(&mut leaves);
     stops(&mut leaves);
     if based {
         leaves.state(Field::SeqLength, "2048", Origin::Default, WHOSE);
@@ -263,25 +264,11 @@ fn latent(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// `remat_policy` (`layers/decoders.py:get_remat_policy`): `full` keeps the input of each layer, `none` everything; the
-/// others save matmul outputs by name, which is counted as everything here.
-fn remat(leaves: &mut Leaves<'_>) {
-    let policy = leaves.get("remat_policy");
-    match policy {
-        Some(leaf) if leaf.value == "full" => {
-            leaves.recompute_all(leaf);
-            leaves.say(Field::RecomputeNumLayers, "1", leaf);
-        }
-        Some(_) => {}
-        None => jax::recompute_by_default(leaves, WHOSE),
-    }
-}
-
 /// Stops the verdict for a step that was not compiled.
 fn stop(leaves: &mut Leaves<'_>) {
-    let between = leaves.text("remat_policy").is_some_and(|policy| !matches!(policy, "full" | "none"));
+    let unknown = remat::kept(leaves).is_none() && leaves.text("remat_policy") != Some("none");
     let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
-    jax::stop(leaves, "MaxText", Lacking { named: between, tpu: !host });
+    jax::stop(leaves, "MaxText", Lacking { policy: unknown, tpu: !host });
 }
 
 fn stops(leaves: &mut Leaves<'_>) {
