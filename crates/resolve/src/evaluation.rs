@@ -29,7 +29,7 @@ fn scores(table: &Table) -> bool {
 /// The same where the trainer cuts the model: verl's Megatron engine, with layers and output layer of Megatron core. A tower
 /// would hold more than in training, too.
 fn scores_cut(table: &Table, software: Software) -> bool {
-    table.is_any(&[RlFramework::Verl])
+    table.is_any(&[RlFramework::Verl, RlFramework::VerlShared])
         && software == Software::MegatronCoreTe
         && !table.has(Field::VisionTower)
         && !table.has(Field::LinearMixer)

@@ -7,7 +7,7 @@ use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::Symbols;
-use shardscope_plan::{Plan, Residence};
+use shardscope_plan::{FeedForward, Plan, Residence, Stage};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
@@ -79,10 +79,17 @@ pub(super) fn passes<'a>(plan: &Plan, ranks: &'a [Totals]) -> Vec<Pass<'a>> {
         of_reference,
         parts: terms.iter().map(|term| term.leaf(&x)).collect::<Vec<Breakdown<Bytes>>>(),
     };
-    let mut out: Vec<Pass<'a>> = before.iter().map(|rank| pass(rank, false, layer(&x, tokens))).collect();
-    out.push(pass(last, false, fuller(head(&x, tokens, policy), layer(&x, tokens))));
+    let stages = &plan.layout().stages.stages;
+    let layers: Vec<Vec<Term>> = stages.iter().map(|stage| layer(&x, tokens, stage)).collect();
+    let of = |rank: usize| layers.get(rank).cloned().unwrap_or_default();
+    let mut out: Vec<Pass<'a>> = Vec::with_capacity(ranks.len() + 1);
+    for (index, rank) in before.iter().enumerate() {
+        out.push(pass(rank, false, of(index)));
+    }
+    let own = of(before.len());
+    out.push(pass(last, false, fuller(head(&x, tokens, policy), own.clone())));
     if matches!(rollout.reference, Residence::Device | Residence::Host) {
-        out.push(pass(last, true, fuller(head(&x, tokens, reference), layer(&x, tokens))));
+        out.push(pass(last, true, fuller(head(&x, tokens, reference), own)));
     }
     out
 }
@@ -105,8 +112,13 @@ fn head(x: &Symbols<'_>, tokens: u64, each: u64) -> Vec<Term> {
     out
 }
 
-/// Within a layer.
-fn layer(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
+/// Within a layer of a stage: the fuller of its kinds, where models may have experts in all layers.
+fn layer(x: &Symbols<'_>, tokens: u64, stage: &Stage) -> Vec<Term> {
+    let any = |asked: &dyn Fn(FeedForward) -> bool| {
+        let mut layers = stage.chunks.iter().flat_map(|chunk| chunk.layers.clone());
+        layers.any(|index| asked(x.plan.model().layer_kind(index).feed_forward))
+    };
+    let (dense, routed) = (any(&FeedForward::is_dense), any(&FeedForward::is_routed));
     let split = if x.sequence_parallel { tokens / x.t } else { tokens };
     let given = [("ne", Count::new(tokens).number()), ("Se", Count::new(split).number())];
     let streams = Term::new("hidden states", Count::of_shape(&[4, split, x.h]).bytes(x.width), &STREAMS);
@@ -116,5 +128,7 @@ fn layer(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
     let copies = (x.moe.received * tokens).div_ceil(x.n.max(1));
     let experts = Count::of_shape(&[copies, 2 * x.moe.hidden + (1 + x.gate) * x.moe.ffn]).bytes(x.width);
     let experts = Term::new("experts", experts, &EXPERTS).given(&[("Re", Count::new(copies).number())]);
-    vec![streams.given(&given), if experts.bytes > mlp.bytes { experts } else { mlp }]
+    let kinds = [(mlp, dense), (experts, routed)].into_iter().filter(|(_, there)| *there);
+    let fullest = kinds.map(|(term, _)| term).max_by_key(|term| term.bytes);
+    std::iter::once(streams.given(&given)).chain(fullest).collect()
 }
