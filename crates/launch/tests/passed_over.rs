@@ -80,12 +80,6 @@ fn units_and_formats_of_verls_fsdp_other_than_the_usual_stop() {
     stops_by(&adapters, "model.exclude_modules=.*head.*", "adapters with excluded modules");
 }
 
-#[test]
-fn verls_own_kernel_stops_under_megatron() {
-    let megatron = format!("{VERL} actor_rollout_ref.actor.strategy=megatron");
-    stops_by(&megatron, "actor_rollout_ref.model.use_fused_kernels=True", "verl's own kernel");
-}
-
 /// Accelerate puts its own option, by default "none", where a file says "auto".
 #[test]
 fn auto_is_no_device_to_offload_to() {

@@ -20,7 +20,11 @@ fn scores(table: &Table) -> bool {
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
         && table.on(Field::Swiglu)
-        && table.is_unset_or(&[word::LossKind::Torch, word::LossKind::PolicyRows])
+        && table.is_unset_or(&[
+            word::LossKind::Torch,
+            word::LossKind::PolicyRows,
+            word::LossKind::PolicyKernel,
+        ])
         && table.is_unset_or(&[word::BaseQuantization::None])
         && ![Field::NumExperts, Field::LinearMixer].into_iter().any(|field| table.has(field))
         && !table.on(Field::OffloadParam)

@@ -146,10 +146,11 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.state(Field::LossKind, "torch", Origin::Derived, "verl runs Liger without its loss");
     }
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
-        leaves.say(Field::LossKind, "policy_rows", leaf);
-        let backend = "actor_rollout_ref.model.fused_kernel_options.impl_backend";
-        if let Some(leaf) = leaves.get(backend).filter(|leaf| leaf.value != "torch") {
-            lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+        let backend = leaves.get("actor_rollout_ref.model.fused_kernel_options.impl_backend");
+        match backend.map_or("torch", |leaf| leaf.value.as_str()) {
+            "triton" => leaves.say(Field::LossKind, "policy_kernel", backend.unwrap_or(leaf)),
+            "torch" => leaves.say(Field::LossKind, "policy_rows", leaf),
+            _ => lack(leaves, leaf, Effect::Memory, "this fused output layer of verl"),
         }
     }
     if let Some(leaf) = leaves

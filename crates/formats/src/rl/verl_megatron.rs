@@ -111,8 +111,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "megatron.param_offload, which frees gradients too, and optimizer_offload; grad_offload does nothing",
     );
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
-        // `verl/utils/kernel/linear_cross_entropy.py`, in the place of the output layer.
-        lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+        // `verl/models/mcore/model_forward_fused.py`, whatever the options of FSDP's say.
+        leaves.say(Field::LossKind, "policy_kernel", leaf);
     }
 }
 
