@@ -70,6 +70,9 @@ fn units_and_formats_of_verls_fsdp_other_than_the_usual_stop() {
     stops_by(VERL, &format!("{own}.wrap_policy.disable=True"), "FSDP units other than layers");
     stops_by(VERL, &format!("{own}.wrap_policy.min_num_params=1000000"), "FSDP units other than layers");
     assert!(stops(&[("run.sh", &format!("{VERL} {own}.wrap_policy.min_num_params=0"))]).is_empty());
+    let second =
+        format!("{VERL} actor_rollout_ref.actor.strategy=fsdp2 {own}.wrap_policy.min_num_params=1000000");
+    assert!(stops(&[("run.sh", &second)]).is_empty());
     stops_by(VERL, &format!("{own}.dtype=float32"), "in another format than 16 bits");
     stops_by(VERL, &format!("{own}.mixed_precision.param_dtype=fp32"), "in another format than 16 bits");
     assert!(stops(&[("run.sh", &format!("{VERL} {own}.dtype=float16"))]).is_empty());

@@ -171,9 +171,12 @@ pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
 /// in another format than 16 bits (`verl/workers/engine/fsdp/transformer_impl.py:_build_fsdp_module`).
 pub(super) fn gathers_layers(leaves: &mut Leaves<'_>, group: &str) {
     let key = |name: &str| format!("{group}{name}");
+    // FSDP2 takes classes alone (`apply_fsdp2`).
+    let found = &leaves.reading.found;
+    let second = found.iter().any(|found| found.field == Field::DataParallelEngine && found.value == "fsdp2");
     for name in ["wrap_policy.disable", "wrap_policy.min_num_params"] {
         let on = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.whole().is_some_and(|least| least > 0);
-        if let Some(leaf) = leaves.get(&key(name)).filter(on) {
+        if let Some(leaf) = leaves.get(&key(name)).filter(|leaf| !second && on(leaf)) {
             lack(leaves, leaf, Effect::Memory, "FSDP units other than layers");
         }
     }

@@ -13,13 +13,13 @@ const VERL: &str = "verl";
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
-    for group in ["engine.", "model.fsdp_config."] {
-        gathers_layers(leaves, group);
-    }
     for path in ["model.strategy", "engine.strategy"] {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
             leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
         }
+    }
+    for group in ["engine.", "model.fsdp_config."] {
+        gathers_layers(leaves, group);
     }
     let engine = leaves.first(&["engine", "engine.strategy"]);
     if let Some(leaf) = engine.filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2")) {
