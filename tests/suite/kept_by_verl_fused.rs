@@ -13,6 +13,11 @@ use super::formula::evaluate;
 use super::rollouts::{VOCABULARY, WIDTH, part, plan as rollouts, rl};
 
 fn plan(case: &Value) -> Plan {
+    plan_of(case, "policy_rows")
+}
+
+/// A case's plan with this output layer.
+pub(crate) fn plan_of(case: &Value, loss: &str) -> Plan {
     let [tokens, hidden, vocabulary] =
         ["tokens", "hidden", "vocabulary"].map(|name| int(case, name).to_string());
     let entropy = if case["entropy"] == true { "true" } else { "false" };
@@ -32,7 +37,7 @@ fn plan(case: &Value) -> Plan {
         ("seq_length", &tokens),
         ("micro_batch_size", "1"),
         ("vocab_size", &vocabulary),
-        ("loss_kind", "policy_rows"),
+        ("loss_kind", loss),
         ("attn_implementation", "flash_attention_2"),
         ("autocast", "none"),
         ("packing", "true"),

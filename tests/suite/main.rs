@@ -65,6 +65,7 @@ mod kept_by_unsloth_fp32;
 mod kept_by_unsloth_grpo;
 mod kept_by_unsloth_preferences;
 mod kept_by_verl_fused;
+mod kept_by_verl_kernel;
 mod kernels;
 mod kernels_in_steps;
 mod kernels_of_a_layer;

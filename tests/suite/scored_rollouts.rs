@@ -161,6 +161,12 @@ fn log_probabilities_under_megatron_hold_logits_a_copy_and_their_softmax() {
     let moved = of("actor_rollout_ref.actor.megatron.param_offload=True", &[]);
     let gone = moved.ranks[1].totals.gradients;
     assert_eq!(here(&moved, "trainer state left on the GPU"), Some(left(&moved).less(gone)));
+    // `grad_offload` alone does nothing, in any release.
+    let named = of("actor_rollout_ref.actor.megatron.grad_offload=True", &[]);
+    assert_eq!(here(&named, "trainer state left on the GPU"), Some(left(&named)));
+    // verl of before July 24, 2025, by a key that it has not had since: entropies of the logits themselves.
+    let spring = of("actor_rollout_ref.actor.checkpoint.contents=['model']", &[]);
+    assert_eq!(here(&spring, "logits"), Some(Bytes::new(8 * 2 * SEQUENCE * WORDS)));
     // A reference that comes from the host beside a policy that stays holds more, though it takes no entropies.
     let kl = "actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.ref.megatron.param_offload=True";
     let scored = of(kl, &[("vocab_size", "32000")]);
@@ -171,6 +177,11 @@ fn log_probabilities_under_megatron_hold_logits_a_copy_and_their_softmax() {
     let tokens = 2 * SEQUENCE;
     assert_eq!(here(&small, "hidden states"), Some(Bytes::new(4 * tokens / 2 * 3584 * 2)));
     assert_eq!(here(&small, "MLP"), Some(Bytes::new(tokens * (3584 + 3 * 18_944 / 2) * 2)));
+    // Layers that all have experts hold no MLP, however wide the model's file says that one is.
+    let routed = "actor_rollout_ref.model.path=Qwen/Qwen3-30B-A3B";
+    let routed = of(routed, &[("vocab_size", "1000"), ("moe_router_topk", "1")]);
+    assert_eq!(here(&routed, "MLP"), None);
+    assert_eq!(here(&routed, "experts"), Some(Bytes::new(tokens * (2 * 2048 + 3 * 768 / 2) * 2)));
     // A reference's are of fewer than twice as many tokens: each logit takes half as much, and more tokens than training's
     // gather more hidden states.
     let twice = |more: &str| {

@@ -184,6 +184,10 @@ fn engine(leaves: &mut Leaves<'_>) {
             let item = NotModelled::new("distributed_type", &leaf.value, Effect::Memory, ON_PROCESSORS);
             leaves.reading.not_modelled.push(item.at_some(leaf.span));
         }
+        Some(leaf) if leaf.value == "MEGATRON_LM" => {
+            let item = NotModelled::new("distributed_type", &leaf.value, Effect::Memory, UNDER_ACCELERATE);
+            leaves.reading.not_modelled.push(item.at_some(leaf.span));
+        }
         Some(leaf) if leaf.value == "NO" && !leaves.has("num_processes") => {
             leaves.state(Field::WorldSize, "1", Origin::Derived, "distributed_type NO launches one process");
         }
@@ -211,6 +215,7 @@ fn engine(leaves: &mut Leaves<'_>) {
 }
 
 const ON_PROCESSORS: &str = "a training on CPUs";
+const UNDER_ACCELERATE: &str = "Megatron-LM under accelerate";
 
 /// Keys that change figures and are not modelled.
 const LACKING: &[(&str, Effect, &str)] = &[
@@ -218,7 +223,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("parallelism_config.parallelism_config_cp_size", Effect::Memory, "context parallelism of accelerate"),
     ("parallelism_config.parallelism_config_sp_size", Effect::Memory, "sequence parallelism of accelerate"),
     ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which saves other tensors for backward"),
-    ("megatron_lm_config", Effect::Memory, "Megatron-LM under accelerate"),
+    ("megatron_lm_config", Effect::Memory, UNDER_ACCELERATE),
     ("use_cpu", Effect::Memory, ON_PROCESSORS),
 ];
 

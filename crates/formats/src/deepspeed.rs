@@ -283,7 +283,11 @@ fn gradients(leaves: &mut Leaves<'_>) {
 
 fn sharding(leaves: &mut Leaves<'_>) {
     // `resolve` knows that the bf16 optimizer shards its states even at stage 0.
-    if leaves.has("zero_optimization.stage") {
+    if leaves.text("zero_optimization.stage") == Some("auto") {
+        take(leaves, "zero_optimization.stage", Field::ZeroStage);
+        // As above; `zero_stage` of accelerate is 2 unless its launcher says otherwise.
+        leaves.state(Field::ZeroStage, "2", Origin::Derived, "\"auto\": accelerate's default");
+    } else if leaves.has("zero_optimization.stage") {
         leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
     } else if let Some(leaf) = leaves.yes("zero_optimization") {
         leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization: true means stage 1");
@@ -298,9 +302,14 @@ fn sharding(leaves: &mut Leaves<'_>) {
         ("zero_optimization.cpu_offload_params", Field::OffloadParam),
     ];
     for &(path, field) in offload {
-        if let Some(leaf) = leaves.get(path) {
-            let away = leaf.flag().unwrap_or(leaf.value != "none");
-            leaves.switch(field, away, leaf);
+        match leaves.get(path) {
+            // Accelerate puts its own option there, by default "none" (`utils/dataclasses.py:DeepSpeedPlugin.fill_match`).
+            Some(leaf) if leaf.value == "auto" => take(leaves, path, field),
+            Some(leaf) => {
+                let away = leaf.flag().unwrap_or(leaf.value != "none");
+                leaves.switch(field, away, leaf);
+            }
+            None => {}
         }
     }
     leaves.take(&["zero_optimization.overlap_comm"], Field::OverlapGradReduce);
@@ -364,7 +373,14 @@ fn optimizer(leaves: &mut Leaves<'_>) {
             let of_torch = leaves.flag("optimizer.params.torch_adam") == Some(true);
             leaves.say(Field::OptimizerForeach, if of_torch { "true" } else { "false" }, leaf);
         }
-        "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
+        "sgd" => {
+            leaves.say(Field::Optimizer, &name, leaf);
+            // PyTorch's, with its default of none (`deepspeed/runtime/engine.py:_configure_basic_optimizer`).
+            if !leaves.take(&["optimizer.params.momentum"], Field::SgdMomentum) {
+                leaves.state(Field::SgdMomentum, "0", Origin::Default, "PyTorch's SGD");
+            }
+        }
+        "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
         _ => leaves.not_estimated(leaf, "this optimizer is treated as Adam"),
     }
 }

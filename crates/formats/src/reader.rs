@@ -64,6 +64,11 @@ pub trait Reader: Debug + Sync {
         false
     }
 
+    /// Whether a file leaves to the launch how ranks share the model.
+    fn is_sharded_by_launch(&self) -> bool {
+        false
+    }
+
     /// Whether a file takes precedence over the files that it builds on, regardless of the
     /// order in which they were given.
     fn overrides_all(&self, _root: &Node) -> bool {

@@ -17,7 +17,7 @@ use super::started::{
 use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
-    Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, machines,
+    Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, lone, machines,
     notebook, several, template,
 };
 use shardscope_bash as shell;
@@ -148,6 +148,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     }
     let each = several::files(&texts, &order);
     texts.append(&mut launched);
+    lone::tell(&mut texts);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not invalidate the others.
         for remark in &mut remarks {

@@ -10,6 +10,7 @@ mod environment;
 mod flags;
 pub mod launch;
 mod log;
+mod lone;
 mod machines;
 mod minimal;
 mod notebook;

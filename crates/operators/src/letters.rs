@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 78] = [
+pub const LETTERS: [(&str, &str); 80] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -68,6 +68,8 @@ pub const LETTERS: [(&str, &str); 78] = [
     ("vw", "vocabulary entries per tile of logits, at most V"),
     ("vww", "vocabulary entries of two tiles of logits, at most V"),
     ("words", "vocabulary entries whose logits a tiled loss holds at once"),
+    ("parts", "stretches of 1,024 vocabulary entries on a rank"),
+    ("rest", "vocabulary entries of a rank behind its last full stretch of 9,504"),
     ("chunks", "chunks of rows over which a loss is computed"),
     (
         "np",

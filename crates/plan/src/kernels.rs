@@ -95,6 +95,9 @@ pub enum LossKind {
     /// Output projection, log-probabilities and entropies of 512 tokens at a time, in forward and again in backward: no
     /// logits are saved (verl's `FusedLinearForPPOFunction`, behind `use_fused_kernels`).
     PolicyRows,
+    /// The same by Triton kernels: backward makes the logits' gradients for 9,504 words at a time
+    /// (verl's `linear_cross_entropy`).
+    PolicyKernel,
     /// Output projection and log-probabilities in tiles over tokens and vocabulary, with each tile's logits
     /// overwritten by their gradient and the gradients of input and weight accumulated in fp32 (TRL's
     /// `ChunkedLogProbFunction`, since 1.15).

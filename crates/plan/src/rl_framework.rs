@@ -7,6 +7,8 @@ use shardscope_units::Bytes;
 pub enum RlFramework {
     /// verl.
     Verl,
+    /// verl between April 17 and July 24, 2025, as far as its Megatron engine differs.
+    VerlShared,
     /// OpenRLHF.
     OpenRlhf,
     /// slime and miles.
@@ -101,6 +103,7 @@ impl RlFramework {
     pub const fn title(self) -> &'static str {
         match self {
             Self::Verl => "verl",
+            Self::VerlShared => "verl of early 2025",
             Self::OpenRlhf => "OpenRLHF",
             Self::Slime => "slime",
             Self::NemoRl => "NeMo-RL",
@@ -146,6 +149,9 @@ impl RlFramework {
                 shares_weights: false,
                 source: "verl/workers/megatron_workers.py:rollout_mode",
             },
+            // Entropies were taken of the logits that the log-probabilities then take the place of, so that there was no copy
+            // (#2484 made one): fp32 logits, and their softmax where they less their largest stood.
+            Self::VerlShared => RlSemantics { scored_bytes: [8, 6], ..Self::Verl.semantics(cut) },
             Self::Verl => RlSemantics {
                 loads_weights: false,
                 bucket: Bucket::Tensor,

@@ -97,7 +97,7 @@ words! {
         "chunked_rows", FusedLogits "fused_logits", Distributed "distributed", DistributedCopy
         "distributed_copy", DistributedChunks "distributed_chunks", DistributedWideChunks
         "distributed_wide_chunks", Tiled "tiled", FusedTiles "fused_tiles", TokenKernel "token_kernel",
-        PolicyRows "policy_rows",
+        PolicyRows "policy_rows", PolicyKernel "policy_kernel",
     }
     RecomputeGranularity { Full "full", Selective "selective" }
     RecomputeMethod { Uniform "uniform", Block "block", Every "every", AllButEvery "all_but_every" }
@@ -152,7 +152,7 @@ words_of! {
         Shorter "std", Longer "reverse_std", Left "left", Right "right", Both "full",
     }
     RlFramework {
-        Verl "verl", OpenRlhf "openrlhf", Slime "slime", NemoRl "nemo_rl", MindSpeedRl "mindspeed_rl", Trl "trl",
+        Verl "verl", VerlShared "verl_2025", OpenRlhf "openrlhf", Slime "slime", NemoRl "nemo_rl", MindSpeedRl "mindspeed_rl", Trl "trl",
         Swift "swift", OpenInstruct "open_instruct", SkyRl "skyrl", Roll "roll", Areal "areal",
         PrimeRl "prime_rl", EasyR1 "easy_r1", Unsloth "unsloth",
     }

@@ -20,7 +20,11 @@ fn scores(table: &Table) -> bool {
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
         && table.on(Field::Swiglu)
-        && table.is_unset_or(&[word::LossKind::Torch, word::LossKind::PolicyRows])
+        && table.is_unset_or(&[
+            word::LossKind::Torch,
+            word::LossKind::PolicyRows,
+            word::LossKind::PolicyKernel,
+        ])
         && table.is_unset_or(&[word::BaseQuantization::None])
         && ![Field::NumExperts, Field::LinearMixer].into_iter().any(|field| table.has(field))
         && !table.on(Field::OffloadParam)
@@ -29,7 +33,7 @@ fn scores(table: &Table) -> bool {
 /// The same where the trainer cuts the model: verl's Megatron engine, with layers and output layer of Megatron core. A tower
 /// would hold more than in training, too.
 fn scores_cut(table: &Table, software: Software) -> bool {
-    table.is_any(&[RlFramework::Verl])
+    table.is_any(&[RlFramework::Verl, RlFramework::VerlShared])
         && software == Software::MegatronCoreTe
         && !table.has(Field::VisionTower)
         && !table.has(Field::LinearMixer)

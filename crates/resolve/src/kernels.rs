@@ -167,6 +167,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         Some(word::LossKind::FusedTiles) => return LossKind::FusedTiles,
         Some(word::LossKind::TokenKernel) => return LossKind::TokenKernel,
         Some(word::LossKind::PolicyRows) => return LossKind::PolicyRows,
+        Some(word::LossKind::PolicyKernel) => return LossKind::PolicyKernel,
         Some(word::LossKind::ChunkedLinear) => return LossKind::ChunkedLinear,
         Some(word::LossKind::Compiled) => return LossKind::Compiled,
         Some(word::LossKind::Distributed) => return LossKind::Distributed,

@@ -4,7 +4,7 @@
 //! computes the log-probabilities and compiled code the entropy; for padded samples the entropy is computed outside
 //! torch.compile (tests/record/verl_padded.py).
 
-use super::log_probs_cut::{self, Pass};
+use super::log_probs_cut::{self, KERNEL_RESULTS, Pass};
 use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
@@ -16,6 +16,8 @@ use shardscope_units::{Bytes, Count, Quantity};
 const FLOAT: u64 = 4;
 /// Bytes that each logit of a chunk takes in that function.
 const FUSED_BYTES: u64 = 16;
+/// fp32 numbers of each token and stretch of words that verl's kernels hold.
+const KERNEL_PARTIAL: u64 = 3;
 const SCORES: &str = "verl/workers/actor/dp_actor.py:compute_log_prob, transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward";
 const BATCH: &str = "sequences of a micro-batch of log-probabilities";
 const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
@@ -43,6 +45,12 @@ static CHUNK: Formula = Formula::new(
     "Logits of 512 tokens at most in fp32, their softmax, its logarithm and their product.",
     "verl/utils/experimental/torch_functional.py:_fused_linear_for_ppo_fwd, recorded in tests/data/activations/verl_fused.jsonl",
 );
+static KERNEL: Formula = Formula::new(
+    "ne·(20 + 12·parts)",
+    "Log-probability, entropy and statistics of the softmax of each token, and the latter of each stretch of 1,024 words, fp32.",
+    "verl/utils/kernel/kernels.py:efficient_entropy_forward, recorded in tests/data/activations/verl_kernel.jsonl",
+)
+.letters(&[("ne", TOKENS)]);
 static ENTROPY: Formula = Formula::new(
     "12·be·sampled·V",
     "Softmax of the responses' logits, the same logits in fp32, and what they are less the largest of each position.",
@@ -83,8 +91,10 @@ fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     let x = Symbols::new(plan);
     // Packs are as long as they may be; padded samples are counted in sequences.
     let tokens = (batch * x.s).max(recipe.transformers.log_prob_tokens);
+    let kernel = recipe.loss == LossKind::PolicyKernel;
+    let fused = recipe.loss == LossKind::PolicyRows || kernel;
     let larger = tokens > recipe.micro_batch_size * x.s;
-    let more = x.scores_entropy() && !x.entropy_in_loss() && recipe.loss != LossKind::PolicyRows;
+    let more = x.scores_entropy() && !x.entropy_in_loss() && !fused;
     if recipe.tuning.objective != Objective::Policy || !(larger || more) {
         return None;
     }
@@ -94,8 +104,10 @@ fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     };
     let rows = [batch, x.sampled_tokens(), x.v];
     let mut head = vec![term("last hidden states", &[tokens, x.h], x.width, &HIDDEN)];
-    let fused = recipe.loss == LossKind::PolicyRows;
-    if fused {
+    if kernel {
+        let shape = [tokens, KERNEL_RESULTS + KERNEL_PARTIAL * x.kernel_parts()];
+        head.push(term("log-probabilities by stretch", &shape, FLOAT, &KERNEL));
+    } else if fused {
         let chunk = Count::of_shape(&[tokens.min(x.log_prob_chunk()), x.v]).bytes(FUSED_BYTES);
         head.push(Term::new("logits of a chunk", chunk, &CHUNK).given(&given));
     } else {

@@ -7,12 +7,13 @@ use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::Symbols;
-use shardscope_plan::{Plan, Residence};
+use shardscope_plan::{FeedForward, LossKind, Plan, Residence, Stage};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
 const EACH: &str = "bytes alive of each logit";
 const SCORES: &str = "verl/workers/actor/megatron_actor.py:logits_processor, verl/utils/megatron/tensor_parallel.py:vocab_parallel_entropy, megatron/core/tensor_parallel/cross_entropy.py";
+const KERNELS: &str = "verl/models/mcore/model_forward_fused.py:fused_output_processor, verl/utils/kernel/kernels.py:efficient_entropy_forward";
 const BLOCK: &str = "megatron/core/transformer/transformer_block.py, transformer_layer.py, mlp.py";
 
 static LOGITS: Formula = Formula::new(
@@ -25,6 +26,21 @@ static GATHERED: Formula = Formula::new(
     "(ne - n)·h·B",
     "What the buffer into which the output layer's input is gathered grows by, for ne tokens.",
     "megatron/core/utils.py:GlobalMemoryBuffer",
+)
+.letters(&[("ne", TOKENS)]);
+static HIDDEN: Formula =
+    Formula::new("ne·h·B", "The output layer's input, of all tensor ranks' tokens.", KERNELS)
+        .letters(&[("ne", TOKENS)]);
+static BY_STRETCH: Formula = Formula::new(
+    "ne·(20 + 12·parts)",
+    "Log-probability, entropy and statistics of the softmax of each token, and the latter of each stretch of 1,024 words, fp32.",
+    KERNELS,
+)
+.letters(&[("ne", TOKENS)]);
+static BY_STRETCH_OVER_RANKS: Formula = Formula::new(
+    "ne·(20 + 16·parts)",
+    "The same, and a copy of each stretch's greatest logits for the other ranks.",
+    KERNELS,
 )
 .letters(&[("ne", TOKENS)]);
 static STREAMS: Formula = Formula::new(
@@ -79,10 +95,17 @@ pub(super) fn passes<'a>(plan: &Plan, ranks: &'a [Totals]) -> Vec<Pass<'a>> {
         of_reference,
         parts: terms.iter().map(|term| term.leaf(&x)).collect::<Vec<Breakdown<Bytes>>>(),
     };
-    let mut out: Vec<Pass<'a>> = before.iter().map(|rank| pass(rank, false, layer(&x, tokens))).collect();
-    out.push(pass(last, false, fuller(head(&x, tokens, policy), layer(&x, tokens))));
+    let stages = &plan.layout().stages.stages;
+    let layers: Vec<Vec<Term>> = stages.iter().map(|stage| layer(&x, tokens, stage)).collect();
+    let of = |rank: usize| layers.get(rank).cloned().unwrap_or_default();
+    let mut out: Vec<Pass<'a>> = Vec::with_capacity(ranks.len() + 1);
+    for (index, rank) in before.iter().enumerate() {
+        out.push(pass(rank, false, of(index)));
+    }
+    let own = of(before.len());
+    out.push(pass(last, false, fuller(head(&x, tokens, policy), own.clone())));
     if matches!(rollout.reference, Residence::Device | Residence::Host) {
-        out.push(pass(last, true, fuller(head(&x, tokens, reference), layer(&x, tokens))));
+        out.push(pass(last, true, fuller(head(&x, tokens, reference), own)));
     }
     out
 }
@@ -92,8 +115,27 @@ fn fuller(one: Vec<Term>, other: Vec<Term>) -> Vec<Term> {
     if sum(&one) >= sum(&other) { one } else { other }
 }
 
+/// fp32 numbers of each token that verl's kernels hold: a log-probability, an entropy and three of its softmax.
+pub(super) const KERNEL_RESULTS: u64 = 5;
+
+/// verl's kernels make no logits: the hidden states of all tensor ranks' tokens, and numbers of each token.
+fn by_kernel(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
+    let given = [("ne", Count::new(tokens).number())];
+    let partial = if x.t > 1 { 4 } else { 3 };
+    let numbers = Count::of_shape(&[tokens, KERNEL_RESULTS + partial * x.kernel_parts()]).bytes(4);
+    let formula = if x.t > 1 { &BY_STRETCH_OVER_RANKS } else { &BY_STRETCH };
+    vec![
+        Term::new("last hidden states", Count::of_shape(&[tokens, x.h]).bytes(x.width), &HIDDEN)
+            .given(&given),
+        Term::new("log-probabilities by stretch", numbers, formula).given(&given),
+    ]
+}
+
 /// Where log-probabilities are taken, `each` bytes of a logit: the last stage's hidden states are gone by then.
 fn head(x: &Symbols<'_>, tokens: u64, each: u64) -> Vec<Term> {
+    if x.recipe().loss == LossKind::PolicyKernel {
+        return by_kernel(x, tokens);
+    }
     let given = [("q", Count::new(each).number()), ("ne", Count::new(tokens).number())];
     let mut out =
         vec![Term::new("logits", Count::of_shape(&[tokens, x.v]).bytes(each), &LOGITS).given(&given)];
@@ -105,8 +147,13 @@ fn head(x: &Symbols<'_>, tokens: u64, each: u64) -> Vec<Term> {
     out
 }
 
-/// Within a layer.
-fn layer(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
+/// Within a layer of a stage: the fuller of its kinds, where models may have experts in all layers.
+fn layer(x: &Symbols<'_>, tokens: u64, stage: &Stage) -> Vec<Term> {
+    let any = |asked: &dyn Fn(FeedForward) -> bool| {
+        let mut layers = stage.chunks.iter().flat_map(|chunk| chunk.layers.clone());
+        layers.any(|index| asked(x.plan.model().layer_kind(index).feed_forward))
+    };
+    let (dense, routed) = (any(&FeedForward::is_dense), any(&FeedForward::is_routed));
     let split = if x.sequence_parallel { tokens / x.t } else { tokens };
     let given = [("ne", Count::new(tokens).number()), ("Se", Count::new(split).number())];
     let streams = Term::new("hidden states", Count::of_shape(&[4, split, x.h]).bytes(x.width), &STREAMS);
@@ -116,5 +163,7 @@ fn layer(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
     let copies = (x.moe.received * tokens).div_ceil(x.n.max(1));
     let experts = Count::of_shape(&[copies, 2 * x.moe.hidden + (1 + x.gate) * x.moe.ffn]).bytes(x.width);
     let experts = Term::new("experts", experts, &EXPERTS).given(&[("Re", Count::new(copies).number())]);
-    vec![streams.given(&given), if experts.bytes > mlp.bytes { experts } else { mlp }]
+    let kinds = [(mlp, dense), (experts, routed)].into_iter().filter(|(_, there)| *there);
+    let fullest = kinds.map(|(term, _)| term).max_by_key(|term| term.bytes);
+    std::iter::once(streams.given(&given)).chain(fullest).collect()
 }

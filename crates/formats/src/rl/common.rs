@@ -167,6 +167,28 @@ pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
     leaves.say_noted(Field::NumDistributedOptimizerInstances, &(world / size).to_string(), leaf, note);
 }
 
+/// Stops at units of verl's FSDP other than layers (`verl/utils/fsdp_utils.py:get_fsdp_wrap_policy`), and at weights gathered
+/// in another format than 16 bits (`verl/workers/engine/fsdp/transformer_impl.py:_build_fsdp_module`).
+pub(super) fn gathers_layers(leaves: &mut Leaves<'_>, group: &str) {
+    let key = |name: &str| format!("{group}{name}");
+    // FSDP2 takes classes alone (`apply_fsdp2`).
+    let found = &leaves.reading.found;
+    let second = found.iter().any(|found| found.field == Field::DataParallelEngine && found.value == "fsdp2");
+    for name in ["wrap_policy.disable", "wrap_policy.min_num_params"] {
+        let on = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.whole().is_some_and(|least| least > 0);
+        if let Some(leaf) = leaves.get(&key(name)).filter(|leaf| !second && on(leaf)) {
+            lack(leaves, leaf, Effect::Memory, "FSDP units other than layers");
+        }
+    }
+    let narrow = ["bf16", "bfloat16", "fp16", "float16", "null", ""];
+    for name in ["mixed_precision.param_dtype", "dtype"] {
+        let wide = |leaf: &&Leaf| leaf.hole.is_none() && !narrow.contains(&leaf.value.as_str());
+        if let Some(leaf) = leaves.get(&key(name)).filter(wide) {
+            lack(leaves, leaf, Effect::Memory, "weights that FSDP gathers in another format than 16 bits");
+        }
+    }
+}
+
 /// verl's FSDP reduces gradients in fp32, whatever the format of gathered weights:
 /// `MixedPrecision(reduce_dtype=torch.float32)` of `verl/workers/fsdp_workers.py` and
 /// `verl/trainer/fsdp_sft_trainer.py`.

@@ -4,8 +4,8 @@
 
 use super::super::leaves::Leaves;
 use super::common::{
-    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
-    shards, transformers,
+    ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy,
+    reduces_in_fp32, shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
 use super::{verl_beside, verl_early, verl_forks, verl_idle, verl_megatron, verl_scored};
@@ -108,6 +108,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     }
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     units(leaves);
+    gathers_layers(leaves, &at(ACTOR, "fsdp_config."));
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {
         leaves.say(Field::ReduceDtype, &leaf.value, leaf);
@@ -145,10 +146,11 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.state(Field::LossKind, "torch", Origin::Derived, "verl runs Liger without its loss");
     }
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
-        leaves.say(Field::LossKind, "policy_rows", leaf);
-        let backend = "actor_rollout_ref.model.fused_kernel_options.impl_backend";
-        if let Some(leaf) = leaves.get(backend).filter(|leaf| leaf.value != "torch") {
-            lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+        let backend = leaves.get("actor_rollout_ref.model.fused_kernel_options.impl_backend");
+        match backend.map_or("torch", |leaf| leaf.value.as_str()) {
+            "triton" => leaves.say(Field::LossKind, "policy_kernel", backend.unwrap_or(leaf)),
+            "torch" => leaves.say(Field::LossKind, "policy_rows", leaf),
+            _ => lack(leaves, leaf, Effect::Memory, "this fused output layer of verl"),
         }
     }
     if let Some(leaf) = leaves
@@ -348,7 +350,7 @@ fn batch(leaves: &mut Leaves<'_>) {
 
 /// The engine that generates.
 fn rollout(leaves: &mut Leaves<'_>) {
-    leaves.state(Field::RlFramework, VERL, Origin::Derived, "verl's keys");
+    verl_early::framework(leaves);
     match leaves.get("actor_rollout_ref.rollout.name") {
         Some(leaf) if matches!(leaf.value.as_str(), "vllm" | "sglang") => {
             leaves.say(Field::RolloutEngine, &leaf.value, leaf);

@@ -2,9 +2,9 @@
 //! `ppo_megatron_trainer.yaml` of January 2025; TinyZero and Logic-RL still have those defaults).
 
 use super::super::leaves::{Leaf, Leaves};
-use super::verl_megatron::ACTOR;
+use super::verl_megatron::{ACTOR, VERL};
 use crate::Origin;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
 
@@ -55,6 +55,29 @@ pub(super) fn is_later(leaves: &Leaves<'_>) -> bool {
         let path = leaf.path.as_str();
         LATER.contains(&path) || path.ends_with("micro_batch_size_per_gpu")
     })
+}
+
+/// Keys that verl's configuration lost between June 7 and July 22, 2025 (#1831, #1350, #1630, #2257, #2651), after entropies had
+/// come to be taken before training (#1100): until July 24 (#2484) its Megatron engine took them of the logits themselves.
+const OF_SPRING: [&str; 6] = [
+    "actor_rollout_ref.actor.checkpoint.contents",
+    "critic.checkpoint.contents",
+    "actor_rollout_ref.rollout.chat_scheduler",
+    "actor_rollout_ref.rollout.multi_turn.max_turns",
+    "actor_rollout_ref.rollout.use_fire_sampling",
+    "actor_rollout_ref.model.gradient_checkpointing_kwargs.activations_checkpoint_method",
+];
+
+/// States which verl it is. A key that a text adds may be added to any release.
+pub(super) fn framework(leaves: &mut Leaves<'_>) {
+    let megatron = matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _)));
+    let earlier = |leaf: &Leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str());
+    let (word, why) = if megatron && leaves.all().iter().any(earlier) {
+        ("verl_2025", "keys that verl has not had since July 2025")
+    } else {
+        (VERL, "verl's keys")
+    };
+    leaves.state(Field::RlFramework, word, Origin::Derived, why);
 }
 
 /// States their defaults, before today's defaults are applied.

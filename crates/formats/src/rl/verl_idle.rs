@@ -152,6 +152,10 @@ fn entropy(leaves: &mut Leaves<'_>) {
         || says("entropy_checkpointing", true)
         || says("entropy_from_logits_with_chunking", true);
     let other = other && !fused;
+    // verl's kernels give it with the log-probabilities, and their backward holds the same without it.
+    if fused && megatron {
+        return;
+    }
     if other || megatron {
         let what = match stated.or(metric) {
             Some(_) => "the entropy of the logits next to the loss, whose softmax is saved",

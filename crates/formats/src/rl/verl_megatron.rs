@@ -100,18 +100,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     let moved =
         |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) == Some(true);
-    let [weights, gradients, optimizer] =
-        ["param_offload", "grad_offload", "optimizer_offload"].map(|key| moved(leaves, key));
-    // Gradients' buffers are freed with the weights' (`megatron_utils.py:offload_megatron_model_to_cpu`).
-    let all = [weights, gradients || weights, optimizer];
+    let [weights, optimizer] = ["param_offload", "optimizer_offload"].map(|key| moved(leaves, key));
+    // Gradients' buffers are freed with the weights', in every release (`megatron_utils.py:offload_megatron_model_to_cpu`);
+    // `grad_offload` is read into an attribute that nothing asks for (`megatron_workers.py`, `engine/megatron/transformer_impl.py`
+    // of 0.4 to 0.9).
+    leaves.pass(&at(ACTOR, "megatron.grad_offload"));
     offloads(
         leaves,
-        all,
-        "megatron.param_offload, which frees gradients too, grad_offload and optimizer_offload",
+        [weights, weights, optimizer],
+        "megatron.param_offload, which frees gradients too, and optimizer_offload; grad_offload does nothing",
     );
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
-        // `verl/utils/kernel/linear_cross_entropy.py`, in the place of the output layer.
-        lack(leaves, leaf, Effect::Memory, "verl's own kernel for log-probabilities");
+        // `verl/models/mcore/model_forward_fused.py`, whatever the options of FSDP's say.
+        leaves.say(Field::LossKind, "policy_kernel", leaf);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
-    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, shards,
-    transformers,
+    ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32,
+    shards, transformers,
 };
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
@@ -17,6 +17,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
             leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
         }
+    }
+    for group in ["engine.", "model.fsdp_config."] {
+        gathers_layers(leaves, group);
     }
     let engine = leaves.first(&["engine", "engine.strategy"]);
     if let Some(leaf) = engine.filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2")) {
@@ -64,6 +67,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     loaded_adapters(leaves, "model.lora_adapter_path");
     lora(leaves, "model.lora_rank", &[("model.lora_alpha", Field::LoraAlpha)], "model.target_modules");
+    // `workers/config/model.py:HFModelConfig`, handed to PEFT.
+    let excluded = "model.exclude_modules";
+    leaves.pass(excluded);
+    let adapts = leaves.reading.value(Field::TrainType) == Some("lora");
+    let named = |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "null" | "[]");
+    if let Some(leaf) = leaves.get(excluded).filter(|leaf| adapts && named(leaf)) {
+        lack(leaves, leaf, Effect::Model, "adapters with excluded modules");
+    }
     lack_yes(
         leaves,
         &[

@@ -34,6 +34,11 @@ impl Reader for Trainer {
         self.0.states_machines()
     }
 
+    /// TRL's files have no such keys but transformers' own (`deepspeed`, `fsdp`); its examples name accelerate's file.
+    fn is_sharded_by_launch(&self) -> bool {
+        self.0 == Dialect::Trl
+    }
+
     fn about(&self) -> &'static str {
         match self.0 {
             Dialect::Transformers => {

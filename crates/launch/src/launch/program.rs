@@ -83,7 +83,15 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         VISION,
     ),
     ("dpo ppo grpo rlhf kto orpo rloo reinforce gspo dapo", Effect::Memory, PREFERENCES),
-    ("reward rm orm prm", Effect::Model, "a reward head in place of the LM head"),
+    ("reward rm orm", Effect::Model, "a reward head in place of the LM head"),
+    // OpenRLHF's takes its loss of the LM head's logits (`openrlhf/trainer/prm_trainer.py`), TRL's has a head for classes.
+    ("prm", Effect::Memory, "a process reward model, whose loss is of marked tokens alone"),
+    // HyeongminMoon/ChatLLM: `fastchat/train/train_lora_custom.py`.
+    (
+        "train_lora_custom",
+        Effect::Model,
+        "an embedding and an output layer that the program trains beside its adapters (ChatLLM)",
+    ),
     ("distill distillation", Effect::Memory, "a teacher model (distillation)"),
 ];
 

@@ -6,7 +6,7 @@ use super::linear::{Input, OUTPUT_LAYER};
 use super::norm::caps_last;
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
-use crate::output_layer::over_ranks;
+use crate::output_layer::{over_ranks, policy_kernel};
 use shardscope_explain::Formula;
 use shardscope_plan::{BaseTraining, LinearModule, LogProbs, LossKind, Objective, Residence};
 
@@ -215,6 +215,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     }
     if x.recipe().loss == LossKind::PolicyRows {
         return super::policy_rows::kept(tape);
+    }
+    if x.recipe().loss == LossKind::PolicyKernel {
+        return tape.saved.extend(policy_kernel::kept(x).map(|saved| (Step::Core, saved)));
     }
     let input = Input { shared: None, needed: true, cast: false };
     tape.step = Step::First;

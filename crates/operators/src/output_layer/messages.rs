@@ -48,6 +48,19 @@ static GATHER_FP32_LOGITS: Call = Call::forward(
         "nemo_automodel/components/loss/masked_ce.py:MaskedCrossEntropy.forward",
     ),
 );
+const KERNEL: &str = "verl/utils/kernel/kernels.py:efficient_entropy_forward";
+static GREATEST_BY_STRETCH: Call = reduced(
+    "greatest logits by stretch",
+    Formula::new("s·b·parts·4", "Each token's max logit of each stretch of 1,024 words, fp32.", KERNEL),
+);
+static LOG_PROBS: Call = reduced(
+    "log-probabilities",
+    Formula::new("s·b·4", "The logit of each token's target, known to one rank alone, fp32.", KERNEL),
+);
+static BOTH_SUMS: Call = reduced(
+    "sums",
+    Formula::new("2·s·b·4", "The sum of exponentials of each token, and its entropy's, fp32.", KERNEL),
+);
 static ALL_THREE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllGather,
@@ -60,7 +73,9 @@ static ALL_THREE: Call = Call::forward(
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
-    let mut messages = column_of(x, &FROM_RESIDUAL, "output_layer", x.h, x.recipe().tuning.head);
+    // verl's kernel keeps its input as it was gathered.
+    let again = x.recipe().tuning.head && x.recipe().loss != LossKind::PolicyKernel;
+    let mut messages = column_of(x, &FROM_RESIDUAL, "output_layer", x.h, again);
     if x.t > 1 && x.recipe().software.semantics().gathers_logits {
         messages.push(Message::new(x, &GATHER_LOGITS, "output_layer", &[x.s, x.b, x.t * x.v]));
     } else if x.gathers_fp32_logits() {
@@ -91,6 +106,9 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::FusedTiles
         | LossKind::PolicyRows
         | LossKind::TokenKernel => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        LossKind::PolicyKernel => {
+            &[(&GREATEST_BY_STRETCH, x.kernel_parts()), (&LOG_PROBS, 1), (&BOTH_SUMS, 2)]
+        }
         // One all-reduce less: latency counts here, each of these messages is only a few bytes per token.
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
         // An all-gather's message is the gathered tensor: three fp32 values per token from each of t ranks.

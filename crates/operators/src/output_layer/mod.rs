@@ -1,6 +1,7 @@
 //! Output layer and cross entropy, last stage.
 
 mod messages;
+pub(crate) mod policy_kernel;
 mod saved;
 mod transient;
 mod weights;

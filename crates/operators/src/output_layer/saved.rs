@@ -51,6 +51,9 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         let weight = Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT);
         return [input].into_iter().chain(trains.then_some(weight)).collect();
     }
+    if x.recipe().loss == LossKind::PolicyKernel {
+        return super::policy_kernel::kept(x).into();
+    }
     let mut out = Vec::with_capacity(4);
     // For its input's gradient a frozen output layer only needs its weight.
     out.extend(trains.then(|| column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)));

@@ -1,5 +1,6 @@
 //! What forward holds in the loss, and backward in the output projection.
 
+use super::policy_kernel;
 use crate::transient::scattered;
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -73,6 +74,12 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::FusedLinear {
         return fused_linear(x);
     }
+    if x.recipe().loss == LossKind::PolicyKernel {
+        let forth = loss(x).into_iter().chain(policy_kernel::forward(x)).collect();
+        let mut out = policy_kernel::backward(x);
+        out.insert(0, Transient::new("loss", Bytes::ZERO, forth));
+        return out;
+    }
     let mut out = vec![
         Transient::new("loss", Bytes::ZERO, loss(x)),
         Transient::new("backward of the output layer", loss_returned(x), backward(x)),
@@ -145,6 +152,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
             | LossKind::Distributed
             | LossKind::DistributedCopy
             | LossKind::DistributedChunks(_)
+            | LossKind::PolicyKernel
     );
     // If a pipeline gathers the outputs, the logits are among them.
     let dropped = x.recipe().software.semantics().drops_cast_logits;

@@ -122,6 +122,8 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
                 [11 * chunks, 9 * chunks],
             )
         }
+        // The logits stay in registers; backward writes their gradients, of a stretch of words at a time.
+        LossKind::PolicyKernel => ([0, w], [2, x.v.div_ceil(x.tile_words().max(1))]),
         // Online softmax: one read of the logits; backward reads them again and writes their gradient.
         LossKind::FusedLogits | LossKind::TokenKernel => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.

@@ -25,6 +25,11 @@ const FUSED_WORDS: u64 = 32_768;
 /// (`verl/utils/experimental/torch_functional.py:FusedLinearForPPO`, `chunk_size`).
 const POLICY_ROWS: u64 = 512;
 
+/// Words whose logits' gradients verl's kernels make at once, and those whose softmax they add up at once
+/// (`verl/utils/kernel/kernels.py:efficient_entropy_backward, efficient_entropy_forward`, `vocab_per_split`).
+const KERNEL_WORDS: u64 = 9504;
+const KERNEL_STRETCH: u64 = 1024;
+
 /// unsloth's tiles of logits for log-probabilities (`unsloth_zoo/fused_losses/fused_linear.py`): tokens and words of
 /// a tile, the device size up to which tiles are always used, the number of tokens from which they are used on larger
 /// devices, and the minimum logits of a chunk over the full vocabulary.
@@ -184,12 +189,27 @@ impl Symbols<'_> {
         }
     }
 
+    /// Stretches of words that verl's kernels add a rank's softmax up by.
+    #[must_use]
+    pub const fn kernel_parts(&self) -> u64 {
+        self.v.div_ceil(KERNEL_STRETCH)
+    }
+
+    /// Words in the last of the stretches that they make gradients for, if it is not a full one.
+    #[must_use]
+    pub const fn kernel_rest(&self) -> u64 {
+        self.v % KERNEL_WORDS
+    }
+
     /// Words of the vocabulary whose logits a tiled loss holds at once.
     #[must_use]
     pub fn tile_words(&self) -> u64 {
         if self.scores_states() {
             let words = if self.tiles_sampled() { self.v.min(SAMPLED_WORDS) } else { self.v };
             return words.next_multiple_of(8);
+        }
+        if self.recipe().loss == LossKind::PolicyKernel {
+            return KERNEL_WORDS;
         }
         // A tile has the same width for any vocabulary.
         if self.recipe().loss == LossKind::FusedTiles {

@@ -69,6 +69,8 @@ impl Symbols<'_> {
             "sampled" => self.sampled_tokens(),
             "Bs" => self.sampled_width(),
             "words" => self.tile_words(),
+            "parts" => self.kernel_parts(),
+            "rest" => self.kernel_rest(),
             "vw" => self.cast_words(1),
             "vww" => self.cast_words(2),
             "entropy_rows" => self.entropy_rows(),

@@ -7,6 +7,7 @@ use super::super::whole_logits;
 use super::layers::in_full;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use super::{sampled_head, scored_states};
+use crate::output_layer::policy_kernel;
 use crate::{Operator, Parts, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{
@@ -20,13 +21,9 @@ const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 
 const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
-
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
-
 const ENTROPIES: &str = "verl/workers/actor/dp_actor.py, verl/utils/torch_functional.py:entropy_from_logits, which torch compiles";
-
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
-
 static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
 
 static BOTH: Formula = Formula::new("8·n·V", "Gradients of the log-softmax and of the logits, fp32.", LOSS);
@@ -249,6 +246,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     match x.recipe().loss {
         LossKind::Tiled(_) => return super::super::tiles::transients(x, trains),
         LossKind::PolicyRows => return super::super::policy_rows::transients(x, trains),
+        LossKind::PolicyKernel => return policy_kernel::transients(x),
         LossKind::FusedTiles => return fused_head::transients(x, trains),
         _ => {}
     }

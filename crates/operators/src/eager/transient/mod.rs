@@ -77,7 +77,11 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
     // other is added in place.
     let own = matches!(
         x.recipe().loss,
-        LossKind::FusedLinear | LossKind::Tiled(_) | LossKind::FusedTiles | LossKind::PolicyRows
+        LossKind::FusedLinear
+            | LossKind::Tiled(_)
+            | LossKind::FusedTiles
+            | LossKind::PolicyRows
+            | LossKind::PolicyKernel
     );
     let summed = x.tied() && !x.casts_weights() && !own;
     if summed && x.recipe().tuning.embedding {
