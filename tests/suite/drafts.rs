@@ -253,6 +253,7 @@ fn recipe() -> Recipe {
             load_balancing: LoadBalancing::None,
             expert_bias: false,
             pre_softmax: false,
+            balanced_gate: false,
         },
         software: Software::MegatronCoreLocal,
         offload: Offload::default(),

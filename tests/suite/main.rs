@@ -45,6 +45,7 @@ mod hybrid_shards;
 mod interval;
 mod joined;
 mod kept_by_adapters;
+mod kept_by_automodel_experts;
 mod kept_by_automodel_ranks;
 mod kept_by_axolotl;
 mod kept_by_compiled;

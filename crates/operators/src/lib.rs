@@ -44,7 +44,7 @@ mod work;
 pub use adafactor::adafactor_step;
 pub use compiled_by_unsloth::joins_samples;
 pub use creation::Creation;
-pub use eager::{copies_layer_input, worked_out_again};
+pub use eager::{copies_layer_input, dispatches, exchange_buffer, worked_out_again};
 pub use experts::ExpertProducts;
 pub use fp32_between_modules::is_fp32_between_modules;
 pub use letters::{LETTERS, letter_meaning};

@@ -107,9 +107,20 @@ impl ExpertSizes {
             shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
             hidden: experts.latent_size.unwrap_or(model.hidden_size),
             probability: probability(plan),
-            fan: experts.router_topk.min(cut.expert) * cut.expert_tensor,
+            fan: fan(recipe, experts, cut) * cut.expert_tensor,
         }
     }
+}
+
+/// Ranks to which a token is sent at most: one for each of its experts, or those that hold a run of as many.
+fn fan(recipe: &Recipe, experts: &Experts, cut: &Cut) -> u64 {
+    let most = experts.router_topk.min(cut.expert);
+    if !recipe.moe.balanced_gate {
+        return most;
+    }
+    let here = (experts.num_experts / cut.expert.max(1)).max(1);
+    let whole = here.is_multiple_of(experts.router_topk.max(1));
+    (experts.router_topk.div_ceil(here) + u64::from(!whole)).min(most)
 }
 
 /// Bytes of a routing probability: as the router is configured, or as in transformers' modules.

@@ -384,6 +384,7 @@ fields! {
     MoeRouterLoadBalancingType "moe_router_load_balancing_type" Words, "how experts are kept balanced";
     MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
+    MoeBalancedGate "moe_balanced_gate" Flag, "a gate without weights that spreads tokens evenly over experts, for benchmarks (NeMo Automodel)";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
 }
 

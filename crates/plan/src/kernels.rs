@@ -57,6 +57,8 @@ pub enum LossKind {
     Unfused,
     /// `torch.nn.functional.cross_entropy` on an fp32 copy of the logits.
     Torch,
+    /// The same on the 16-bit logits themselves (`fp32_upcast: false` of NeMo Automodel's `MaskedCrossEntropy`).
+    TorchNarrow,
     /// `--cross-entropy-loss-fusion` with the native implementation.
     NativeFused,
     /// `--cross-entropy-loss-fusion --cross-entropy-fusion-impl te`.

@@ -25,6 +25,9 @@ pub struct MoeRecipe {
     pub expert_bias: bool,
     /// `--moe-router-pre-softmax`.
     pub pre_softmax: bool,
+    /// Whether a gate without weights spreads tokens evenly in place of a router (`fake_balanced_gate` of NeMo
+    /// Automodel): each token's experts follow each other, and the next token's follow them.
+    pub balanced_gate: bool,
 }
 
 /// `--moe-token-dispatcher-type`.

@@ -97,7 +97,7 @@ words! {
         "chunked_rows", FusedLogits "fused_logits", Distributed "distributed", DistributedCopy
         "distributed_copy", DistributedChunks "distributed_chunks", DistributedWideChunks
         "distributed_wide_chunks", Tiled "tiled", FusedTiles "fused_tiles", TokenKernel "token_kernel",
-        PolicyRows "policy_rows", PolicyKernel "policy_kernel",
+        PolicyRows "policy_rows", PolicyKernel "policy_kernel", TorchNarrow "torch_narrow",
     }
     RecomputeGranularity { Full "full", Selective "selective" }
     RecomputeMethod { Uniform "uniform", Block "block", Every "every", AllButEvery "all_but_every" }

@@ -156,6 +156,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         Some(word::LossKind::Legacy) => return LossKind::Legacy,
         Some(word::LossKind::Unfused) => return LossKind::Unfused,
         Some(word::LossKind::Torch) => return LossKind::Torch,
+        Some(word::LossKind::TorchNarrow) => return LossKind::TorchNarrow,
         Some(word::LossKind::NativeFused) => return LossKind::NativeFused,
         Some(word::LossKind::TransformerEngine) => return LossKind::TransformerEngine,
         Some(word::LossKind::ChunkedLogits) => return LossKind::ChunkedLogits,

@@ -4,7 +4,7 @@
 use super::lacking_adapters::{
     beside_adapters, fused, is_of_mixer, of_embedding, of_linear_mixers, over_expert_tensor,
 };
-use super::lacking_modules::{cut, has_liger, liger_experts, one_by_one, own_rollouts};
+use super::lacking_modules::{cut, dispatched, has_liger, liger_experts, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, offload, tuning, vision, vision_lacking};
@@ -86,12 +86,13 @@ pub(super) fn find(table: &mut Table, software: Software) {
     };
     // `components/distributed/parallelizer.py:apply_submodule_checkpointing`.
     let again = table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full);
-    if software == Software::Automodel && again {
+    if software == Software::Automodel && again && table.number(Field::NumExperts) == 0 {
         let message =
             "attention, MLP and norms recomputed one by one, as Automodel does with its own modules";
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
+    dispatched(table, software);
     one_by_one(table, software);
     liger_experts(table, software);
     own_rollouts(table);
@@ -209,6 +210,8 @@ fn arrangement(table: &mut Table, software: Software) {
     let known = table.listed();
     let differs = |variant| known.contains(&variant);
     let variants = table.words(Field::ModuleVariants).join(" ");
+    // Of Automodel's models with experts those variants are known that `dispatched` lets pass.
+    let own = own || software.semantics().modules.dispatches_experts && table.number(Field::NumExperts) > 0;
     if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
         let message = "modules that differ from Llama's, in this software or with these kernels";
         table.lack(Field::ModuleVariants, &variants, Effect::Memory, message);

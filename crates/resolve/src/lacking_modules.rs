@@ -34,9 +34,78 @@ pub(super) fn cut(table: &mut Table, software: Software) {
         (Field::ExpertModelParallelSize, "expert parallelism with plain PyTorch modules"),
     ] {
         let degree = table.degree(field);
-        if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
+        let known = match field {
+            Field::TensorModelParallelSize => planned,
+            Field::ExpertModelParallelSize => software.semantics().modules.dispatches_experts,
+            _ => false,
+        };
+        if degree > 1 && !known {
             table.lack(field, &degree.to_string(), Effect::Memory, what);
         }
+    }
+}
+
+/// Experts of Automodel's own modules: recorded for Qwen3's and DeepSeek-V3's, fully trained in bf16 behind DeepEP's
+/// exchange within a node (`tests/record/automodel_experts.py`; for other groups of ranks DeepEP recommends no
+/// configuration, or sends between nodes).
+pub(super) fn dispatched(table: &mut Table, software: Software) {
+    if table.is(word::LossKind::TorchNarrow) && !software.semantics().eager_modules {
+        table.lack(
+            Field::LossKind,
+            "torch_narrow",
+            Effect::Memory,
+            "torch's loss over 16-bit logits in this software",
+        );
+    }
+    if table.on(Field::MoeBalancedGate) && !software.semantics().modules.dispatches_experts {
+        let message = "a gate that spreads tokens evenly, in this software";
+        table.lack(Field::MoeBalancedGate, "", Effect::Memory, message);
+    }
+    if !software.semantics().modules.dispatches_experts || table.number(Field::NumExperts) == 0 {
+        return;
+    }
+    let degree = table.degree(Field::ExpertModelParallelSize);
+    let flex = table.is(word::MoeTokenDispatcherType::Flex);
+    if !flex || !matches!(degree, 2 | 4 | 8) {
+        let message =
+            "Automodel's own experts other than behind DeepEP's exchange between 2, 4 or 8 ranks of a node";
+        table.lack(Field::ExpertModelParallelSize, &degree.to_string(), Effect::Memory, message);
+    }
+    let known = [word::ModuleVariant::Fp32SigmoidRouter];
+    let others = table.listed().iter().any(|variant| !known.contains(variant));
+    let odd = [
+        Field::PostNorms,
+        Field::NormsBehind,
+        Field::NormsOverHeads,
+        Field::MoeSharedExpertGate,
+        Field::AttentionOutputGate,
+        Field::AddQkvBias,
+    ];
+    let latent = table.on(Field::MultiLatentAttention);
+    let partial = table.real(Field::RotaryPercent).is_some_and(|share| share < 1.0);
+    let unlike = others
+        || odd.into_iter().any(|field| table.on(field))
+        || table.number(Field::MtpNumLayers) > 0
+        || [Field::LinearMixer, Field::AttentionWindow, Field::MoeLatentSize, Field::VisionTower]
+            .into_iter()
+            .any(|field| table.has(field))
+        || !table.word(Field::UnrecordedModules).is_empty()
+        || (!latent && (partial || !table.on(Field::QkLayernorm)))
+        || !table.on(Field::NormalizedRouting);
+    if unlike {
+        let message = "experts of Automodel's own modules in a model other than Qwen3's and DeepSeek-V3's";
+        table.lack(Field::NumExperts, "", Effect::Memory, message);
+    }
+    let full = table.is_unset_or(&[word::TrainType::Full]);
+    if !full {
+        let message = "adapters beside Automodel's own experts";
+        table.lack(Field::TrainType, "", Effect::Memory, message);
+    }
+    let stage_two = table.is(word::DataParallelEngine::Fsdp2) && table.number(Field::ZeroStage) == 2;
+    if !stage_two {
+        let message =
+            "Automodel's own experts under sharding other than FSDP2 with weights that stay gathered";
+        table.lack(Field::ZeroStage, "", Effect::Memory, message);
     }
 }
 

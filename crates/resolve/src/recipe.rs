@@ -171,6 +171,7 @@ fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
         load_balancing,
         expert_bias: table.on(Field::MoeRouterEnableExpertBias),
         pre_softmax: table.on(Field::MoeRouterPreSoftmax),
+        balanced_gate: table.on(Field::MoeBalancedGate),
     }
 }
 

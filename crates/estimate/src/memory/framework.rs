@@ -6,7 +6,7 @@ use super::states::keeps_both_gradients;
 use super::term::Term;
 use crate::constant::Constant;
 use shardscope_explain::Formula;
-use shardscope_operators::Symbols;
+use shardscope_operators::{Symbols, exchange_buffer};
 use shardscope_plan::DpSharding;
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -37,6 +37,12 @@ static DRIVER: Formula = Formula::new("C", "The CUDA context and the loaded kern
     .letters(&[("C", "bytes of the driver context")]);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL)
     .letters(&[("c", "communicators of the rank"), ("Z", "bytes of one")]);
+static EXCHANGE: Formula = Formula::new(
+    "Z",
+    "DeepEP's buffer, from which the node's other ranks read what is sent to their experts.",
+    "deepseek-ai/DeepEP csrc/legacy/config.hpp:get_nvl_buffer_size_hint, csrc/legacy/buffer.hpp",
+)
+.letters(&[("Z", "bytes of the buffer")]);
 static BUCKETS: Formula =
     Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED)
         .letters(&[("K", "elements"), ("w", "bytes per element")]);
@@ -146,7 +152,7 @@ pub(super) struct Load {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Framework {
     /// Held outside torch's allocator.
-    outside: [Option<Term>; 2],
+    outside: [Option<Term>; 3],
     /// DeepSpeed's flat buffers.
     flat: Vec<Term>,
     /// Held by torch's allocator for the stream that reduces gradients.
@@ -164,10 +170,14 @@ impl Framework {
         if x.recipe().software.semantics().compiled_step {
             // The program owns the rest of the device: no allocator splits or caches, and exchanges are tensors of
             // the program.
-            let outside = [(!left.context).then(|| context(x)), None];
+            let outside = [(!left.context).then(|| context(x)), None, None];
             return Self { outside, ..Self::default() };
         }
-        let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
+        let outside = [
+            (!left.context).then(|| context(x)),
+            (!left.communicators).then(|| communicators(x)),
+            (!left.communicators).then(|| exchange(x)).filter(|term| term.bytes > Bytes::ZERO),
+        ];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
         // Expandable segments merge free neighbours into one block, so less is lost to fragmentation.
         let part = if grows_segments(x) { SLACK_PART_LEAST } else { SLACK_PART };
@@ -189,7 +199,7 @@ impl Framework {
     }
 
     /// The terms if the order of allocations is known, and therefore how much is `reserved`.
-    fn followed(outside: [Option<Term>; 2], load: Load, reserved: Reserved) -> Self {
+    fn followed(outside: [Option<Term>; 3], load: Load, reserved: Reserved) -> Self {
         let cached = reserved.bytes.less(load.allocated);
         let given = [("R", (load.allocated + cached).number()), ("N", load.allocated.number())];
         let slack = Term::new("allocator slack", cached, &FOLLOWED).given(&given);
@@ -236,6 +246,11 @@ fn communicators(x: &Symbols<'_>) -> Term {
     let count = groups(x);
     Term::new("communicator buffers", COMMUNICATOR * count, &COMMUNICATORS)
         .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
+}
+
+fn exchange(x: &Symbols<'_>) -> Term {
+    let bytes = exchange_buffer(x);
+    Term::new("buffer of the experts' exchange", bytes, &EXCHANGE).given(&[("Z", bytes.number())])
 }
 
 /// What the allocator caches, regardless of the device's capacity: an excess is shown, not cut off.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use shardscope_explain::Formula;
-use shardscope_operators::{Operator, Saved, SectionKind, Symbols, section_counts};
+use shardscope_operators::{Operator, Saved, SectionKind, Symbols, dispatches, section_counts};
 use shardscope_plan::{
     Chunk, LayerKind, NamedTensor, PositionEmbedding, Recompute, Rotation, RotationTables,
 };
@@ -12,9 +12,17 @@ use shardscope_units::Bytes;
 const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
 
 pub(super) static INPUT: Formula =
     Formula::new("S·h·Br", "The saved input of a block of recomputed layers.", CHECKPOINT);
+static ROUTED_INPUT: Formula = Formula::new(
+    "n·h·Br + n·E·Bp + 12·n·topk",
+    "The saved input of a recomputed layer, and what its router chose, which is not worked out again: its product, and \
+     values and indices of the chosen. Counted for layers without experts too.",
+    "nemo_automodel/components/moe/parallelizer.py:apply_ac",
+);
 pub(super) static SPREAD_INPUT: Formula = Formula::new(
     "S·h·Br/t",
     "The saved input of a block of recomputed layers, sharded over the tensor ranks.",
@@ -34,6 +42,16 @@ static COMPLEX_PAIR: Formula = Formula::new(
     "4·s·rot",
     "RoPE as complex numbers of fp32, one for each pair of a head's columns.",
     "transformers: DeepseekV2RotaryEmbedding.forward",
+);
+static OWN_ROTARY: Formula = Formula::new(
+    "4·n·rot",
+    "RoPE cosines and sines of each sample in fp32, an argument of every recomputed layer.",
+    "nemo_automodel/components/models/gpt_oss/rope_utils.py:position_ids_to_freqs_cis",
+);
+static OWN_COMPLEX: Formula = Formula::new(
+    "4·n·dr",
+    "RoPE of each sample as complex numbers of fp32, one for each pair of a head's columns.",
+    "nemo_automodel/components/models/deepseek_v3/rope_utils.py",
 );
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
@@ -169,6 +187,11 @@ pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
+    if dispatches(x) && !x.recipe().moe.balanced_gate {
+        let (moe, routed) = (x.moe, FLOAT + INDEX);
+        let bytes = x.h * x.residual_width + moe.experts * moe.probability + moe.topk * routed;
+        return Saved::new("input and routing of a recomputed run", &[x.n, bytes], 1, &ROUTED_INPUT);
+    }
     // Sequence parallelism has already sharded the input; Megatron then ignores --distribute-saved-activations.
     if spread && !x.sequence_parallel {
         let shape = [x.s_local, x.h / x.t];
@@ -207,6 +230,16 @@ pub(super) fn run_bytes(x: &Symbols<'_>) -> Bytes {
 /// The rotary table that layers share, stored once per chunk regardless of micro-batches in flight.
 pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     let semantics = x.recipe().software.semantics();
+    if dispatches(x) {
+        // Heads of plain attention are rotated by copies that each layer makes.
+        let (numbers, angles) = ([x.n, x.latent.rotary / 2], [x.n, x.rotated]);
+        return if x.model().latent.is_some() {
+            Some(Saved::new("rotary complex numbers", &numbers, 2 * FLOAT, &OWN_COMPLEX))
+        } else {
+            // An argument of every recomputed layer.
+            x.recomputes_layers().then(|| Saved::new("rotary table", &angles, FLOAT, &OWN_ROTARY))
+        };
+    }
     if semantics.eager_modules {
         let wide = x.model().arrangement.fp32_rotation;
         let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };

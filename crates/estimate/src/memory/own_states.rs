@@ -8,6 +8,9 @@ use shardscope_plan::{
     Recipe, Reference, StateFormat,
 };
 
+/// Weights that FSDP gathered and does not free before backward; there are none where they have a single shard.
+pub(super) const GATHERED: &str = "gathered weights";
+
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let recipe = plan.recipe();
@@ -15,7 +18,10 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let engine = recipe.transformers.engine;
     let deepspeed = is_deepspeed(recipe);
     let sharding = recipe.dp_sharding;
-    let shards_weights = sharding == DpSharding::Parameters;
+    let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
+    // FSDP's stage 2 holds shards too, beside what it gathered (`reshard_after_forward=False`, `SHARD_GRAD_OP`).
+    let gathers = sharding == DpSharding::Gradients && sharded;
+    let shards_weights = sharding == DpSharding::Parameters || gathers;
     // DeepSpeed's engine casts the entire model; FSDP shards it as loaded.
     let held = if engine == DataEngine::DeepSpeed { recipe.module_dtype() } else { recipe.params_dtype };
     let width = held.width();
@@ -35,7 +41,6 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         add("quantized weights", Part::Parameters, 1, shards_weights, Of::Packed);
         add("constants of quantized weights", Part::Parameters, 1, shards_weights, Of::Constants);
     }
-    let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     let [trained, adapter] = widths(recipe);
     let groups = [
         ("weights", "gradients", Of::Trained, trained),
@@ -44,8 +49,15 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     for (name, _, of, width) in groups {
         add(name, Part::Parameters, width, shards_weights, of);
     }
-    if sharding == DpSharding::Gradients && sharded {
-        add("gathered weights", Part::Parameters, recipe.module_dtype().width(), false, Of::Trained);
+    if gathers {
+        let module = recipe.module_dtype().width();
+        add(GATHERED, Part::Parameters, module, false, Of::Trained);
+        add(GATHERED, Part::Parameters, frozen.min(module), false, Of::Plain);
+        add(GATHERED, Part::Parameters, adapter.min(module), false, Of::Adapters);
+        if tuning.quantization != Quantization::None {
+            add(GATHERED, Part::Parameters, 1, false, Of::Packed);
+            add(GATHERED, Part::Parameters, 1, false, Of::Constants);
+        }
     }
     if tuning.objective.reference() == Some(Reference::Loaded) {
         add("reference model", Part::Parameters, width, shards_weights, Of::Model);

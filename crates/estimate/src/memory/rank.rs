@@ -78,7 +78,9 @@ impl Common {
             }
         }
         let trains = parameters.dense.trains() + parameters.expert.trains();
-        let gathered = gathered(x, units, &counts, trains);
+        // Only what FSDP shards waits for its reduction.
+        let shared = if x.plan.layout().expert_shards() > 1 { trains } else { parameters.dense.trains() };
+        let gathered = gathered(x, units, &counts, shared);
         let mut chunks = Vec::with_capacity(stage.chunks.len());
         let groups: Vec<Groups> =
             stage.chunks.iter().map(|chunk| Groups::new(x, chunk, &|kind| &units.get(kind).groups)).collect();

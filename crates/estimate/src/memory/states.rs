@@ -15,7 +15,9 @@ pub(super) fn states(
 ) {
     let recipe = plan.recipe();
     let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
-    for kind in kinds {
+    // Experts may be on ranks of their own and have no shards while other weights have some.
+    let copies = |kind: &&Kind| shards > 1 || kind.name != super::own_states::GATHERED;
+    for kind in kinds.iter().filter(copies) {
         let count = match kind.of {
             Of::All if kind.part == Part::Parameters => counts.with_buffers(plan, shards),
             Of::Trains if kind.part == Part::Gradients => counts.in_buffers(plan, shards),

@@ -106,7 +106,7 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
         assert!(plan.recipe().defers_reduction() || plan.recipe().num_micro_batches == 1);
     }
     for model in
-        ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen2.5-VL-7B-Instruct", "google/gemma-3-4b-it", "Qwen/Qwen3-8B-FP8"]
+        ["Qwen/Qwen1.5-MoE-A2.7B", "Qwen/Qwen2.5-VL-7B-Instruct", "google/gemma-3-4b-it", "Qwen/Qwen3-8B-FP8"]
     {
         stopped(&llama(model, "8", "distributed: {strategy: fsdp2}\n"), &["model.force_hf"]);
     }

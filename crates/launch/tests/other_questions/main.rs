@@ -3,6 +3,7 @@
 
 mod adapters;
 mod automodel;
+mod automodel_experts;
 mod computed;
 mod drawn;
 mod drawn_eighteenth;

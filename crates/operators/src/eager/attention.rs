@@ -1,6 +1,7 @@
 //! Self-attention: projections, norms of heads, the core in one of its implementations, the output projection.
 
 use super::capped_scores;
+use super::dispatched::dispatches;
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::{Step, Tape};
@@ -51,6 +52,11 @@ static EACH_TABLES: Formula = Formula::new(
     "4·s·rot·Bc",
     "RoPE cosines and sines, repeated for pairs of columns, once for queries and once for keys.",
     "transformers/models/gptj/modeling_gptj.py:apply_rotary_pos_emb",
+);
+static OWN_TABLES: Formula = Formula::new(
+    "2·n·rot·Bc",
+    "RoPE cosines and sines of each sample, cast once for queries and once for keys, a column for each pair.",
+    "nemo_automodel/components/models/gpt_oss/rope_utils.py:apply_rotary_emb",
 );
 static WIDE_TABLES: Formula = Formula::new(
     "8·s·rot",
@@ -256,6 +262,10 @@ pub(super) fn beside(tape: &mut Tape<'_, '_>, any: bool, kernel: AttentionKernel
 /// Cosines and sines that each layer repeats for pairs of columns.
 fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
+    if dispatches(x) {
+        let halves = [2 * (u64::from(flow.query) + u64::from(flow.key)), x.n, x.rotated / 2];
+        return tape.keep(true, "rotation of queries and keys", &halves, x.compute_width, &OWN_TABLES);
+    }
     let (width, formula) = match x.model().arrangement.rotation_tables {
         RotationTables::Shared | RotationTables::Half | RotationTables::Complex => return,
         RotationTables::Layer => (x.width, &REPEATED_TABLES),

@@ -104,6 +104,8 @@ static NARROW_SOFTMAX: Formula = Formula::new("n·V·B", "Log-softmax over the v
 static LABELS: Formula = Formula::new("8·n", "The labels, moved by one, int64.", LOSS);
 static PADDED_LABELS: Formula = Formula::new("8·(s + 1)", "A view of the labels padded by one, int64.", LOSS);
 static TOTAL: Formula = Formula::new("4", "The loss's total weight, one fp32 number.", LOSS);
+static NARROW_TOTAL: Formula =
+    Formula::new("B", "The loss's total weight, in the dtype of the logits.", LOSS);
 static COUNT: Formula = Formula::new("8", "Tokens of the batch, one int64.", LOSS);
 static INPUT_GRADIENT: Formula =
     Formula::new("n·h·B", "The gradient of the output layer's input, computed in the forward pass.", LINEAR);
@@ -375,7 +377,8 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(tape);
     }
-    if x.recipe().loss == LossKind::Compiled {
+    let narrow = x.recipe().loss == LossKind::TorchNarrow;
+    if narrow || x.recipe().loss == LossKind::Compiled {
         tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);
     } else {
         tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &LOG_SOFTMAX);
@@ -385,6 +388,10 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     } else {
         tape.keep(true, "labels", &[x.n], INDEX, &LABELS);
     }
-    tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
+    if narrow {
+        tape.keep(true, "total weight", &[1], x.width, &NARROW_TOTAL);
+    } else {
+        tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
+    }
     tape.keep(x.recipe().transformers.counts_tokens, "tokens of the batch", &[1], INDEX, &COUNT);
 }

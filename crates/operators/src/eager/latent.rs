@@ -2,7 +2,9 @@
 //! output projection.
 
 use super::attention::{self, NORMED, RESULT};
+use super::dispatched::dispatches;
 use super::flow::Flow;
+use super::latent_norm::{KEY_VALUE_LATENT, QUERY_LATENT, of_latent};
 use super::linear::{HEADS_OUT, Input, KV_DOWN, KV_UP, LATENT_QUERY, QUERY_DOWN, QUERY_UP};
 use super::norm;
 use super::tape::{Step, Tape};
@@ -42,12 +44,12 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         LATENT_QUERY.run(tape, input, [x.h, wide]);
     } else {
         let needed = QUERY_DOWN.run(tape, input, [x.h, sizes.query]);
-        let needed = norm::of_latent(tape, &norm::QUERY_LATENT, [sizes.query; 2], needed);
+        let needed = of_latent(tape, &QUERY_LATENT, [sizes.query; 2], needed);
         QUERY_UP.run(tape, Input { shared: None, needed, cast: false }, [sizes.query, wide]);
     }
     let down = sizes.key_value + sizes.rotary;
     let needed = KV_DOWN.run(tape, input, [x.h, down]);
-    let needed = norm::of_latent(tape, &norm::KEY_VALUE_LATENT, [sizes.key_value, down], needed);
+    let needed = of_latent(tape, &KEY_VALUE_LATENT, [sizes.key_value, down], needed);
     let up = x.a * (sizes.plain + sizes.value);
     KV_UP.run(tape, Input { shared: None, needed, cast: false }, [sizes.key_value, up]);
     tape.step = Step::Core;
@@ -63,8 +65,15 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     } else {
         let flash = kernel == AttentionKernel::Flash;
         let padded = flash && sizes.value < sizes.plain + sizes.rotary;
-        let (values, result) =
-            if padded { ((wide, &WIDENED), (wide, &WIDENED)) } else { ((up, &WHOLE), (narrow, &OUT)) };
+        let (values, result) = if dispatches(x) {
+            // Transformer Engine's kernel takes values of another width, but no view of them
+            // (`dot_product_attention/utils.py:get_qkv_layout`).
+            ((narrow, &VALUES), (narrow, &OUT))
+        } else if padded {
+            ((wide, &WIDENED), (wide, &WIDENED))
+        } else {
+            ((up, &WHOLE), (narrow, &OUT))
+        };
         tape.keep(any, "query", &[x.n, wide], width, &HEADS);
         tape.keep(any, "key", &[x.n, wide], width, &HEADS);
         tape.keep(any, "value", &[x.n, values.0], width, values.1);
@@ -73,7 +82,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     }
     // What is sliced or transposed is copied; the kernel for values of a different width moves tokens before heads
     // itself.
-    let own = kernel == AttentionKernel::Sdpa && sizes.value != sizes.plain + sizes.rotary;
+    let own = dispatches(x) || kernel == AttentionKernel::Sdpa && sizes.value != sizes.plain + sizes.rotary;
     let shared = own.then_some(RESULT);
     tape.step = Step::Last;
     HEADS_OUT.run(tape, Input { shared, needed: any, cast: true }, [narrow, x.h]);

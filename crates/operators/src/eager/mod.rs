@@ -8,6 +8,7 @@
 mod again;
 mod attention;
 mod capped_scores;
+mod dispatched;
 mod ends;
 mod experts;
 mod flow;
@@ -15,6 +16,7 @@ mod fused_head;
 mod heads;
 mod joined;
 mod latent;
+mod latent_norm;
 mod linear;
 mod linear_mixer;
 mod manual;
@@ -33,6 +35,7 @@ mod transient;
 mod whole_logits;
 
 pub use again::worked_out_again;
+pub use dispatched::{dispatches, exchange_buffer};
 pub use norm::copies_layer_input;
 pub(crate) use norm::is_kernel as norms_are_kernels;
 pub(crate) use passing::passing;

@@ -1,6 +1,7 @@
 //! Norms. transformers writes an RMSNorm as a cast to fp32, a square, a mean, an inverse root, a product, a cast back
 //! and the product with the weight; a LayerNorm is one kernel.
 
+use super::dispatched::dispatches;
 use super::flow::Flow;
 use super::tape::Tape;
 use crate::Symbols;
@@ -13,7 +14,6 @@ const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:Nemotr
 const GLM: &str = "transformers/models/glm4/modeling_glm4.py:Glm4DecoderLayer";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
 const COHERE: &str = "transformers/models/cohere/modeling_cohere.py:CohereLayerNorm";
-const LATENT: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
 const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
@@ -34,7 +34,7 @@ static INPUT: Formula = Formula::new(
     "The norm's input in fp32: a cast of the 16-bit input, or the residual stream itself.",
     RMS,
 );
-static DEVIATION: Formula = Formula::new("4·S", "The reciprocal RMS of each token, fp32.", RMS);
+pub(super) static DEVIATION: Formula = Formula::new("4·S", "The reciprocal RMS of each token, fp32.", RMS);
 static NORMED: Formula = Formula::new("S·h·B", "The normalised input, for the weight's gradient.", RMS);
 static POST_NORMED: Formula = Formula::new("n·h·Bc", "The normalised input, for the weight's gradient.", GLM);
 static NORMED_FP32: Formula =
@@ -94,37 +94,6 @@ static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm
 const QUERY_NAMES: [&str; 4] =
     ["query norm input", "query norm statistics", "query norm weight", "query norm bias"];
 const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm weight", "key norm bias"];
-
-static QUERY_LATENT_INPUT: Formula = Formula::new("4·n·ql", "The query latent in fp32.", LATENT);
-static QUERY_LATENT_NORMED: Formula = Formula::new("n·ql·Bc", "The normalised query latent.", LATENT);
-static KV_LATENT_INPUT: Formula = Formula::new("4·n·kl", "The key/value latent in fp32.", LATENT);
-static KV_LATENT_VIEW: Formula = Formula::new(
-    "4·n·(kl + dr)",
-    "The fp32 projection's output, of which the key/value latent is a view.",
-    LATENT,
-);
-static KV_LATENT_NORMED: Formula = Formula::new("n·kl·Bc", "The normalised key/value latent.", LATENT);
-
-/// Names and formulas of what a norm of a latent saves.
-pub(super) struct OfLatent {
-    names: [&'static str; 3],
-    input: &'static Formula,
-    whole: &'static Formula,
-    normed: &'static Formula,
-}
-
-pub(super) static QUERY_LATENT: OfLatent = OfLatent {
-    names: ["query latent", "query latent statistics", "normalised query latent"],
-    input: &QUERY_LATENT_INPUT,
-    whole: &QUERY_LATENT_INPUT,
-    normed: &QUERY_LATENT_NORMED,
-};
-pub(super) static KEY_VALUE_LATENT: OfLatent = OfLatent {
-    names: ["key/value latent", "key/value latent statistics", "normalised key/value latent"],
-    input: &KV_LATENT_INPUT,
-    whole: &KV_LATENT_VIEW,
-    normed: &KV_LATENT_NORMED,
-};
 
 /// Names of what a norm saves.
 struct Names {
@@ -271,7 +240,7 @@ pub(super) fn is_widened(x: &Symbols<'_>) -> bool {
 /// How norms are written.
 fn module(x: &Symbols<'_>) -> NormModule {
     match x.recipe().software.semantics().modules.norm {
-        NormModule::KernelAlone if x.model().qk_layernorm => NormModule::CastBefore,
+        NormModule::KernelAlone if x.model().qk_layernorm && !dispatches(x) => NormModule::CastBefore,
         NormModule::KernelAlone => NormModule::Kernel,
         other => other,
     }
@@ -364,25 +333,4 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     };
     tape.keep(flow.query && scale, "query norm weight plus one", &[queries.0], FLOAT, queries.1);
     tape.keep(flow.key && scale, "key norm weight plus one", &[keys.0], FLOAT, keys.1);
-}
-
-/// The norm of a latent of the first width within a projection's output of the second; `needed`: whether it requires
-/// a gradient. Returns whether its output does.
-pub(super) fn of_latent(
-    tape: &mut Tape<'_, '_>,
-    of: &OfLatent,
-    [own, whole]: [u64; 2],
-    needed: bool,
-) -> bool {
-    let x = tape.x;
-    let [input, statistics, normed] = of.names;
-    // In fp32 there is nothing to cast, and a view keeps its storage alive.
-    if x.compute_width == FLOAT {
-        tape.keep(needed, input, &[x.n, whole], FLOAT, of.whole);
-    } else {
-        tape.keep(needed, input, &[x.n, own], FLOAT, of.input);
-    }
-    tape.keep(needed, statistics, &[x.n], FLOAT, &DEVIATION);
-    tape.keep(x.trains, normed, &[x.n, own], x.compute_width, of.normed);
-    needed || x.trains
 }

@@ -130,7 +130,10 @@ pub(super) fn behind(x: &Symbols<'_>) -> [Work; 2] {
 /// reads (Llama 4).
 pub(super) fn counts(x: &Symbols<'_>) -> bool {
     let looped = x.recipe().transformers.experts == ExpertKernel::Loop;
-    x.in_pieces() && !looped && x.model().arrangement.router != Router::Weighing
+    x.in_pieces()
+        && !looped
+        && !crate::eager::dispatches(x)
+        && x.model().arrangement.router != Router::Weighing
 }
 
 /// The router's probabilities and its choice.

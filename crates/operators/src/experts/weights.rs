@@ -10,7 +10,8 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let bias = x.model().linear_bias == LinearBias::All;
     let mut out = Vec::with_capacity(8);
-    out.extend([Weight::replicated("router.weight", Account::Router, &[experts.num_experts, x.h])]);
+    let router = Weight::replicated("router.weight", Account::Router, &[experts.num_experts, x.h]);
+    out.extend((!x.recipe().moe.balanced_gate).then_some(router));
     if bias {
         out.push(Weight::replicated("router.bias", Account::Router, &[experts.num_experts]));
     }

@@ -92,6 +92,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         LossKind::Legacy
         | LossKind::Unfused
         | LossKind::Torch
+        | LossKind::TorchNarrow
         | LossKind::Compiled
         | LossKind::FusedLinear
         | LossKind::ChunkedLogits

@@ -91,6 +91,8 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::Torch | LossKind::ChunkedLogits | LossKind::ChunkedLinear | LossKind::ChunkedRows => {
             ([w + 4 + 8 + 4, 4 + 12 + 4 + w], [3, 4])
         }
+        // Log-softmax, pick; backward fills, then two reads and a write.
+        LossKind::TorchNarrow => ([2 * w, 4 * w], [2, 3]),
         // One pass over 16-bit logits each way, with the softmax computed in registers.
         LossKind::Compiled => ([2 * w, 3 * w], [2, 1]),
         // A chunk of logits at a time: as many bytes in total, and one launch fewer than torch's.

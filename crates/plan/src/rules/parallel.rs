@@ -75,7 +75,11 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     let linear = plan.recipe().attention_kernel == AttentionKernel::Flash;
     let context = if linear { 1 } else { layout.context };
     let tensor = if is_dtensor(plan) { 1 } else { layout.tensor };
-    let cut = [tensor, layout.pipeline, context, layout.expert].iter().any(|size| *size > 1);
+    // Automodel's own experts are known between ranks of a node, by configurations that DeepEP recommends.
+    let dispatched =
+        plan.recipe().software.semantics().modules.dispatches_experts && plan.model().experts.is_some();
+    let experts = if dispatched { !matches!(layout.expert, 2 | 4 | 8) } else { layout.expert > 1 };
+    let cut = experts || [tensor, layout.pipeline, context].iter().any(|size| *size > 1);
     let rule = &Rule {
         code: Code::DataParallelAlone,
         fields: &[

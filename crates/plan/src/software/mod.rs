@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod automodel;
 mod jax;
 mod offers;
 mod olmo;
@@ -126,7 +127,7 @@ impl Software {
             Self::Torchtune06 => &rows::TORCHTUNE_06,
             Self::Litgpt => &rows::LITGPT,
             Self::Unsloth => &rows::UNSLOTH,
-            Self::Automodel => &rows::AUTOMODEL,
+            Self::Automodel => &automodel::AUTOMODEL,
             Self::Olmo => &olmo::OLMO,
             Self::Xtuner => &rows::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,

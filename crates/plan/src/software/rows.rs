@@ -56,7 +56,7 @@ const CORE_LOCAL_OFFERS: Offers = Offers {
 };
 
 /// Offers of software for which nothing more is known.
-const OTHER_OFFERS: Offers = Offers {
+pub(super) const OTHER_OFFERS: Offers = Offers {
     shardings: &[],
     shardings_of_pipelines: &[],
     overlaps_reductions: false,
@@ -261,6 +261,7 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     views_one_group: false,
     repeats_for_sdpa: false,
     adapters: AdapterLibrary::Peft,
+    dispatches_experts: false,
     joins_projections: false,
     quantizes: true,
     masks_every_window: false,
@@ -363,16 +364,6 @@ pub(super) const UNSLOTH: Semantics = Semantics {
     },
     loss: Some(LossKind::FusedLinear),
     fsdp_fp32_shards: false,
-    ..HF_TRANSFORMERS
-};
-
-/// NeMo Automodel (`components/models/llama/model.py`, `qwen2/model.py`): transformers' modules, but with compiled norms
-/// (`common/utils.py:Float32RMSNorm`), which save their input in its dtype. Qwen3's (`qwen3/model.py`) are all transformers'.
-pub(super) const AUTOMODEL: Semantics = Semantics {
-    modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
-    fsdp_fp32_shards: false,
-    // It recomputes a layer's modules one by one and never a whole layer.
-    offers: Offers { recomputes_layers: false, ..OTHER_OFFERS },
     ..HF_TRANSFORMERS
 };
 

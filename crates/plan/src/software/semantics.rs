@@ -164,6 +164,9 @@ pub struct Modules {
     pub repeats_for_sdpa: bool,
     /// Which library's adapters it adds to its linear layers.
     pub adapters: AdapterLibrary,
+    /// Whether experts are grouped products of its own behind a fused exchange (DeepEP), in models whose norms are all
+    /// one kernel and whose attention is Transformer Engine's.
+    pub dispatches_experts: bool,
     /// Whether queries, keys and values are one projection, whose adapters share an A.
     pub joins_projections: bool,
     /// Whether it is known what its modules save with quantized weights.

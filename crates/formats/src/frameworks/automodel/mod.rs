@@ -1,5 +1,6 @@
 //! NeMo Automodel. Keys: its recipes.
 
+mod experts;
 mod lacking;
 mod modules;
 mod tensor;
@@ -80,7 +81,12 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),
     ];
     let own = matches!(leaves.reading.software, Some((Software::Automodel, _)));
-    let usual = leaves.all().iter().filter(|leaf| leaf.path.starts_with("model.backend.")).all(is_usual);
+    let mixes = experts::is_known(MODELS.iter().find_map(|path| leaves.text(path)).unwrap_or_default());
+    if own && mixes {
+        experts::backend(leaves);
+    }
+    let usual =
+        mixes || leaves.all().iter().filter(|leaf| leaf.path.starts_with("model.backend.")).all(is_usual);
     if own && usual {
         leaves.pass_below(&["model.backend."]);
     }

@@ -1,5 +1,6 @@
 //! Which modules train under Automodel: its own, or those of transformers.
 
+use super::experts;
 use super::lacking::lack;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Origin};
@@ -86,8 +87,12 @@ pub(super) fn implementation(leaves: &mut Leaves<'_>, models: &[&str]) {
     let unknown_to_liger = is_any(named, UNPATCHED);
     let patched = leaves.flag("model.force_hf") == Some(true) || is_any(named, PATCHED) || unknown_to_liger;
     let has_own = !patched && is_any(named, OWN);
+    let mixes = !patched && experts::is_known(named);
+    let mixture = named.to_owned();
     if has_own {
         own(leaves);
+    } else if mixes {
+        experts::own(leaves, &mixture);
     }
     // `_transformers/kernel_patches.py:_apply_preload_overrides`.
     if patched && !unknown_to_liger && !is_cut(leaves) && leaves.flag("model.use_liger_kernel") != Some(false)
@@ -109,9 +114,16 @@ pub(super) fn implementation(leaves: &mut Leaves<'_>, models: &[&str]) {
         None => {}
     }
     if leaves.flag("loss_fn.fp32_upcast") == Some(false) {
-        lack(leaves, "loss_fn.fp32_upcast", Effect::Memory, "a loss over 16-bit logits");
+        let masked = leaves.reading.value(Field::LossKind) == Some("torch");
+        if masked && !is_cut(leaves) {
+            leaves.reading.keep(&|found| found.field != Field::LossKind);
+            leaves.state(Field::LossKind, "torch_narrow", Origin::Derived, "fp32_upcast of loss_fn is false");
+            leaves.pass("loss_fn.fp32_upcast");
+        } else {
+            lack(leaves, "loss_fn.fp32_upcast", Effect::Memory, "a loss over 16-bit logits of several ranks");
+        }
     }
-    if !patched && !has_own {
+    if !patched && !has_own && !mixes {
         let what = "Automodel's own modules, which it has for most architectures, instead of transformers'";
         lack(leaves, "model.force_hf", Effect::Memory, what);
     }

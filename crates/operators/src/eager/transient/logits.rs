@@ -116,6 +116,16 @@ static SUMS_OF_ROWS: Formula = Formula::new(
     BY_ROWS,
 );
 
+static NARROW_BOTH: Formula =
+    Formula::new("2·n·V·Bc", "Gradients of the log-softmax and of the 16-bit logits.", super::shared::LOSS);
+
+/// Gradients of a loss over the 16-bit logits themselves.
+pub(super) fn narrow_gradients(x: &Symbols<'_>) -> Option<Saved> {
+    let narrow = x.recipe().loss == LossKind::TorchNarrow;
+    let both = || Saved::several("gradients of the logits", &[2, x.n, x.v], x.compute_width, &NARROW_BOTH);
+    narrow.then(both)
+}
+
 /// Gradients of logits that are processed this many rows at a time. Each call's gradient is first computed, then
 /// placed into a tensor the size of all logits and accumulated: the larger of the two moments.
 pub(super) fn rows_added_up(x: &Symbols<'_>, width: u64) -> Vec<Saved> {

@@ -259,8 +259,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.scores_states() {
         return scored_states::transients(x);
     }
-    let (wide, behind) = ([x.n, x.v], x.s.saturating_sub(1));
-    let narrow = width < FLOAT;
+    let (wide, behind, narrow) = ([x.n, x.v], x.s.saturating_sub(1), width < FLOAT);
     let logits = Saved::new("logits", &wide, width, &LOGITS);
     let weight = trains.then(|| {
         Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD).cut(Parts::Gradient)
@@ -291,7 +290,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     let of_pairs = super::logits::is_of_pairs(x);
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
-        if x.gathers_fp32_logits() {
+        if let Some(gradients) = super::logits::narrow_gradients(x) {
+            loss.push(gradients);
+        } else if x.gathers_fp32_logits() {
             (forward, loss) = (whole_logits::forward(x), whole_logits::backward(x));
         } else {
             forward.extend(narrow.then(|| Saved::new("fp32 logits", &wide, FLOAT, &COPY)));
@@ -378,10 +379,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         // What was offloaded to the host returns when its own backward needs it.
         Transient::new(
             "backward of the loss",
-            match () {
-                () if on_host => returned(Operator::OutputLayer, x, &[Step::First]),
-                () => Bytes::ZERO,
-            },
+            if on_host { returned(Operator::OutputLayer, x, &[Step::First]) } else { Bytes::ZERO },
             loss,
         ),
         Transient::new(

@@ -1,6 +1,7 @@
 //! Transient tensors of plain PyTorch modules, in addition to what forward saves: gradients while a node runs, in its
 //! compute dtype, the weight gradient of each linear layer, casts for adapters, and a dequantized weight.
 
+mod dispatched;
 mod head;
 mod layers;
 mod logits;
@@ -11,6 +12,7 @@ mod scored_states;
 mod shared;
 mod updates;
 
+use super::dispatched::dispatches;
 use super::flow::is_adapted;
 use super::norm;
 use crate::{Operator, Parts, Saved, Symbols, Transient};
@@ -104,6 +106,9 @@ fn norms(x: &Symbols<'_>) -> Vec<Transient> {
 }
 
 fn experts(x: &Symbols<'_>) -> Vec<Transient> {
+    if dispatches(x) {
+        return dispatched::transients(x);
+    }
     let (moe, width) = (x.moe, x.expert_width());
     let tokens = Saved::new("gradient of the experts' output", &[moe.sent, x.h], width, &TOKENS);
     let inner = Saved::several("gradients within the experts", &[3, moe.sent, moe.ffn], width, &EXPERT_INNER);
