@@ -8,6 +8,7 @@ mod offers;
 mod olmo;
 mod rows;
 mod semantics;
+mod xtuner;
 
 pub use offers::{HostOptimizer, Offers, RecomputedModules};
 pub use semantics::{
@@ -128,7 +129,7 @@ impl Software {
             Self::Unsloth => &rows::UNSLOTH,
             Self::Automodel => &rows::AUTOMODEL,
             Self::Olmo => &olmo::OLMO,
-            Self::Xtuner => &rows::XTUNER,
+            Self::Xtuner => &xtuner::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,
             Self::Scaletorch => &rows::SCALETORCH,
             Self::MaxText => &jax::MAXTEXT,
