@@ -1,5 +1,5 @@
-//! What is unknown about trainers in JAX. Some of MaxText's steps were compiled by XLA (`maxtext/compiled.rs`); for all
-//! others it is unknown what the compiler keeps besides the inputs of layers, and what it communicates.
+//! What is unknown about trainers in JAX. Some steps of MaxText and levanter were compiled by XLA (`maxtext/compiled.rs`,
+//! `levanter.rs`); for all others it is unknown what the compiler keeps besides the inputs of layers, and what it communicates.
 
 use crate::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};

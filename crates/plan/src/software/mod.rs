@@ -9,6 +9,7 @@ mod offers;
 mod olmo;
 mod rows;
 mod semantics;
+mod xtuner;
 
 pub use offers::{HostOptimizer, Offers, RecomputedModules};
 pub use semantics::{
@@ -129,7 +130,7 @@ impl Software {
             Self::Unsloth => &rows::UNSLOTH,
             Self::Automodel => &automodel::AUTOMODEL,
             Self::Olmo => &olmo::OLMO,
-            Self::Xtuner => &rows::XTUNER,
+            Self::Xtuner => &xtuner::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,
             Self::Scaletorch => &rows::SCALETORCH,
             Self::MaxText => &jax::MAXTEXT,

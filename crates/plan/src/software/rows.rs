@@ -367,13 +367,6 @@ pub(super) const UNSLOTH: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// XTuner before its version 1 (`xtuner/model/sft.py`): transformers' modules, except that the attention of Llama, Mistral and
-/// Qwen2 repeats keys and values for every query head before flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
-pub(super) const XTUNER: Semantics = Semantics {
-    modules: Modules { name: "XTuner", repeats_groups: true, ..TRANSFORMERS_MODULES },
-    ..HF_TRANSFORMERS
-};
-
 /// ScaleTorch (`models/model_qwen3.py`, `parallel/tensor_parallel`, `trainer/train_step.py`): modules like transformers', with
 /// keys and values repeated per query head, bf16 weights that AdamW steps directly, and its own tensor and pipeline parallelism.
 pub(super) const SCALETORCH: Semantics = Semantics {
