@@ -3,6 +3,7 @@
 
 use super::compiled_step;
 use super::own_states::defers;
+use super::reductions::{ADDED, GRADIENTS, REDUCED, reductions};
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
@@ -11,7 +12,6 @@ use shardscope_plan::{DataEngine, DpSharding, OptimizerKind};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
-const COLLECTIVES: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
 
 static LAYERS: Formula =
     Formula::new("2·W·w", "Weights of the running layer and of the prefetched one, W elements each.", FSDP)
@@ -30,15 +30,6 @@ static HEAD: Formula = Formula::new(
     "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
 )
 .letters(&[("W", "elements of the output layer's weight"), ("w", "bytes per element")]);
-static GRADIENTS: Formula =
-    Formula::new("W·w", "Gradients of the running layer, before they are reduced.", COLLECTIVES)
-        .letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes per element")]);
-static REDUCED: Formula = Formula::new(
-    "W·w",
-    "The gradients of the previous layer, in the dtype in which they are reduced.",
-    COLLECTIVES,
-)
-.letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes per element")]);
 
 static WHOLE: Formula = Formula::new(
     "P·w",
@@ -73,12 +64,6 @@ static SECOND: Formula = Formula::new(
     "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
     "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
 ).letters(&[("P", "parameters"), ("w", "bytes per element"), ("D", "ranks they are sharded over")]);
-
-static ADDED: Formula = Formula::new(
-    "W·w",
-    "The output layer's weight gradient of this micro-batch, W elements: the root FSDP unit is reduced when backward is over.",
-    FSDP,
-).letters(&[("W", "elements of the output layer's weight"), ("w", "bytes per element")]);
 
 static ROOTS: Formula = Formula::new(
     "8·V·h/D",
@@ -314,8 +299,9 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     let engine: Vec<Term> = bucket(x).into_iter().chain(second_shard(x, trains)).collect();
     // With one shard, FSDP gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        let all: Vec<Term> = deferred.into_iter().chain(engine).chain(of_others).collect();
-        return Gathered { ends: all.clone(), layers: all, ..Gathered::default() };
+        let ends: Vec<Term> = deferred.into_iter().chain(engine).chain(of_others).collect();
+        let layers = ends.iter().copied().chain(reductions(x, units, counts, deferred.is_some())).collect();
+        return Gathered { ends, layers, ..Gathered::default() };
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
     let trained = |unit: &Unit| unit.dense.trains() + unit.expert.trains();

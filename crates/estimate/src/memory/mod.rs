@@ -33,6 +33,7 @@ mod phases;
 mod pieces;
 mod piped;
 mod rank;
+mod reductions;
 mod report;
 mod sequence;
 mod sides;

@@ -1,7 +1,7 @@
 //! Self-attention: projections, norms of heads, the core in one of its implementations, the output projection.
 
 use super::capped_scores;
-use super::dispatched::dispatches;
+use super::exchange::dispatches;
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::{Step, Tape};

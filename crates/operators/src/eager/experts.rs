@@ -1,6 +1,7 @@
 //! A mixture of experts: softmax and top-k, the experts' products over sorted tokens, the weighted sum.
 
 use super::dispatched;
+use super::exchange::{NORMED, dispatches};
 use super::flow::{Flow, is_adapted};
 use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_GATE_UP, SHARED_SWITCH, SHARED_UP};
 use super::norm;
@@ -23,8 +24,6 @@ const FLOAT: u64 = 4;
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
-/// Name of the tensor that router and experts read.
-pub(super) const NORMED: &str = "router input";
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The router's input: the norm output.", ROUTING);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
@@ -114,7 +113,7 @@ static SECOND_CASTS: Formula =
 
 pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    if dispatched::dispatches(x) {
+    if dispatches(x) {
         dispatched::experts(tape);
         if x.moe.shared > 0 {
             shared(tape, true);

@@ -2,7 +2,7 @@
 //! output projection.
 
 use super::attention::{self, NORMED, RESULT};
-use super::dispatched::dispatches;
+use super::exchange::dispatches;
 use super::flow::Flow;
 use super::latent_norm::{KEY_VALUE_LATENT, QUERY_LATENT, of_latent};
 use super::linear::{HEADS_OUT, Input, KV_DOWN, KV_UP, LATENT_QUERY, QUERY_DOWN, QUERY_UP};

@@ -1,6 +1,6 @@
 //! The norms of multi-latent attention's latents.
 
-use super::dispatched::dispatches;
+use super::exchange::dispatches;
 use super::norm::DEVIATION;
 use super::tape::Tape;
 use shardscope_explain::Formula;

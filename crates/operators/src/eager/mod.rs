@@ -10,6 +10,7 @@ mod attention;
 mod capped_scores;
 mod dispatched;
 mod ends;
+mod exchange;
 mod experts;
 mod flow;
 mod fused_head;
@@ -35,7 +36,7 @@ mod transient;
 mod whole_logits;
 
 pub use again::worked_out_again;
-pub use dispatched::{dispatches, exchange_buffer};
+pub use exchange::{dispatches, exchange_buffer};
 pub use norm::copies_layer_input;
 pub(crate) use norm::is_kernel as norms_are_kernels;
 pub(crate) use passing::passing;

@@ -1,7 +1,7 @@
 //! Norms. transformers writes an RMSNorm as a cast to fp32, a square, a mean, an inverse root, a product, a cast back
 //! and the product with the weight; a LayerNorm is one kernel.
 
-use super::dispatched::dispatches;
+use super::exchange::dispatches;
 use super::flow::Flow;
 use super::tape::Tape;
 use crate::Symbols;

@@ -12,7 +12,7 @@ mod scored_states;
 mod shared;
 mod updates;
 
-use super::dispatched::dispatches;
+use super::exchange::dispatches;
 use super::flow::is_adapted;
 use super::norm;
 use crate::{Operator, Parts, Saved, Symbols, Transient};
