@@ -57,7 +57,7 @@ const SHARDED: Family = Family {
 /// Parts known from one or two sources: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
     name: "accelerators known from few sources",
-    below: -0.19,
+    below: -0.18,
     above: 0.21,
     rows: 59,
     sources: 4,

@@ -27,7 +27,7 @@ impl Row {
         }
         to.say(Field::CreateAttentionMaskInDataloader, false);
         // gpt-oss has biases, and its activation is fused with them (`gpt_oss_provider.py`).
-        if self.uncompiled() || (self.yes("bias") && !self.is_moe()) {
+        if self.uncompiled() || self.has('a') || (self.yes("bias") && !self.is_moe()) {
             to.say(if self.yes("gated") { Field::BiasSwigluFusion } else { Field::BiasGeluFusion }, false);
         } else if self.yes("gated") {
             to.say(Field::BiasSwigluFusion, true);
@@ -39,7 +39,7 @@ impl Row {
             to.say(Field::GradientAccumulationFusion, false);
         }
         if self.yes("gated") {
-            to.say(Field::ApplyRopeFusion, !self.uncompiled());
+            to.say(Field::ApplyRopeFusion, !(self.uncompiled() || self.has('r')));
         }
         // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`); the recipes of the
         // former use Transformer Engine for it (`overrides.py`).
