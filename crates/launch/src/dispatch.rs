@@ -107,8 +107,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                             without_places(&mut reading, 0);
                             notebook::runtime(&mut reading, text, part.span.start);
                         }
-                        reading.diagnostics.extend(also_starts(&program, source, index, environment));
-                        if asks_for_line(&reading) {
+                        if !asks_for_line(&reading) {
+                            reading.diagnostics.extend(also_starts(&program, source, index, environment));
+                        } else {
                             let (name, base) = (part.name.clone(), part.span.start);
                             programs.push(Started { name, base, program, exact });
                         }
@@ -202,11 +203,12 @@ fn on_one_device(reading: &mut Reading, file: &str) {
     }
 }
 
-/// A warning that a file which a settings file builds on is missing.
+/// The diagnostic for a file which a settings file builds on and that is missing: where such a file states what trains and
+/// how, as NeMo-RL's and Primus's do, a verdict without it would be one on another run.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("this builds on {name}, which is not among the files; what it sets is unknown");
     let said = if format.needs_bases() {
-        Diagnostic::warning(Code::MissingFile, message)
+        Diagnostic::error(Code::MissingFile, message)
     } else {
         Diagnostic::note(Code::MissingFile, message)
     };

@@ -204,7 +204,19 @@ impl Launch {
         self.line.launchers = launchers;
         self.tell_doubts();
         unset.dedup();
-        if !unset.is_empty() {
+        // A file of slime's `scripts/models` sets the shape alone, which the checkpoint's name gives as well.
+        let matters = |name: &&str| matters(name) && !name.contains("models/");
+        let file = script.missing_files.iter().map(|(name, _)| name.as_str()).find(matters);
+        if let (Some(name), Some(file)) = (unset.first(), file) {
+            let (names, file) = (unset.join(", "), shown(file));
+            let message = format!(
+                "{names} is used as options and not set in this text, which reads {file}, which is not here"
+            );
+            let hint =
+                format!("paste or drop {file} as well; if it sets none of them, write {name}= into the text");
+            self.diagnostics
+                .push(Diagnostic::error(Code::UnsetOptions, message).hint(hint).at_some(chosen.span));
+        } else if !unset.is_empty() {
             let message =
                 unset.join(", ") + " is used as options and not set in this text; it is read as empty";
             self.diagnostics.push(Diagnostic::note(Code::UnsetOptions, message).at_some(chosen.span));
