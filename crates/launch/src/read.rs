@@ -42,7 +42,7 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
     }
     // A one-line input field swallows the line ends after backslashes.
     let answer = Asked::CommandLine.answer(&environment.variables).map(|line| line.replace("\\ ", " "));
-    let own = || Some(("cells.sh".to_owned(), written::line(source)?));
+    let own = || Some((written::CELLS.to_owned(), written::line(source)?));
     match answer.map(|line| (String::new(), line)).or_else(own) {
         Some(line) => {
             more.push(line);

@@ -22,6 +22,8 @@ const CALLS: usize = 32;
 const NEAR: usize = 200;
 /// Calls that write their first argument to their second.
 const DUMPS: [&str; 3] = ["json.dump(", "yaml.dump(", "yaml.safe_dump("];
+/// The name under which the command in a notebook's cells is read beside the notebook.
+pub(super) const CELLS: &str = "cells.sh";
 /// A method call that writes to its own object.
 const WRITE: &str = ".write(";
 
