@@ -5,6 +5,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::models_by_file::{known_model, preset, without_ending};
 use super::titan;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
+use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, interpolate};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
@@ -70,6 +71,14 @@ pub(super) fn model(reading: &mut Reading, named: &Node, name: &str) {
             let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
             reading.take(found.note("Primus's own file of the model"));
         }
+    }
+    // Megatron's tokenizer gives the vocabulary, not the embedding of the published model
+    // (`primus/backends/megatron/training/tokenizer/tokenizer.py`).
+    let stated = |field| reading.found.iter().any(|found| found.field == field);
+    let tokens = known_model(without_ending(name)).and_then(|(known, _)| catalog::vocabulary(known));
+    if let Some((size, whose)) = tokens.filter(|_| !stated(Field::VocabSize)) {
+        let found = Found::new(Field::VocabSize, size.to_string(), Origin::Catalog);
+        reading.take(found.by("model", Some(named.span)).note(whose));
     }
     preset(reading, named, name);
 }

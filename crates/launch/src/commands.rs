@@ -1,10 +1,11 @@
 //! Commands by which a Python program or a notebook starts its training: `!torchrun …` in a cell,
 //! `subprocess.run(["accelerate", "launch", …])`, `os.system("…")`. They are read like a script's; nothing is executed.
 
+use super::assigned::{assigned, statement};
+use super::estimator;
 use super::formats::Workload;
 use super::formats::workload_accelerator as accelerator;
 use shardscope_plan::Field;
-use shardscope_python::statements::statement_end;
 use shardscope_python::syntax::{Node, node};
 use shardscope_source::{Code, Diagnostic};
 
@@ -12,8 +13,6 @@ use shardscope_source::{Code, Diagnostic};
 const MOST_COMMANDS: usize = 16;
 /// How many names are followed in a row, each to its last assignment.
 const DEEPEST: usize = 4;
-/// Maximum bytes of a call or an assignment that are examined.
-const LONGEST: usize = 20_000;
 
 /// Functions that start the program named by their first argument (`subprocess` of Python's library), and those of `os`
 /// and of notebooks that take a shell command line.
@@ -47,6 +46,14 @@ pub(super) fn workload(program: &str) -> Option<Workload> {
             }
             None => unread += 1,
         }
+    }
+    for (at, machines, line) in
+        estimator::commands(program).into_iter().take(MOST_COMMANDS.saturating_sub(commands))
+    {
+        // A scheduler's lines stand before all commands.
+        pieces.insert(0, (0, machines));
+        pieces.push((at, line));
+        commands += 1;
     }
     (commands > 0).then(|| {
         pieces.sort_by_key(|(at, _)| *at);
@@ -140,15 +147,6 @@ fn started(program: &str, at: usize) -> Option<String> {
     words(&first?.1, program, at, DEEPEST)
 }
 
-/// The statement that starts at `at`, without a trailing comment.
-pub(super) fn statement(program: &str, at: usize) -> &str {
-    let most = program.len().min(at + LONGEST);
-    let end = (at..=most).rev().find(|end| program.is_char_boundary(*end)).unwrap_or(at);
-    let text = program.get(..end).unwrap_or(program);
-    let text = text.get(at..statement_end(text, at)).unwrap_or("");
-    text.trim_end()
-}
-
 /// What a call is told to start, as a shell command line.
 fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<String> {
     match given {
@@ -177,37 +175,6 @@ fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<Str
         },
         _ => None,
     }
-}
-
-/// Method calls that change the value of a name.
-const CHANGES: [&str; 6] = [".append(", ".extend(", ".insert(", ".update(", ".setdefault(", ".pop("];
-
-/// Whether the text after a name changes the name's value.
-fn changes(rest: &str) -> bool {
-    let sets_an_item = rest.starts_with('[') && rest.contains("] =");
-    sets_an_item || rest.starts_with("+=") || CHANGES.iter().any(|change| rest.starts_with(change))
-}
-
-/// The last value assigned to `name` before `before`, and its position; none if something is added to it later,
-/// possibly under a condition.
-pub(super) fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
-    let text = program.get(..before)?;
-    let mut found = None;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let words = line.trim_start();
-        if let Some(rest) = words.strip_prefix(name) {
-            let rest = rest.trim_start();
-            if let Some(value) = rest.strip_prefix('=').filter(|rest| !rest.starts_with('=')) {
-                found = Some(start + line.len() - value.len());
-            } else if changes(rest) {
-                return None;
-            }
-        }
-        start += line.len();
-    }
-    let at = found?;
-    Some((node(statement(program, at).trim_start()), at))
 }
 
 /// One word of a command.

@@ -18,7 +18,7 @@ use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
     Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, lone, machines,
-    notebook, several, template,
+    notebook, several, template, written,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -107,8 +107,12 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                             without_places(&mut reading, 0);
                             notebook::runtime(&mut reading, text, part.span.start);
                         }
-                        reading.diagnostics.extend(also_starts(&program, source, index, environment));
-                        if asks_for_line(&reading) {
+                        let asks = asks_for_line(&reading);
+                        // Unless that command is the program's own.
+                        if !asks || !names.contains(written::CELLS) {
+                            reading.diagnostics.extend(also_starts(&program, source, index, environment));
+                        }
+                        if asks {
                             let (name, base) = (part.name.clone(), part.span.start);
                             programs.push(Started { name, base, program, exact });
                         }
@@ -203,11 +207,11 @@ fn on_one_device(reading: &mut Reading, file: &str) {
     }
 }
 
-/// A warning that a file which a settings file builds on is missing.
+/// What is said of a missing file which a settings file builds on; if it says what trains, no verdict holds without it.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("this builds on {name}, which is not among the files; what it sets is unknown");
     let said = if format.needs_bases() {
-        Diagnostic::warning(Code::MissingFile, message)
+        Diagnostic::error(Code::MissingFile, message)
     } else {
         Diagnostic::note(Code::MissingFile, message)
     };

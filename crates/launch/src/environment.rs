@@ -1,6 +1,7 @@
 //! What a script says outside its command: directives to the scheduler, variables that choose kernels.
 
 use super::named::{take_model, with_vision};
+use super::scheduled::accelerator;
 use super::weights::propose_model;
 use super::{
     Argument, Asked, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch,
@@ -122,37 +123,6 @@ fn flagged(arguments: &[Argument]) -> Option<(&'static str, &str, Option<Span>)>
         }
     }
     None
-}
-
-/// The accelerator that a scheduler directive asks for.
-fn accelerator(reading: &mut Reading, script: &shell::Script) {
-    const KEYS: &[&str] = &[
-        "--constraint",
-        "-C",
-        "--gres",
-        "--gpus",
-        "--gpus-per-node",
-        "--partition",
-        "-p",
-        "--gpus-per-task",
-    ];
-    let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
-    if let Some(line) =
-        script.directives.iter().filter(asks).find(|line| catalog::is_slice(line.value.text()))
-    {
-        let what = "a MIG slice, which has a fraction of the GPU's memory and SMs";
-        let item = NotModelled::new(&line.key, line.value.text(), Effect::Memory, what);
-        reading.not_modelled.push(item.at_some(Some(line.span)));
-        return;
-    }
-    let requested = script.directives.iter().filter(asks).find_map(|line| {
-        let found = catalog::accelerator_in(line.value.text())?;
-        Some((found.name, line))
-    });
-    if let Some((name, line)) = requested {
-        let found = Found::new(Field::Accelerator, name, Origin::Script);
-        reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));
-    }
 }
 
 /// Variables that only torch_npu, CANN and vLLM-Ascend read. Habana uses `HCCL_` as well, so it alone proves nothing.

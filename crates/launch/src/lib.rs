@@ -2,11 +2,13 @@
 //! defaults and rules and checks the result.
 
 mod answers;
+mod assigned;
 mod commands;
 mod counted;
 mod detect;
 mod dispatch;
 mod environment;
+mod estimator;
 mod flags;
 pub mod launch;
 mod log;
@@ -18,6 +20,7 @@ mod notebook;
 mod options_of_frameworks;
 mod printed;
 mod read;
+mod scheduled;
 mod several;
 mod started;
 mod strangers;

@@ -37,11 +37,15 @@ pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Readin
     }
     let mut more = written::files(source);
     let readings = beside(source, &more, environment);
-    let answer = Asked::CommandLine.answer(&environment.variables);
-    match answer.filter(|_| readings.iter().any(asks_for_line)) {
+    if !readings.iter().any(asks_for_line) {
+        return readings;
+    }
+    // A one-line input field swallows the line ends after backslashes.
+    let answer = Asked::CommandLine.answer(&environment.variables).map(|line| line.replace("\\ ", " "));
+    let own = || Some((written::CELLS.to_owned(), written::line(source)?));
+    match answer.map(|line| (String::new(), line)).or_else(own) {
         Some(line) => {
-            // A one-line input field swallows the line ends after backslashes.
-            more.push((String::new(), line.replace("\\ ", " ")));
+            more.push(line);
             beside(source, &more, environment)
         }
         None => readings,

@@ -2,6 +2,7 @@
 //! among the texts or be the answer to a question.
 
 use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
+use super::scheduled;
 use super::several::MAX_TEXTS;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use shardscope_bash::{Environment, base_name};
@@ -53,7 +54,7 @@ pub(super) fn with_line(
             own.keep(&|found| machines.contains(&found.field));
             own.questions.retain(|asked| asked.asks.setting().is_none_or(|field| machines.contains(&field)));
             own.software = None;
-            own.not_modelled.clear();
+            own.not_modelled.retain(scheduled::is_of_a_job);
             own.not_read.clear();
             own.diagnostics.retain(|one| !said.iter().any(|known| known.message == one.message));
         }

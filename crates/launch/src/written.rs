@@ -1,7 +1,8 @@
 //! Settings files that a notebook or a program writes before it starts the training that reads them: a cell that begins
 //! with `%%writefile`, `json.dump(args, open("train.json", "w"))`, `yaml.dump(settings, file)`, `file.write(text)`.
 
-use super::commands::{assigned, statement, workload};
+use super::assigned::{assigned, statement};
+use super::commands::workload;
 use super::detect::{TextKind, detect};
 use super::{launch, notebook};
 use shardscope_bash::{Environment, base_name};
@@ -21,6 +22,8 @@ const CALLS: usize = 32;
 const NEAR: usize = 200;
 /// Calls that write their first argument to their second.
 const DUMPS: [&str; 3] = ["json.dump(", "yaml.dump(", "yaml.safe_dump("];
+/// The name under which the command in a notebook's cells is read beside the notebook.
+pub(super) const CELLS: &str = "cells.sh";
 /// A method call that writes to its own object.
 const WRITE: &str = ".write(";
 
@@ -61,6 +64,29 @@ pub(super) fn files(source: &Source) -> Vec<(String, String)> {
         }
     }
     out
+}
+
+/// The command by which a notebook starts the program that one of its cells writes: it need not be asked for.
+pub(super) fn line(source: &Source) -> Option<String> {
+    source.parts().iter().enumerate().take(MOST).find_map(|(index, part)| {
+        let text = source.part_text(index);
+        if !text.trim_start().starts_with('{') || !text.contains(notebook::WRITES) {
+            return None;
+        }
+        let tree = read_json(text, part.span.start);
+        let cells = notebook::cells(&tree);
+        let named = |cell: &'_ String| -> Option<String> {
+            let first = cell.trim_start().strip_prefix(notebook::WRITES)?.lines().next()?;
+            let name = base_name(first.split_ascii_whitespace().next_back()?);
+            name.ends_with(".py").then(|| name.to_owned())
+        };
+        let written: Vec<String> = cells.iter().filter_map(named).collect();
+        let script = workload(&notebook::program(&tree)?)?.script;
+        let launch = launch::read(&Source::new(&script), &Environment::default());
+        let program = launch.line.program.as_ref().map(|word| base_name(word.text()).to_owned());
+        let starts = !launch.arguments.is_empty() && program.is_some_and(|name| written.contains(&name));
+        starts.then_some(script)
+    })
 }
 
 /// Whether the training command of a program names a file; if no command trains, any of its commands.

@@ -80,6 +80,12 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// chosen like the seventeenth's by `random.seed(20261218)`, half of repositories that fine-tune, a quarter each for
 /// reinforcement learning and pre-training; what trains nothing, and copies of a framework's example in several forks, were
 /// replaced by `random.seed(18)`.
+/// The nineteenth is of 55 repositories not read before, picked by their names before any was read, from the lists of names with
+/// finetun, fine-tun, lora, unsloth, llama-factory, ms-swift, torchtune, llm-sft, llm-train, dpo, grpo, verl, openrlhf, slime,
+/// nemo-rl, mindspeed, search-r1, megatron, torchtitan, pretrain, sagemaker, hyperpod, azureml, habana, rocm and primus: by
+/// `random.seed(20261128)` at least one and at most three of each, by the sign of the seventeenth's, without paths that name images,
+/// encoders, conversion, installation or serving, and without examples of a framework that its forks only touch; half of
+/// repositories that fine-tune, a quarter each for reinforcement learning and pre-training.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

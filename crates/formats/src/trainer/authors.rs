@@ -347,12 +347,17 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // itself, which knows the model's.
     let has_targets = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
     let sized = ["lora_r", "lora_rank", "lora_alpha"].iter().any(|path| leaves.has(path));
-    if !has_targets && (by_switch || sized) && !leaves.has("use_peft") {
+    // A program that calls PEFT itself is read with its arguments, and TRL's options have TRL's defaults. Of a program that
+    // has the switch alone on its line, rank and layers are its own (llm-jp-sft's `train.py`: `peft_lora_r`).
+    let called = leaves.all().iter().any(|leaf| leaf.path == "use_peft" && leaf.span.is_none());
+    let alone = !called && !sized && leaves.flag("use_peft") == Some(true);
+    let (by_peft, by_switch) = (leaves.has("use_peft") && !alone, by_switch || alone);
+    if !has_targets && (by_switch || sized) && !by_peft {
         let prompt =
             "Which linear layers have adapters? The program that reads these options has its own default";
         left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");
     }
-    if known || !by_switch && (!sized || leaves.has("use_peft")) {
+    if known || !by_switch && (!sized || by_peft) {
         return;
     }
     let prompt = "Rank of the adapters? The program that reads these options has its own default";

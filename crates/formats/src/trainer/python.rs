@@ -292,16 +292,18 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
-        versions::in_its_own_format(&mut reading);
+        let named = scalars.all().iter().find(|leaf| leaf.path == "model_name_or_path");
+        versions::in_its_own_format(&mut reading, named.map(|leaf| leaf.value.as_str()));
     }
     if releases.four && loaded && !dialect.is_unsloth() {
         versions::loads_in_fp32(&mut reading);
     }
-    if !dialect.is_unsloth() {
-        left_open(&mut reading, open);
-        if !asks {
-            preparation.tell(&mut reading);
-        }
+    // unsloth chooses formats and kernels itself.
+    let whole = |field| matches!(field, Field::LoraTargetModules | Field::Packing);
+    let open = open.into_iter().filter(|(field, ..)| !dialect.is_unsloth() || whole(*field)).collect();
+    left_open(&mut reading, open);
+    if !dialect.is_unsloth() && !asks {
+        preparation.tell(&mut reading);
     }
     reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");

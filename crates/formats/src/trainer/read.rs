@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, alpaca_lora, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped,
+    adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation, fused_head, grouped,
     kernels, low_rank, objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth,
     unsloth_compiled, unsloth_preferences, vision, words,
 };
@@ -340,21 +340,15 @@ fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
         _ if dialect.upcasts() && full && !sharded => {
             ("fp32", "LLaMA-Factory holds weights that train in fp32")
         }
-        _ if full && is_of_four(leaves, dialect) => ("fp32", FOUR),
+        _ if full && early::is_of_four(leaves, dialect) => ("fp32", early::FOUR),
+        Dialect::Transformers if full && !sharded && leaves.flag("fp16") == Some(true) => {
+            ("fp32", early::SCALED)
+        }
         _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
-        _ => ("bf16", "the checkpoint's dtype, which transformers 5 keeps"),
+        _ if leaves.text("model_name_or_path").is_some_and(early::is_in_fp32) => ("fp32", early::KEPT),
+        _ => ("bf16", early::KEPT),
     };
     leaves.state(Field::ParamsDtype, format, Origin::Default, why);
-}
-
-const FOUR: &str = "transformers 4, which evaluation_strategy belongs to, loads models in fp32 by default";
-
-/// Whether the arguments are those of transformers 4, which had `evaluation_strategy` until 4.46, and FSDP shards
-/// the weights as loaded (`modeling_utils.py:from_pretrained` without `torch_dtype`). DeepSpeed's engine casts
-/// them, wherever it is configured.
-fn is_of_four(leaves: &Leaves<'_>, dialect: Dialect) -> bool {
-    let sharded = matches!(leaves.reading.value(Field::DataParallelEngine), Some("fsdp1" | "fsdp2"));
-    dialect == Dialect::Transformers && sharded && leaves.has("evaluation_strategy")
 }
 
 fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {

@@ -223,16 +223,13 @@ fn model(leaves: &mut Leaves<'_>) {
 
 /// The model's length is the trainer's, which is capped to it (`unsloth/models/rl.py`).
 fn length(leaves: &mut Leaves<'_>) {
-    let first = leaves.all().iter().find(|leaf| leaf.path == "max_seq_length" && leaf.whole().is_some());
+    let stated = |leaf: &&Leaf| leaf.hole.is_some() || leaf.whole().is_some();
+    let first = leaves.all().iter().filter(stated).find(|leaf| leaf.path == "max_seq_length");
     leaves.reading.found.retain(|found| found.field != Field::SeqLength);
+    let rule = "default of FastLanguageModel.from_pretrained";
     match first {
         Some(leaf) => leaves.say(Field::SeqLength, &leaf.value, leaf),
-        None => leaves.state(
-            Field::SeqLength,
-            "2048",
-            Origin::Default,
-            "default of FastLanguageModel.from_pretrained",
-        ),
+        None => leaves.state(Field::SeqLength, "2048", Origin::Default, rule),
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn missing(
         && (words.len() == 1 || words.iter().skip(1).any(|word| word.text.starts_with("--")));
     let of_verl = unknown_to_verl(words)
         .or_else(|| beneath_nemo(line.trainer(), words))
-        .or_else(|| beneath_swift(line, words));
+        .or_else(|| beneath_options(line, words));
     if !bare && group.is_none() && !first && of_verl.is_none() && !words.iter().any(whole) {
         return None;
     }
@@ -98,11 +98,16 @@ fn beneath_nemo(program: &str, words: &[Argument]) -> Option<(String, Option<Spa
 }
 
 /// The file beneath the words of ms-swift's command (`swift sft --config sft.yaml`), which override it
-/// (`swift/cli/main.py:prepare_config_args`).
-fn beneath_swift(line: &CommandLine, words: &[Argument]) -> Option<(String, Option<Span>)> {
+/// (`swift/cli/main.py:prepare_config_args`), and beneath those of a Python program (`train.py --config sft.yaml --seed
+/// 1`): TRL's parser takes it for defaults, other programs for all of their settings.
+fn beneath_options(line: &CommandLine, words: &[Argument]) -> Option<(String, Option<Span>)> {
     let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
     let config = |word: &Argument| word.text == "--config" || word.text.starts_with("--config=");
-    if !matches!(program, "swift" | "megatron") {
+    // Frameworks whose own files are known by name, or whose words have groups.
+    let grouped = |word: &Argument| word.text.split('=').next().is_some_and(|key| key.contains('.'));
+    let options =
+        program.ends_with(".py") && !words.iter().any(|word| word.text.contains('=') && grouped(word));
+    if !matches!(program, "swift" | "megatron") && !options {
         return None;
     }
     let at = words.iter().position(config)?;

@@ -21,6 +21,7 @@ mod stage;
 mod swift;
 mod tidy;
 mod turns;
+mod unset;
 mod world;
 mod wrappers;
 

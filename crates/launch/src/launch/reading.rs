@@ -15,6 +15,7 @@ use super::purposes;
 use super::said::{Missing, Said, World};
 use super::scheduler;
 use super::stage;
+use super::unset;
 use super::wrappers;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
@@ -104,7 +105,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 .missing_files
                 .iter()
                 .map(|(name, _)| name.as_str())
-                .filter(|name| matters(name) && !(waits && shell::base_name(name) == "env.sh"))
+                .filter(|name| unset::matters(name) && !(waits && shell::base_name(name) == "env.sh"))
                 .collect();
             files.dedup();
             if let Some(first) = files.first() {
@@ -127,7 +128,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         }
     }
     for (name, span) in &script.missing_files {
-        if matters(name) {
+        if unset::matters(name) {
             let message =
                 format!("{name} is read here but is not among the texts; what it sets is not known");
             let note = Diagnostic::note(Code::MissingFile, message).hint("paste or drop that file too");
@@ -149,23 +150,6 @@ fn no_training(program: &Word, what: &str) -> Diagnostic {
 fn shown(name: &str) -> &str {
     let behind = [")/", "}/"].iter().filter_map(|end| Some(name.rfind(end)? + end.len())).max();
     behind.and_then(|at| name.get(at..)).filter(|rest| !rest.is_empty()).unwrap_or(name)
-}
-
-/// Whether a sourced file may set options: Python environments and environment modules do not.
-fn matters(name: &str) -> bool {
-    ![
-        "activate",
-        ".bashrc",
-        ".bash_profile",
-        "conda.sh",
-        "modules",
-        "/etc/profile",
-        "setvars",
-        "set_env",
-        "/init/",
-    ]
-    .iter()
-    .any(|known| name.contains(known))
 }
 
 impl Launch {
@@ -204,11 +188,7 @@ impl Launch {
         self.line.launchers = launchers;
         self.tell_doubts();
         unset.dedup();
-        if !unset.is_empty() {
-            let message =
-                unset.join(", ") + " is used as options and not set in this text; it is read as empty";
-            self.diagnostics.push(Diagnostic::note(Code::UnsetOptions, message).at_some(chosen.span));
-        }
+        self.diagnostics.extend(unset::said(&unset, script, chosen.span));
     }
 
     /// `${WORLD_SIZE:-1}` nodes: cloud launchers (PyTorchJob, DLC) set WORLD_SIZE to the number of nodes, and the

@@ -2,6 +2,7 @@
 //! of transformers has them, and whose defaults apply.
 
 use super::super::dialect::Dialect;
+use super::super::early;
 use super::super::fused_head::OF_FOUR;
 use crate::releases;
 use crate::scalars::Leaf;
@@ -133,12 +134,15 @@ pub(super) fn defaults(
 }
 
 /// TRL loads a model in fp32 if it receives a name; one that the program loads itself has the checkpoint's format.
-pub(super) fn in_its_own_format(reading: &mut Reading) {
+pub(super) fn in_its_own_format(reading: &mut Reading, model: Option<&str>) {
     let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
-    let format = if reading.value(Field::Fp16) == Some("true") { "fp16" } else { "bf16" };
+    let format = match () {
+        () if model.is_some_and(early::is_in_fp32) => "fp32",
+        () if reading.value(Field::Fp16) == Some("true") => "fp16",
+        () => "bf16",
+    };
     if reading.found.iter().any(by_default) {
-        let note = "the checkpoint's dtype, which transformers 5 keeps";
-        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(note));
+        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(early::KEPT));
     }
 }
 
