@@ -229,7 +229,10 @@ fn levanters_models_are_theirs_by_their_type() {
         );
         said("a.yaml", &text, &[("world_size", "8"), ("without", "framework")])
     };
-    let llama = file("llama", "");
+    stopped(&file("llama", ""), &["trainer.watch.interval"]);
+    let watch = "  watch:\n    interval: 0\n";
+    let llama = file("llama", watch);
+    assert_eq!(value(&llama, Field::Software), "levanter");
     let plan = llama.plan.as_ref().unwrap_or_else(|| panic!("{:?}", llama.diagnostics));
     assert_eq!(plan.recipe().micro_batch_size, 32, "all samples of a device at once");
     let shown = [
@@ -250,7 +253,7 @@ fn levanters_models_are_theirs_by_their_type() {
     stopped(&file("llama\n  gradient_checkpointing: offload", ""), &["model.gradient_checkpointing"]);
     let sophia = "optimizer:\n  type: sophia-h\n";
     stopped(&file("gpt2", sophia), &["optimizer.type"]);
-    let uneven = file("llama", "  train_steps: 1\n");
+    let uneven = file("llama", &format!("  train_steps: 1\n{watch}"));
     assert!(uneven.plan.is_some());
     let text = "model:\n  type: llama\ntrainer:\n  train_batch_size: 100\n";
     let refused =
