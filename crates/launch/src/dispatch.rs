@@ -155,11 +155,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     lone::tell(&mut texts);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not invalidate the others.
-        for remark in &mut remarks {
-            if remark.severity == Severity::Error {
-                remark.severity = Severity::Warning;
-            }
-        }
+        let errors = remarks.iter_mut().filter(|remark| remark.severity == Severity::Error);
+        errors.for_each(|remark| remark.severity = Severity::Warning);
     }
     remarks.extend(each);
     let machines = machines::said(source);
