@@ -36,6 +36,13 @@ impl Row {
             to.say(Field::Fp8ParamGather, true);
         }
         self.sharding(to);
+        if self.has('s') {
+            to.say(Field::UsePrecisionAwareOptimizer, true);
+            to.say(Field::MainGradsDtype, "bf16");
+            to.say(Field::ExpAvgDtype, "bf16");
+            to.say(Field::ExpAvgSqDtype, "bf16");
+        }
+        // Activations of whole layers on the host (`20 layers`) are not modelled, and their copies not counted.
         if self.text("offload") == "1" {
             to.say(Field::OffloadOptimizer, true);
         }
