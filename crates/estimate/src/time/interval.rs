@@ -62,7 +62,7 @@ const FEW_SOURCES: Family = Family {
     rows: 59,
     sources: 4,
     narrows: "a measured matrix product and all-reduce",
-    common: 0.2,
+    common: 0.0,
 };
 
 /// Parts without any published run: TPUs, consumer cards, inference parts. Nothing was ever compared, so the ends are
