@@ -15,7 +15,7 @@ use shardscope_plan::{AttentionBuild, AttentionKernel, DpSharding, Fp8Recipe, Ge
 
 const HOPPER: &[Share] = &[AttentionPytorch, Straggling];
 const BLACKWELL: &[Share] = &[Eager, AttentionTriton, AttentionPytorch, Straggling];
-const AMPERE: &[Share] = &[UserBuffers, Contention];
+const AMPERE: &[Share] = &[Grouped, UserBuffers, Contention];
 const CDNA3: &[Share] =
     &[Eager, Wave, Grouped, AttentionTriton, AttentionPytorch, Exchange, Network, UserBuffers, Straggling];
 /// For sets without any fitted run.
