@@ -138,6 +138,29 @@ fn fsdp_that_offloads_holds_no_shards_on_the_device() {
     assert_eq!(moved.activations, kept.activations);
 }
 
+/// Nothing of a reference waits for a backward pass, so that nothing frees what its forward pass gathered.
+#[test]
+fn a_reference_stays_gathered_where_weights_do() {
+    let held = |stage: &str, reference| {
+        let set = [
+            ("data_parallel_engine", "fsdp2"),
+            ("gpus_per_node", "8"),
+            ("zero_stage", stage),
+            ("training_objective", "dpo"),
+            ("reference_model", reference),
+        ];
+        let plan = plan(&set);
+        (memory(&plan).ranks[0].totals.parameters.get(), shardscope::estimate::parameters(&plan).total.get())
+    };
+    let more = |stage| {
+        let ((with, count), (without, _)) = (held(stage, "loaded"), held(stage, "precomputed"));
+        (with - without, 2 * count)
+    };
+    let (shard, whole) = more("3");
+    assert_eq!(shard, whole / 8);
+    assert_eq!(more("2").0, whole / 8 + whole);
+}
+
 #[test]
 fn frozen_weights_have_no_gradient_products() {
     let full = flops(&plan(&[])).model.get();

@@ -105,7 +105,7 @@ fn read(root: &Node) -> Reading {
     machines(&mut reading, root);
     if primus {
         if let Some((named, name)) = primus::named_model(root) {
-            primus::model(&mut reading, named, &name);
+            primus::model(&mut reading, node, named, &name);
         }
         primus::defaults(&mut reading, root, node);
         primus::turbo(&mut reading, node);

@@ -60,8 +60,18 @@ pub(super) fn is_published(name: &str) -> bool {
     !OTHERS.contains(&name) && known_model(name).is_some()
 }
 
+/// Tokens of data that `mock_data` makes up (`primus/backends/megatron/patches/args/mock_data_patches.py`, since April 10, 2026).
+const MOCK_VOCABULARY: u64 = 131_072;
+
+/// The override of that key, if it is on.
+fn on<'a>(overrides: &'a Node, key: &str) -> Option<&'a Node> {
+    let node = overrides.get(key)?;
+    let said = interpolate::with_defaults(node.word()?);
+    matches!(said.as_str(), "true" | "True" | "1").then_some(node)
+}
+
 /// The shape of an experiment's model, if Primus's own file for it is known.
-pub(super) fn model(reading: &mut Reading, named: &Node, name: &str) {
+pub(super) fn model(reading: &mut Reading, overrides: &Node, named: &Node, name: &str) {
     if !is_published(name) {
         return;
     }
@@ -75,8 +85,22 @@ pub(super) fn model(reading: &mut Reading, named: &Node, name: &str) {
     // Megatron's tokenizer gives the vocabulary, not the embedding of the published model
     // (`primus/backends/megatron/training/tokenizer/tokenizer.py`).
     let stated = |field| reading.found.iter().any(|found| found.field == field);
-    let tokens = known_model(without_ending(name)).and_then(|(known, _)| catalog::vocabulary(known));
-    if let Some((size, whose)) = tokens.filter(|_| !stated(Field::VocabSize)) {
+    if stated(Field::VocabSize) {
+        return preset(reading, named, name);
+    }
+    if let Some(node) = on(overrides, "mock_data") {
+        let found = Found::new(Field::VocabSize, MOCK_VOCABULARY.to_string(), Origin::Catalog);
+        let whose = "Primus's size of made-up data; before April 2026 it was the model's tokenizer's";
+        reading.take(found.by("mock_data", Some(node.span)).note(whose));
+        let null = Found::new(Field::TokenizerType, "NullTokenizer", Origin::Catalog);
+        reading.take(null.by("mock_data", Some(node.span)));
+        reading.found.retain(|found| found.field != Field::TokenizerModel);
+        return preset(reading, named, name);
+    }
+    // Another tokenizer has its own vocabulary.
+    let other = reading.value(Field::TokenizerModel).and_then(catalog::vocabulary);
+    let of_model = || known_model(without_ending(name)).and_then(|(known, _)| catalog::vocabulary(known));
+    if let Some((size, whose)) = other.or_else(of_model) {
         let found = Found::new(Field::VocabSize, size.to_string(), Origin::Catalog);
         reading.take(found.by("model", Some(named.span)).note(whose));
     }
@@ -181,11 +205,7 @@ pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
         ("use_turbo_rms_norm", "Primus-Turbo norms"),
         ("use_turbo_norm_te_linear", "Primus-Turbo norms"),
     ];
-    let on = |key: &str| {
-        let node = overrides.get(key)?;
-        let said = interpolate::with_defaults(node.word()?);
-        matches!(said.as_str(), "true" | "True" | "1").then_some(node)
-    };
+    let on = |key: &str| on(overrides, key);
     let any = overrides.entries().iter().find(|entry| is_of_turbo(&entry.key));
     let Some(any) = any else { return };
     if on("enable_primus_turbo").is_none() {

@@ -58,9 +58,17 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
             add(GATHERED, Part::Parameters, 1, false, Of::Packed);
             add(GATHERED, Part::Parameters, 1, false, Of::Constants);
         }
+        if let Some(tower) = plan.model().vision {
+            let own = tower.dtype.map_or(width, NumberFormat::width);
+            add(GATHERED, Part::Parameters, own.min(module), false, Of::Vision);
+        }
     }
     if tuning.objective.reference() == Some(Reference::Loaded) {
         add("reference model", Part::Parameters, width, shards_weights, Of::Model);
+        // It has no backward that would free what its forward gathered (TRL `trl/models/utils.py:prepare_fsdp`).
+        if gathers {
+            add(GATHERED, Part::Parameters, width.min(recipe.module_dtype().width()), false, Of::Model);
+        }
     }
 
     // Gradients and copies of them.

@@ -57,8 +57,9 @@ pub(super) fn is_later(leaves: &Leaves<'_>) -> bool {
     })
 }
 
-/// Keys that verl's configuration lost between June 7 and July 22, 2025 (#1831, #1350, #1630, #2257, #2651), after entropies had
-/// come to be taken before training (#1100): until July 24 (#2484) its Megatron engine took them of the logits themselves.
+/// Keys that verl's configuration lost between June 7 and July 22, 2025 (#1831, #1350, #1630, #2257, #2651). From April 17
+/// (#1100) to July 24 (#2484) its Megatron engine took entropies of the logits themselves. Three of the keys are of March and
+/// April already: a file of those weeks is counted like one of May.
 const OF_SPRING: [&str; 6] = [
     "actor_rollout_ref.actor.checkpoint.contents",
     "critic.checkpoint.contents",

@@ -149,6 +149,17 @@ fn weights_under_loss_scaling_are_in_fp32() {
     assert_eq!(of("gpt2", "--fp16"), "fp32");
     assert_eq!(of("Qwen/Qwen3-0.6B", "--fp16"), "fp32");
     assert_eq!(of("Qwen/Qwen3-0.6B", "--bf16"), "bf16");
+    // A model that the program loads for TRL's trainer, too.
+    let program = |precision: &str| {
+        let text = format!(
+            "from trl import SFTConfig, SFTTrainer\nfrom transformers import AutoModelForCausalLM\n\
+             model = AutoModelForCausalLM.from_pretrained(\"Qwen/Qwen3-0.6B\")\n\
+             args = SFTConfig(output_dir=\"out\", per_device_train_batch_size=1, max_length=1024, {precision}=True)\n\
+             SFTTrainer(model=model, args=args, train_dataset=data).train()\n"
+        );
+        value(&said("train.py", &text, &[("world_size", "1")]), Field::ParamsDtype)
+    };
+    assert_eq!((program("fp16"), program("bf16")), ("fp32".to_owned(), "bf16".to_owned()));
     // GPT-2's checkpoint is in fp32.
     assert_eq!(of("openai-community/gpt2-medium", "--bf16"), "fp32");
 }
@@ -163,6 +174,15 @@ fn primus_takes_the_vocabulary_of_the_tokenizer() {
     let read = said("bench.yaml", text, &[("world_size", "8")]);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     assert_eq!(value(&read, Field::PaddedVocabSize), "151680");
+    // Made-up data has a vocabulary of its own; another tokenizer too, and a stated size wins.
+    let with = |more: &str| {
+        let text = text.replace("{micro_batch_size", &format!("{{{more}, micro_batch_size"));
+        value(&said("bench.yaml", &text, &[("world_size", "8")]), Field::PaddedVocabSize)
+    };
+    assert_eq!(with("mock_data: true"), "131072");
+    assert_eq!(with("mock_data: true, vocab_size: 32000"), "32000");
+    assert_eq!(with("mock_data: false"), "151680");
+    assert_eq!(with("tokenizer_model: meta-llama/Llama-3.1-8B"), "128256");
 }
 
 /// Names that schedulers use for accelerators that the catalog lacks, and for consumer cards that it has.

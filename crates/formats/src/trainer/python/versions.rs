@@ -136,13 +136,17 @@ pub(super) fn defaults(
 /// TRL loads a model in fp32 if it receives a name; one that the program loads itself has the checkpoint's format.
 pub(super) fn in_its_own_format(reading: &mut Reading, model: Option<&str>) {
     let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
-    let format = match () {
-        () if model.is_some_and(early::is_in_fp32) => "fp32",
-        () if reading.value(Field::Fp16) == Some("true") => "fp16",
-        () => "bf16",
+    let full = reading.value(Field::TrainType).is_none_or(|train| train == "full");
+    let sharded = reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
+    let scaled = reading.value(Field::Fp16) == Some("true");
+    let (format, why) = match () {
+        () if model.is_some_and(early::is_in_fp32) => ("fp32", early::KEPT),
+        () if scaled && full && !sharded => ("fp32", early::SCALED),
+        () if scaled => ("fp16", early::KEPT),
+        () => ("bf16", early::KEPT),
     };
     if reading.found.iter().any(by_default) {
-        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(early::KEPT));
+        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(why));
     }
 }
 
