@@ -47,13 +47,16 @@ pub(super) fn workload(program: &str) -> Option<Workload> {
             None => unread += 1,
         }
     }
-    for (at, machines, line) in
-        estimator::commands(program).into_iter().take(MOST_COMMANDS.saturating_sub(commands))
+    // An estimator's machines are no other command's, nor is the environment here that of its program.
+    let alone = unread == 0 && commands < MOST_COMMANDS;
+    if alone
+        && pieces.iter().all(|(_, piece)| estimator::harmless(piece))
+        && let Some(found) = estimator::estimators(program)
     {
+        commands = found.commands.len();
         // A scheduler's lines stand before all commands.
-        pieces.insert(0, (0, machines));
-        pieces.push((at, line));
-        commands += 1;
+        pieces = vec![(0, found.machines)];
+        pieces.extend(found.commands);
     }
     (commands > 0).then(|| {
         pieces.sort_by_key(|(at, _)| *at);

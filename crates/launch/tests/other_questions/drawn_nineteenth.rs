@@ -109,6 +109,50 @@ fn an_estimator_gives_the_line_of_the_program_beside_it() {
     stopped(&said("train.ipynb", &text.replace("p5.48x", "g5.48x"), &[]), &["--gres"]);
 }
 
+/// An estimator's machines and options are those of its own training only.
+#[test]
+fn an_estimator_is_not_read_where_it_may_be_of_another_run() {
+    let of = |before: &str, count: u32, more: &str| {
+        let text = format!(
+            "import sagemaker\nours = {{'model_name_or_path': 'Qwen/Qwen3-8B', 'max_length': 1024, 'per_device_train_batch_size': 3, \
+             'bf16': True}}\n{before}\njob = HuggingFace(entry_point='train.py', instance_type='ml.g6e.4xlarge', \
+             instance_count={count}, hyperparameters=ours)\njob.fit()\n{more}\n"
+        );
+        let line = format!("\"{}\"", text.replace('\n', "\\n"));
+        let cell = format!("{{\"cell_type\": \"code\", \"source\": {line}}}");
+        said("train.ipynb", &format!("{{\"cells\": [{cell}], \"metadata\": {{}}}}"), &[])
+    };
+    let other =
+        "more = HuggingFace(entry_point='train.py', instance_type='ml.p4d.24xlarge', hyperparameters=ours)";
+    let local = "!torchrun --nproc_per_node 1 train.py --model_name_or_path Qwen/Qwen3-8B --max_length 2048 \
+                 --per_device_train_batch_size 1 --bf16 True";
+    for (before, more) in [("", ""), ("!pip install -q sagemaker\n%env WORLD_SIZE=8", "!ls")] {
+        let read = of(before, 1, more);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        let fields = [Field::MicroBatchSize, Field::NumNodes, Field::GpusPerNode, Field::Accelerator];
+        assert_eq!(fields.map(|field| value(&read, field)), ["3", "1", "1", "L40S"]);
+    }
+    for (before, count, more) in [
+        // Two estimators of different machines.
+        ("", 1, other),
+        // Options that are set later.
+        ("ours['per_device_train_batch_size']=8", 1, ""),
+        ("ours|=more", 1, ""),
+        ("ours.update(more)", 1, ""),
+        // Two trainings that know nothing of each other.
+        ("", 2, ""),
+        // An option without a value is passed as an empty text.
+        ("ours = {'model_name_or_path': 'Qwen/Qwen3-8B', 'max_length': 1024, 'max_steps': None}", 1, ""),
+    ] {
+        let read = of(before, count, more);
+        assert!(read.plan.is_none(), "{before} {count} {more}: {:?}", read.diagnostics);
+    }
+    // Its GPU is not that of a command here.
+    let read = of("", 1, local);
+    assert_eq!(value(&read, Field::MicroBatchSize), "1", "{:?}", read.diagnostics);
+    assert_ne!(value(&read, Field::Accelerator), "L40S", "{:?}", read.diagnostics);
+}
+
 /// SzJS/unsloth-qwen4b `src/training/sft.py` imports its length and its layers. unsloth's defaults were read.
 #[test]
 fn imported_constants_under_unsloth_are_asked_for() {
