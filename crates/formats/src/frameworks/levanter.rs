@@ -2,9 +2,10 @@
 
 use super::jax::{self, Lacking};
 use super::row::Row;
-use crate::leaves::Leaves;
+use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::llama_like::LLAMA_LAYER;
 use crate::{Effect, NotModelled, Origin};
+use shardscope_config_tree::{Node, Value};
 use shardscope_plan::limits::{COMPILED_LANES, COMPILED_WIDTH};
 use shardscope_plan::{Field, Software};
 
@@ -96,8 +97,11 @@ fn levanter(leaves: &mut Leaves<'_>) {
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
+    of_checkpoint(leaves);
+    options(leaves);
     leaves.pass_words("levanter");
-    if as_recorded(leaves) {
+    let without = !beside(leaves);
+    if without && as_recorded(leaves) {
         leaves.state(Field::AttentionKernel, "flash", Origin::Default, WHOSE);
         leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, jax::GRADIENTS);
         leaves.reading.software = Some((Software::Levanter, LEVANTER.title.to_owned()));
@@ -142,21 +146,110 @@ const RECORDED: [(&str, &[&str]); 17] = [
     ("trainer.replica_ici_axis_size", &["1"]),
     ("trainer.replica_dcn_axis_size", &["1"]),
 ];
-/// Keys that change it wherever they have a value.
-const ABSENT: [&str; 6] = [
-    "model.cross_entropy_block_size",
-    "trainer.quantization",
-    "trainer.model_averaging",
-    "trainer.axis_resources",
-    "trainer.parameter_axis_resources",
-    "z_loss_weight",
+/// Keys that change it wherever they or a key below them have a value, and what they stand for.
+const ABSENT: [(&str, &str); 6] = [
+    ("model.cross_entropy_block_size", "levanter's loss in blocks of the vocabulary"),
+    ("trainer.quantization", "levanter's quantized products"),
+    ("trainer.model_averaging", "levanter's average of weights, another copy of all of them"),
+    ("trainer.axis_resources", "levanter's own mapping of axes to devices"),
+    ("trainer.parameter_axis_resources", "levanter's own mapping of axes of weights to devices"),
+    ("z_loss_weight", "levanter's loss with a term of its normalizer"),
 ];
+/// Options of Adam that set the learning rate's course or a factor of the update, or that say which weights decay
+/// (`optim/config.py:OptimizerConfig`, `AdamConfig`): not a tensor more or less.
+const HARMLESS: [&str; 17] = [
+    "type",
+    "learning_rate",
+    "weight_decay",
+    "min_lr_ratio",
+    "warmup",
+    "decay",
+    "rewarmup",
+    "cooldown",
+    "cycle_length",
+    "cycles",
+    "lr_schedule",
+    "haps",
+    "weight_decay_modules",
+    "default_weight_decay_mask",
+    "beta1",
+    "beta2",
+    "epsilon",
+];
+/// Options that are off by default, as in the recorded steps.
+const OFF: [&str; 3] = ["nesterov", "skip_bad_steps", "adamc_weight_decay"];
+
+/// With `use_hf_model_config`, `main/train_lm.py` replaces the model of the file by the checkpoint's, with levanter's
+/// defaults for all that the checkpoint does not say.
+fn of_checkpoint(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("use_hf_model_config").filter(|leaf| leaf.flag() != Some(false)) else {
+        return;
+    };
+    leaves.lack(
+        leaf,
+        Effect::Model,
+        "the checkpoint's configuration, which replaces the whole model written here",
+    );
+}
+
+/// Any option of Adam stops that was not in the recorded steps and may change them. Other optimizers stop by their type.
+fn options(leaves: &mut Leaves<'_>) {
+    let is_adam = leaves.text("optimizer.type").is_none_or(|name| name == "adam");
+    for leaf in leaves.all() {
+        let Some(option) = leaf.path.strip_prefix("optimizer.") else { continue };
+        leaf.used.set(true);
+        let is_recorded = match option {
+            // The recorded steps clip; without, no update waits for the norm of all gradients.
+            "max_grad_norm" => leaf.value.parse::<f64>().is_ok_and(|norm| norm.is_finite() && norm > 0.0),
+            _ if HARMLESS.contains(&option) || option.starts_with("lr_schedule.") => true,
+            _ if OFF.contains(&option) => leaf.value.is_empty() || leaf.flag() == Some(false),
+            _ => leaf.value.is_empty() && !option.contains('.'),
+        };
+        if is_adam && !is_recorded {
+            leaves.lack(leaf, Effect::Memory, "levanter's steps with this option of the optimizer");
+        }
+    }
+}
+
+/// An empty group of these stands for its defaults, not for nothing: `clip_update_norm: {}` clips.
+pub(super) fn add_empty(root: &Node, scalars: &mut Scalars) {
+    for path in [
+        "optimizer.skip_bad_steps",
+        "optimizer.clip_update_norm",
+        "trainer.quantization",
+        "trainer.model_averaging",
+    ] {
+        let group = root.at(path).filter(|node| matches!(&node.value, Value::Map(keys) if keys.is_empty()));
+        if let Some(group) = group {
+            scalars.push(path, "{}", Some(group.span), None);
+        }
+    }
+}
+
+/// Whether keys stand in the file that no recorded step had; each stops.
+fn beside(leaves: &mut Leaves<'_>) -> bool {
+    let mut any = false;
+    for (path, what) in ABSENT {
+        let is_of = |leaf: &&Leaf| match leaf.path.strip_prefix(path) {
+            Some("") => !leaf.value.is_empty(),
+            Some(rest) => rest.starts_with('.'),
+            None => false,
+        };
+        let below: Vec<&Leaf> = leaves.all().iter().filter(is_of).collect();
+        let Some(first) = below.first() else { continue };
+        below.iter().for_each(|leaf| leaf.used.set(true));
+        let item = NotModelled::new(path, &first.value, Effect::Memory, what).at_some(first.span);
+        leaves.reading.not_modelled.push(item);
+        any = true;
+    }
+    any
+}
+
 /// Whether the step is like one that XLA compiled for TPUs (`tests/data/levanter/steps.jsonl`).
 fn as_recorded(leaves: &Leaves<'_>) -> bool {
     let plain = RECORDED.iter().all(|(path, values)| {
         leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
     });
-    let absent = ABSENT.iter().all(|path| leaves.text(path).is_none());
     let mixed = leaves.text("trainer.mp").is_some_and(|policy| {
         let is = |names: [&str; 2], values: [&str; 2]| {
             policy
@@ -174,7 +267,6 @@ fn as_recorded(leaves: &Leaves<'_>) -> bool {
     let whole = |size: Option<u64>| size.is_some_and(|size| size.is_multiple_of(COMPILED_LANES));
     leaves.text("model.type").is_some()
         && plain
-        && absent
         && mixed
         && whole(head)
         && whole(count(Field::SeqLength))

@@ -61,6 +61,9 @@ impl Reader for Row {
         if let Some(machines) = root.get("compute").filter(|_| own.is_some()) {
             scalars.extend(Scalars::from_node(machines));
         }
+        if self.trainer == super::LEVANTER.trainer {
+            super::levanter::add_empty(root, &mut scalars);
+        }
         self.read_scalars(&scalars)
     }
 

@@ -263,6 +263,58 @@ fn levanters_models_are_theirs_by_their_type() {
     assert!(refused.plan.is_none() && reported, "{:?}", refused.diagnostics);
 }
 
+/// stanford-crfm/levanter, `config/llama2_7b_continued.yaml` and options of `src/levanter/optim/config.py`: what no recorded
+/// step had stops by its own name, and what changes no tensor does not.
+#[test]
+fn levanters_steps_unlike_the_recorded_stop_by_name() {
+    let file = |trainer: &str, more: &str| {
+        let text = format!(
+            "data:\n  tokenizer: gpt2\nmodel:\n  type: llama\ntrainer:\n  train_batch_size: 256\n  \
+             mp: p=f32,c=bfloat16\n  watch:\n    interval: 0\n{trainer}{more}"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    let named = |read: &shardscope_launch::Resolution, name: &str| {
+        assert!(read.not_modelled.iter().all(|item| item.is_called(name)), "{:?}", read.not_modelled);
+        stopped(read, &[name]);
+    };
+    let from = "initialize_from_hf: meta-llama/Llama-2-7b-hf\n";
+    named(&file("", &format!("{from}use_hf_model_config: true\n")), "use_hf_model_config");
+    let own = "optimizer:\n  type: adam\n  learning_rate: 1.2e-5\n  weight_decay: 0.1\n  min_lr_ratio: 0.1\n  warmup: 0.01\n  \
+        decay: 0.1\n  rewarmup: 0.05\n  cooldown: 0.4\n  cycles: [100, 200]\n  lr_schedule:\n    type: cosine\n    exponent: 2\n  \
+        weight_decay_modules: [attn, mlp]\n  default_weight_decay_mask: false\n  beta1: 0.9\n  beta2: 0.95\n  epsilon: 1e-8\n  \
+        max_grad_norm: 0.5\n  nesterov: false\n  skip_bad_steps: false\n  update_rms_clipping: null\n";
+    let plain = file("", &format!("{from}use_hf_model_config: false\n{own}"));
+    assert!(plain.plan.is_some() && plain.not_modelled.is_empty(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::Software), "levanter");
+    assert!(file("  axis_resources: {}\n  model_averaging: null\n", "").plan.is_some());
+    for (option, name) in [
+        ("skip_bad_steps: true", "skip_bad_steps"),
+        ("skip_bad_steps: 128", "skip_bad_steps"),
+        ("skip_bad_steps:\n    sigma_factor: 6.0", "skip_bad_steps.sigma_factor"),
+        ("clip_update_norm:\n    sigma_factor: 3.0", "clip_update_norm.sigma_factor"),
+        ("skip_bad_steps: {}", "skip_bad_steps"),
+        ("clip_update_norm: {}", "clip_update_norm"),
+        ("update_rms_clipping: 1.0", "update_rms_clipping"),
+        ("nesterov: true", "nesterov"),
+        ("adamc_weight_decay: true", "adamc_weight_decay"),
+        ("max_grad_norm: null", "max_grad_norm"),
+        ("max_grad_norm: 0", "max_grad_norm"),
+        ("haps_and_more: 3", "haps_and_more"),
+    ] {
+        named(&file("", &format!("optimizer:\n  {option}\n")), &format!("optimizer.{name}"));
+    }
+    for (key, name) in [
+        ("axis_resources:\n    mlp: model", "axis_resources"),
+        ("parameter_axis_resources:\n    embed: data", "parameter_axis_resources"),
+        ("model_averaging:\n    type: ema\n    beta: 0.999", "model_averaging"),
+        ("quantization:\n    int8: true", "quantization"),
+        ("quantization: {}", "quantization"),
+    ] {
+        stopped(&file(&format!("  {key}\n"), ""), &[&format!("trainer.{name}"), "framework"]);
+    }
+}
+
 /// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: formerly read as nanotron's.
 #[test]
 fn trainium_is_no_gpu() {
