@@ -2,10 +2,9 @@
 
 use super::jax::{self, Lacking};
 use super::row::Row;
-use crate::leaves::{Leaf, Leaves, Scalars};
+use crate::leaves::{Leaf, Leaves};
 use crate::llama_like::LLAMA_LAYER;
 use crate::{Effect, NotModelled, Origin};
-use shardscope_config_tree::{Node, Value};
 use shardscope_plan::limits::{COMPILED_LANES, COMPILED_WIDTH};
 use shardscope_plan::{Field, Software};
 
@@ -207,21 +206,6 @@ fn options(leaves: &mut Leaves<'_>) {
         };
         if is_adam && !is_recorded {
             leaves.lack(leaf, Effect::Memory, "levanter's steps with this option of the optimizer");
-        }
-    }
-}
-
-/// An empty group of these stands for its defaults, not for nothing: `clip_update_norm: {}` clips.
-pub(super) fn add_empty(root: &Node, scalars: &mut Scalars) {
-    for path in [
-        "optimizer.skip_bad_steps",
-        "optimizer.clip_update_norm",
-        "trainer.quantization",
-        "trainer.model_averaging",
-    ] {
-        let group = root.at(path).filter(|node| matches!(&node.value, Value::Map(keys) if keys.is_empty()));
-        if let Some(group) = group {
-            scalars.push(path, "{}", Some(group.span), None);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::reader::{Claim, Command, Reader};
 use crate::signs;
 use crate::{Argument, Asked, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_bash::base_name;
-use shardscope_config_tree::{Node, Tree};
+use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::{Field, Software};
 
 /// A trainer with a settings file of its own.
@@ -38,6 +38,27 @@ pub(crate) struct Row {
 /// Keys of other formats whose files also contain keys of these trainers.
 const OTHERS: &[&str] = &["MODEL_ARGS", "modules", "actor_rollout_ref"];
 
+/// Groups that stand for their defaults where they are empty, not for nothing, by trainer: `clip_update_norm: {}` clips.
+const EMPTY: [(&str, &[&str]); 1] = [(
+    "levanter",
+    &[
+        "optimizer.skip_bad_steps",
+        "optimizer.clip_update_norm",
+        "trainer.quantization",
+        "trainer.model_averaging",
+    ],
+)];
+
+/// Adds those of `paths` that are empty groups: they have no scalars of their own.
+fn add_empty(root: &Node, paths: &[&str], scalars: &mut Scalars) {
+    for path in paths {
+        let group = root.at(path).filter(|node| matches!(&node.value, Value::Map(keys) if keys.is_empty()));
+        if let Some(group) = group {
+            scalars.push(path, "{}", Some(group.span), None);
+        }
+    }
+}
+
 impl Reader for Row {
     fn name(&self) -> &'static str {
         self.title
@@ -61,8 +82,8 @@ impl Reader for Row {
         if let Some(machines) = root.get("compute").filter(|_| own.is_some()) {
             scalars.extend(Scalars::from_node(machines));
         }
-        if self.trainer == super::LEVANTER.trainer {
-            super::levanter::add_empty(root, &mut scalars);
+        for (_, paths) in EMPTY.iter().filter(|(trainer, _)| *trainer == self.trainer) {
+            add_empty(root, paths, &mut scalars);
         }
         self.read_scalars(&scalars)
     }
