@@ -15,9 +15,9 @@ import json
 import sys
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from alive import Alive
 
 LEAST = 16 << 10
 
@@ -33,34 +33,11 @@ class Within(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-class Alive(TorchDispatchMode):
-    """The storages that are alive, after each operation."""
-
-    def __init__(self, own):
-        super().__init__()
-        self.own, self.seen, self.most = [one.untyped_storage() for one in own], {}, 0
-
-    def alive(self):
-        self.seen = {reference: size for reference, size in self.seen.items() if not reference.expired()}
-        return sum(self.seen.values())
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for value in out if isinstance(out, (tuple, list)) else [out]:
-            if isinstance(value, torch.Tensor):
-                storage = value.untyped_storage()
-                is_own = any(storage._cdata == one._cdata for one in self.own)
-                if storage.nbytes() >= LEAST and not is_own:
-                    self.seen.setdefault(StorageWeakRef(storage), storage.nbytes())
-        self.most = max(self.most, self.alive())
-        return out
-
-
 def record(kernel, tokens, hidden, vocabulary, trains, entropy):
     states = torch.randn(1, tokens, hidden, dtype=torch.bfloat16, requires_grad=True)
     weight = torch.randn(vocabulary, hidden, dtype=torch.bfloat16, requires_grad=trains)
     labels = torch.zeros(1, tokens, dtype=torch.int64)
-    alive = Alive([states, weight, labels])
+    alive = Alive([states, weight, labels], LEAST)
     with alive, Within():
         with torch.autocast("cpu", torch.bfloat16):
             log_probs, entropies = kernel(states, weight, labels, 1.0)

@@ -17,8 +17,8 @@ import types
 
 import torch
 import torch._dynamo  # Asks for Triton itself.
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from alive import Alive
 
 LEAST = 4 << 10
 
@@ -38,29 +38,6 @@ class Named:
 
     def __call__(self, *arguments, **named):
         return Named()
-
-
-class Alive(TorchDispatchMode):
-    """The storages that are alive, after each operation."""
-
-    def __init__(self, own):
-        super().__init__()
-        self.own, self.seen, self.most = [one.untyped_storage() for one in own], {}, 0
-
-    def alive(self):
-        self.seen = {reference: size for reference, size in self.seen.items() if not reference.expired()}
-        return sum(self.seen.values())
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for value in out if isinstance(out, (tuple, list)) else [out]:
-            if isinstance(value, torch.Tensor):
-                storage = value.untyped_storage()
-                is_own = any(storage._cdata == one._cdata for one in self.own)
-                if storage.nbytes() >= LEAST and not is_own:
-                    self.seen.setdefault(StorageWeakRef(storage), storage.nbytes())
-        self.most = max(self.most, self.alive())
-        return out
 
 
 def module(name, path, given):
@@ -99,7 +76,7 @@ def record(kernel, tokens, hidden, vocabulary, trains, entropy):
     states = torch.randn(1, tokens, hidden, dtype=torch.bfloat16, requires_grad=True)
     weight = torch.randn(vocabulary, hidden, dtype=torch.bfloat16, requires_grad=trains)
     labels = torch.zeros(1, tokens, dtype=torch.int64)
-    alive = Alive([states, weight, labels])
+    alive = Alive([states, weight, labels], LEAST)
     with alive:
         log_probs, entropies = kernel(states, weight, labels, 1.0, "none")
         loss = log_probs.mean()

@@ -53,9 +53,7 @@ pub(super) fn backend(leaves: &mut Leaves<'_>) {
     for path in odd {
         let key = path.trim_start_matches("model.backend.").split('.').next().unwrap_or_default();
         let what = match key {
-            "dispatcher" | "mok" => {
-                "experts' tokens exchanged otherwise than by DeepEP, with buffers of another size"
-            }
+            "dispatcher" | "mok" => "a token dispatcher other than DeepEP, whose buffers have another size",
             "attn" => "attention other than Transformer Engine's in Automodel's models with experts",
             "te_fp8" => "layers in fp8 by Transformer Engine in Automodel's models with experts",
             "compile_attn" => "compiled attention in Automodel's models with experts",
