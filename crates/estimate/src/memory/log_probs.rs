@@ -4,7 +4,7 @@
 //! computes the log-probabilities and compiled code the entropy; for padded samples the entropy is computed outside
 //! torch.compile (tests/record/verl_padded.py).
 
-use super::log_probs_cut::{self, KERNEL_RESULTS, Pass};
+use super::log_probs_cut::{self, Pass};
 use super::term::Term;
 use super::totals::Totals;
 use shardscope_explain::{Breakdown, Formula};
@@ -16,8 +16,6 @@ use shardscope_units::{Bytes, Count, Quantity};
 const FLOAT: u64 = 4;
 /// Bytes that each logit of a chunk takes in that function.
 const FUSED_BYTES: u64 = 16;
-/// fp32 numbers of each token and stretch of words that verl's kernels hold.
-const KERNEL_PARTIAL: u64 = 3;
 const SCORES: &str = "verl/workers/actor/dp_actor.py:compute_log_prob, transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward";
 const BATCH: &str = "sequences of a micro-batch of log-probabilities";
 const TOKENS: &str = "tokens of a micro-batch of log-probabilities on one accelerator";
@@ -105,7 +103,7 @@ fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     let rows = [batch, x.sampled_tokens(), x.v];
     let mut head = vec![term("last hidden states", &[tokens, x.h], x.width, &HIDDEN)];
     if kernel {
-        let shape = [tokens, KERNEL_RESULTS + KERNEL_PARTIAL * x.kernel_parts()];
+        let shape = [tokens, x.kernel_numbers()];
         head.push(term("log-probabilities by stretch", &shape, FLOAT, &KERNEL));
     } else if fused {
         let chunk = Count::of_shape(&[tokens.min(x.log_prob_chunk()), x.v]).bytes(FUSED_BYTES);

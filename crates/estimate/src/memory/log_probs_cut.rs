@@ -115,14 +115,10 @@ fn fuller(one: Vec<Term>, other: Vec<Term>) -> Vec<Term> {
     if sum(&one) >= sum(&other) { one } else { other }
 }
 
-/// fp32 numbers of each token that verl's kernels hold: a log-probability, an entropy and three of its softmax.
-pub(super) const KERNEL_RESULTS: u64 = 5;
-
 /// verl's kernels make no logits: the hidden states of all tensor ranks' tokens, and numbers of each token.
 fn by_kernel(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
     let given = [("ne", Count::new(tokens).number())];
-    let partial = if x.t > 1 { 4 } else { 3 };
-    let numbers = Count::of_shape(&[tokens, KERNEL_RESULTS + partial * x.kernel_parts()]).bytes(4);
+    let numbers = Count::of_shape(&[tokens, x.kernel_numbers()]).bytes(4);
     let formula = if x.t > 1 { &BY_STRETCH_OVER_RANKS } else { &BY_STRETCH };
     vec![
         Term::new("last hidden states", Count::of_shape(&[tokens, x.h]).bytes(x.width), &HIDDEN)

@@ -11,9 +11,6 @@ const BACK_IN: &str = "verl/utils/kernel/kernels.py:efficient_entropy_backward";
 const FLOAT: u64 = 4;
 /// Bytes of a torch index.
 const INDEX: u64 = 8;
-/// fp32 numbers of a token and a stretch of words: greatest logit, sum of exponentials and entropy's sum; over tensor ranks also
-/// the greatest logits as they were.
-const PARTIAL: [u64; 2] = [3, 4];
 
 static HIDDEN: Formula =
     Formula::new("n·h·B", "Input of the output layer, of all tensor ranks' tokens.", FORTH_IN);
@@ -53,11 +50,10 @@ pub(crate) fn kept(x: &Symbols<'_>) -> [Saved; 3] {
 
 /// What forward holds besides.
 pub(crate) fn forward(x: &Symbols<'_>) -> [Saved; 2] {
-    let over = usize::from(x.t > 1);
-    let formula = [&BY_STRETCH, &BY_STRETCH_OVER_RANKS][over];
+    let formula = if x.t > 1 { &BY_STRETCH_OVER_RANKS } else { &BY_STRETCH };
     [
         Saved::new("log-probabilities and entropies", &[2, x.n], FLOAT, &RESULTS),
-        Saved::new("statistics by stretch", &[PARTIAL[over], x.n, x.kernel_parts()], FLOAT, formula),
+        Saved::new("statistics by stretch", &[x.kernel_partial(), x.n, x.kernel_parts()], FLOAT, formula),
     ]
 }
 

@@ -195,6 +195,20 @@ impl Symbols<'_> {
         self.v.div_ceil(KERNEL_STRETCH)
     }
 
+    /// fp32 numbers that they hold of a token for each such stretch: its greatest logit, sum of exponentials and entropy's sum;
+    /// over tensor ranks also the greatest logit as it was.
+    #[must_use]
+    pub const fn kernel_partial(&self) -> u64 {
+        if self.t > 1 { 4 } else { 3 }
+    }
+
+    /// fp32 numbers that their forward holds of a token: its log-probability, its entropy, three of the whole softmax, and those
+    /// of each stretch.
+    #[must_use]
+    pub const fn kernel_numbers(&self) -> u64 {
+        5 + self.kernel_partial() * self.kernel_parts()
+    }
+
     /// Words in the last of the stretches that they make gradients for, if it is not a full one.
     #[must_use]
     pub const fn kernel_rest(&self) -> u64 {
