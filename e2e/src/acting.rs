@@ -145,8 +145,23 @@ impl Page {
     fn click_on(&self, what: &str, find: impl Fn() -> Option<WebElement>) {
         self.until(&format!("a click on {what}"), || {
             let element = find()?;
+            if !self.is_still(&element) {
+                return None;
+            }
             self.attempt(element.click()).ok()
         });
+    }
+
+    /// Whether the element stands where it stood two frames ago. The driver looks up a place and then clicks there: rows that
+    /// a search adds above in between let it click beside the element, without an error.
+    fn is_still(&self, element: &WebElement) -> bool {
+        let script = "const [e, done] = arguments;
+            const place = () => { const r = e.getBoundingClientRect(); return `${r.x} ${r.y}` };
+            const before = place();
+            requestAnimationFrame(() => requestAnimationFrame(() => done(place() === before)))";
+        let Ok(element) = element.to_json() else { return false };
+        let told = self.attempt(self.session().execute_async(script, vec![element]));
+        told.is_ok_and(|told| told.convert().unwrap_or_default())
     }
 
     pub(crate) fn element(&self, css: &str) -> Option<WebElement> {

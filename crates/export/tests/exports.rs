@@ -231,7 +231,7 @@ fn case(name: &str) -> (Files, Vec<(String, String)>) {
 #[test]
 fn torchtitan_and_accelerate_say_their_own_plans() {
     let script = |text: &str| (vec![("run.sh".to_owned(), text.to_owned())], Vec::new());
-    let fsdp = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n";
+    let fsdp = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_version: 2\n";
     let mut sharded = script(
         "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path Qwen/Qwen3-8B --max_length 4096 \
          --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 true --attn_implementation flash_attention_2",

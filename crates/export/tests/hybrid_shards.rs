@@ -87,7 +87,7 @@ fn accelerates_file_says_groups_again() {
     ] {
         let file = format!(
             "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 4\nnum_processes: 32\nfsdp_config:\n  \
-             fsdp_version: {version}\n{more}"
+             fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_version: {version}\n{more}"
         );
         let first = said(&[("run.sh", SFT), ("fsdp.yaml", &file)]);
         let exported = accelerate_yaml(&first);
@@ -107,7 +107,7 @@ fn accelerates_files_say_groups_by_node_or_by_size() {
     let config = |version: u64, more: &str| {
         format!(
             "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 4\nnum_processes: 32\nfsdp_config:\n  \
-             fsdp_version: {version}\n{more}"
+             fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_version: {version}\n{more}"
         )
     };
     let of = |version, more: &str| {

@@ -51,6 +51,7 @@ pub(super) fn of_scalars(scalars: &Scalars) -> Reading {
     let mut leaves = Leaves::over(scalars);
     leaves.take_all(&[("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)]);
     engine(&mut leaves);
+    one_unit(&mut leaves);
     for path in names::words("accelerate") {
         leaves.pass(path);
     }
@@ -244,6 +245,18 @@ fn copies(leaves: &mut Leaves<'_>, second: bool) {
     }
 }
 
+/// A file without a policy wraps nothing (`FullyShardedDataParallelPlugin.__post_init__`: "NO_WRAP"): the whole model is one
+/// unit, gathered at once. Options of the launch are not checked for it, since the file beside them may state the policy.
+fn one_unit(leaves: &mut Leaves<'_>) {
+    let shards = leaves.get("distributed_type").filter(|leaf| leaf.value == "FSDP");
+    let Some(leaf) = shards.filter(|_| leaves.get(POLICY).is_none()) else { return };
+    let what = "FSDP without fsdp_auto_wrap_policy, which gathers the whole model at once";
+    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+const POLICY: &str = "fsdp_config.fsdp_auto_wrap_policy";
+
 /// Every `fsdp_*` key (`accelerate/utils/dataclasses.py`, FullyShardedDataParallelPlugin).
 fn fsdp(leaves: &mut Leaves<'_>) {
     for key in [
@@ -264,7 +277,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     // embedding and output layer (`torch/distributed/fsdp/wrap.py:size_based_auto_wrap_policy`); without a
     // policy the whole model is one unit.
     let others = ["NO_WRAP", "SIZE_BASED_WRAP"];
-    let policy = leaves.get("fsdp_config.fsdp_auto_wrap_policy");
+    let policy = leaves.get(POLICY);
     if let Some(leaf) = policy.filter(|leaf| others.contains(&leaf.value.to_ascii_uppercase().as_str())) {
         let what = "FSDP that gathers other units than layers";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);

@@ -58,7 +58,7 @@ mod tests {
     /// Templates of accelerate (`examples/config_yaml_templates`, `examples/slurm/fsdp_config.yaml`).
     #[test]
     fn templates_ask_three_questions_at_most() {
-        let fsdp = "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_offload_params: false\n";
+        let fsdp = "distributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_offload_params: false\n";
         let open = resolved(fsdp, &[]);
         assert_eq!(asked(&open), ["model", "seq_length", "world_size"]);
         let answers = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("world_size", "8")];

@@ -58,7 +58,7 @@ const FILES: [(&str, &str, &str); 8] = [
     ),
     (
         "accelerate.yaml",
-        "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n",
+        "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_version: 2\n",
         "accelerate launch --num_machines 2 --num_processes 16 …",
     ),
     // Everything that torchrun starts.

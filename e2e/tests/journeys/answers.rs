@@ -203,6 +203,9 @@ fn every_question_of_the_form_is_answered() {
     page.wait_text(".plan-name", "32 × H100");
     page.choose(form, "Fewest GPUs that this run fits on");
     page.choose("#questions label:nth-child(2) select", "LoRA");
+    // The new plan's own search puts rows above the form as long as it goes on.
+    page.wait_for("#search .layout-table tbody tr");
+    page.wait_gone("#search progress");
     page.click_text("#questions button", "Answer");
     page.wait_text("#questions [role=status] strong", " the run, the fewest");
     page.assert_quiet();

@@ -212,7 +212,7 @@ fn optimizers_are_not_taken_for_adam() {
 fn the_large_switches_of_fsdp_are_read() {
     let config = |key: &str| {
         format!(
-            "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n  {key}\n"
+            "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_version: 2\n  {key}\n"
         )
     };
     let keeps = said("fsdp.yaml", &config("fsdp_reshard_after_forward: false"), &[]);

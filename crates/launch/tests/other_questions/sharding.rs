@@ -35,7 +35,8 @@ fn accelerates_copies_have_the_format_that_their_program_loads() {
     let halves = said("fp16.yaml", &text.replace("bf16", "fp16"), &given);
     assert_eq!(halves.questions[0].proposal.as_deref(), Some("fp32"));
     // Sharding casts the weights, and a trainer's own options state their format.
-    let sharded = text.replace("MULTI_GPU", "FSDP");
+    let policy = "fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
+    let sharded = format!("{}\n{policy}", text.replace("MULTI_GPU", "FSDP"));
     assert!(said("fsdp.yaml", &sharded, &given).plan.is_some());
     let script = "accelerate launch --config_file a.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 \
         --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
@@ -51,7 +52,7 @@ fn units_of_fsdp_that_are_no_layers_stop() {
     let file = |policy: &str| {
         let config = format!(
             "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n\
-             fsdp_config:\n  fsdp_auto_wrap_policy: {policy}\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_min_num_params: 100000000\n"
+             fsdp_config:\n{policy}  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_min_num_params: 100000000\n"
         );
         said(
             "acc.yaml",
@@ -59,10 +60,13 @@ fn units_of_fsdp_that_are_no_layers_stop() {
             &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "2048"), ("micro_batch_size", "1")],
         )
     };
-    assert!(file("TRANSFORMER_BASED_WRAP").not_modelled.is_empty());
-    for policy in ["NO_WRAP", "SIZE_BASED_WRAP"] {
-        stopped(&file(policy), &["fsdp_config.fsdp_auto_wrap_policy"]);
+    let policy = |word: &str| file(&format!("  fsdp_auto_wrap_policy: {word}\n"));
+    assert!(policy("TRANSFORMER_BASED_WRAP").not_modelled.is_empty());
+    for word in ["NO_WRAP", "SIZE_BASED_WRAP"] {
+        stopped(&policy(word), &["fsdp_config.fsdp_auto_wrap_policy"]);
     }
+    // A file that states none leaves it at accelerate's default, NO_WRAP.
+    stopped(&file(""), &["distributed_type"]);
 }
 
 /// axolotl's templates leave `fsdp` and `fsdp_config` empty if nothing is sharded.
