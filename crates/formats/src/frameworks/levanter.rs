@@ -125,12 +125,13 @@ fn watched(leaves: &mut Leaves<'_>) {
 }
 
 /// Keys that change the compiled step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 17] = [
+const RECORDED: [(&str, &[&str]); 18] = [
     ("model.type", &["llama"]),
     // Whether or not the policy names the carry: a scan's inputs are kept.
     ("model.gradient_checkpointing", &["true", "full", "recompute"]),
     ("model.scan_layers", &["true"]),
     ("model.use_bias", &["false"]),
+    ("model.use_layer_norm_weight", &["true"]),
     ("model.hybrid_norm", &["false"]),
     ("model.input_embedding_norm", &["false"]),
     ("model.tie_word_embeddings", &["false"]),
@@ -145,15 +146,17 @@ const RECORDED: [(&str, &[&str]); 17] = [
     ("trainer.replica_ici_axis_size", &["1"]),
     ("trainer.replica_dcn_axis_size", &["1"]),
 ];
-/// Keys that change it wherever they or a key below them have a value, and what they stand for.
+/// Keys that change it wherever they or a key below them have a value, and what they stand for. The weight of the normalizer's
+/// term adds nothing at 0, its default (`models/loss.py`).
 const ABSENT: [(&str, &str); 6] = [
     ("model.cross_entropy_block_size", "levanter's loss in blocks of the vocabulary"),
     ("trainer.quantization", "levanter's quantized products"),
     ("trainer.model_averaging", "levanter's average of weights, another copy of all of them"),
     ("trainer.axis_resources", "levanter's own mapping of axes to devices"),
     ("trainer.parameter_axis_resources", "levanter's own mapping of axes of weights to devices"),
-    ("z_loss_weight", "levanter's loss with a term of its normalizer"),
+    (Z_LOSS, "levanter's loss with a term of its normalizer"),
 ];
+const Z_LOSS: &str = "z_loss_weight";
 /// Options of Adam that set the learning rate's course or a factor of the update, or that say which weights decay
 /// (`optim/config.py:OptimizerConfig`, `AdamConfig`): not a tensor more or less.
 const HARMLESS: [&str; 17] = [
@@ -215,7 +218,7 @@ fn beside(leaves: &mut Leaves<'_>) -> bool {
     let mut any = false;
     for (path, what) in ABSENT {
         let is_of = |leaf: &&Leaf| match leaf.path.strip_prefix(path) {
-            Some("") => !leaf.value.is_empty(),
+            Some("") => !leaf.value.is_empty() && (path != Z_LOSS || leaf.value.parse() != Ok(0.0)),
             Some(rest) => rest.starts_with('.'),
             None => false,
         };

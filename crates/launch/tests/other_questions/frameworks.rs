@@ -251,6 +251,17 @@ fn levanters_models_are_theirs_by_their_type() {
     assert_eq!(shown, ["768", "3072", "false", "true", "4"]);
     stopped(&file("gemma", ""), &["model.type"]);
     stopped(&file("llama\n  gradient_checkpointing: offload", ""), &["model.gradient_checkpointing"]);
+    // Norms without weights: other parameters, and another compiled step.
+    let bare = |with: &str| {
+        let model = format!("llama\n  use_layer_norm_weight: {with}");
+        let text = format!(
+            "data:\n  tokenizer: gpt2\nz_loss_weight: 0.0\nmodel:\n  type: {model}\ntrainer:\n  train_batch_size: 256\n  \
+             mp: p=f32,c=bfloat16\n{watch}"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    stopped(&bare("false"), &["framework"]);
+    assert!(bare("true").plan.is_some(), "a term of weight 0 is none");
     let sophia = "optimizer:\n  type: sophia-h\n";
     stopped(&file("gpt2", sophia), &["optimizer.type"]);
     let uneven = file("llama", &format!("  train_steps: 1\n{watch}"));
