@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 80] = [
+pub const LETTERS: [(&str, &str); 81] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -69,6 +69,7 @@ pub const LETTERS: [(&str, &str); 80] = [
     ("vww", "vocabulary entries of two tiles of logits, at most V"),
     ("words", "vocabulary entries whose logits a tiled loss holds at once"),
     ("parts", "stretches of 1,024 vocabulary entries on a rank"),
+    ("nums", "fp32 numbers of each token and stretch: 3, or 4 over tensor ranks"),
     ("rest", "vocabulary entries of a rank behind its last full stretch of 9,504"),
     ("chunks", "chunks of rows over which a loss is computed"),
     (

@@ -32,14 +32,8 @@ static HIDDEN: Formula =
     Formula::new("ne·h·B", "The output layer's input, of all tensor ranks' tokens.", KERNELS)
         .letters(&[("ne", TOKENS)]);
 static BY_STRETCH: Formula = Formula::new(
-    "ne·(20 + 12·parts)",
-    "Log-probability, entropy and statistics of the softmax of each token, and the latter of each stretch of 1,024 words, fp32.",
-    KERNELS,
-)
-.letters(&[("ne", TOKENS)]);
-static BY_STRETCH_OVER_RANKS: Formula = Formula::new(
-    "ne·(20 + 16·parts)",
-    "The same, and a copy of each stretch's greatest logits for the other ranks.",
+    "ne·(20 + 4·nums·parts)",
+    "Log-probability, entropy and statistics of the softmax of each token, and the latter of each stretch of 1,024 words, fp32; over tensor ranks also a copy of each stretch's greatest logits for the others.",
     KERNELS,
 )
 .letters(&[("ne", TOKENS)]);
@@ -119,11 +113,10 @@ fn fuller(one: Vec<Term>, other: Vec<Term>) -> Vec<Term> {
 fn by_kernel(x: &Symbols<'_>, tokens: u64) -> Vec<Term> {
     let given = [("ne", Count::new(tokens).number())];
     let numbers = Count::of_shape(&[tokens, x.kernel_numbers()]).bytes(4);
-    let formula = if x.t > 1 { &BY_STRETCH_OVER_RANKS } else { &BY_STRETCH };
     vec![
         Term::new("last hidden states", Count::of_shape(&[tokens, x.h]).bytes(x.width), &HIDDEN)
             .given(&given),
-        Term::new("log-probabilities by stretch", numbers, formula).given(&given),
+        Term::new("log-probabilities by stretch", numbers, &BY_STRETCH).given(&given),
     ]
 }
 

@@ -263,8 +263,9 @@ pub(super) fn beside(tape: &mut Tape<'_, '_>, any: bool, kernel: AttentionKernel
 fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     if dispatches(x) {
-        let halves = [2 * (u64::from(flow.query) + u64::from(flow.key)), x.n, x.rotated / 2];
-        return tape.keep(true, "rotation of queries and keys", &halves, x.compute_width, &OWN_TABLES);
+        // Cosines and sines of both: no adapters stand beside these modules, so that both have gradients in every layer.
+        let halves = [4, x.n, x.rotated / 2];
+        return tape.keep(flow.query, "rotation of queries and keys", &halves, x.compute_width, &OWN_TABLES);
     }
     let (width, formula) = match x.model().arrangement.rotation_tables {
         RotationTables::Shared | RotationTables::Half | RotationTables::Complex => return,

@@ -21,11 +21,9 @@ static STATISTICS: Formula = Formula::new(
     "Each token's greatest logit, sum of exponentials and entropy's sum, fp32.",
     FORTH_IN,
 );
-static BY_STRETCH: Formula =
-    Formula::new("12·n·parts", "The same of each stretch of 1,024 words, fp32.", FORTH_IN);
-static BY_STRETCH_OVER_RANKS: Formula = Formula::new(
-    "16·n·parts",
-    "The same of each stretch of 1,024 words, fp32, and a copy of the greatest logits for the other ranks.",
+static BY_STRETCH: Formula = Formula::new(
+    "4·nums·n·parts",
+    "The same of each stretch of 1,024 words, fp32; over tensor ranks also a copy of the greatest logits for the others.",
     FORTH_IN,
 );
 static RESULTS: Formula =
@@ -50,10 +48,10 @@ pub(crate) fn kept(x: &Symbols<'_>) -> [Saved; 3] {
 
 /// What forward holds besides.
 pub(crate) fn forward(x: &Symbols<'_>) -> [Saved; 2] {
-    let formula = if x.t > 1 { &BY_STRETCH_OVER_RANKS } else { &BY_STRETCH };
+    let by_stretch = [x.kernel_partial(), x.n, x.kernel_parts()];
     [
         Saved::new("log-probabilities and entropies", &[2, x.n], FLOAT, &RESULTS),
-        Saved::new("statistics by stretch", &[x.kernel_partial(), x.n, x.kernel_parts()], FLOAT, formula),
+        Saved::new("statistics by stretch", &by_stretch, FLOAT, &BY_STRETCH),
     ]
 }
 

@@ -70,6 +70,7 @@ impl Symbols<'_> {
             "Bs" => self.sampled_width(),
             "words" => self.tile_words(),
             "parts" => self.kernel_parts(),
+            "nums" => self.kernel_partial(),
             "rest" => self.kernel_rest(),
             "vw" => self.cast_words(1),
             "vww" => self.cast_words(2),
