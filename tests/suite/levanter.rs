@@ -86,6 +86,9 @@ fn peaks_of_compiled_steps_are_met() {
             if watched { read(&case, &[("without", "trainer.watch.interval")]) } else { resolution };
         let plan = resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics));
         let peak = case["peak_memory"].as_u64().expect("bytes");
+        let report = shardscope::advice::advised(&plan).expect("a report");
+        let text = shardscope::report::text::text(&plan, &report);
+        assert!(text.contains("of it allocated by XLA."), "{name}: no tensor is torch's");
         let totals = memory_totals(&plan)[0];
         let off = (totals.peak_allocated.get() as f64 / peak as f64 - 1.0) * 100.0;
         let met = if watched { off.round() == WATCHED } else { off.abs() < MET };

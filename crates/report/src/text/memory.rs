@@ -16,8 +16,9 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     if let Some(rl) = &memory.rl {
         return write_phases(sheet, plan, memory, rl, verdict);
     }
+    let allocator = if plan.recipe().software.semantics().compiled_step { "XLA" } else { "torch" };
     sheet.line(&format!(
-        "{verdict} on {}: peak rank on stage {}, {} of {} reserved ({}), {} of it allocated by torch.",
+        "{verdict} on {}: peak rank on stage {}, {} of {} reserved ({}), {} of it allocated by {allocator}.",
         plan.cluster().accelerator.name,
         memory.worst.pipeline_rank,
         gib(memory.worst.needs.bytes),
