@@ -134,7 +134,7 @@ fn balances(leaves: &mut Leaves<'_>) {
         matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
     let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
     if !older && !pairs && !rewards && weight != Some(0.0) {
-        let why = "router_aux_loss_coef of the model, which TRL takes since 1.7 where it has experts";
+        let why = "TRL takes the balancing loss of a model with experts since 1.7; before transformers 5.16 as router_loss=joined";
         leaves.state(Field::RouterLoss, "layers", Origin::Default, why);
     }
 }

@@ -104,4 +104,14 @@ fn balancing_losses_that_trainers_take_by_themselves_are_counted() {
     );
     assert_eq!(value(&openrlhf, Field::RouterLoss), "joined");
     assert_eq!(balances(&trainer("")), None);
+    // A configuration may ask for it by itself.
+    let config = |on: &str| {
+        let file = format!(
+            "{{\"model_type\": \"mixtral\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_hidden_layers\": 32, \
+             \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"num_local_experts\": 8, \"num_experts_per_tok\": 2, \
+             \"vocab_size\": 32000, \"output_router_logits\": {on}}}"
+        );
+        value(&said("config.json", &file, &[]), Field::RouterLoss)
+    };
+    assert_eq!([config("true"), config("false")], ["layers", ""]);
 }
