@@ -1,4 +1,4 @@
-//! Gradients that FSDP2 only reduces with the last micro-batch of a step, compared with recorded runs.
+//! Gradients that FSDP only reduces with the last micro-batch of a step, and what its stage 2 gathers, compared with recorded runs.
 
 use serde_json::Value;
 use shardscope::estimate::memory;
@@ -105,7 +105,9 @@ fn they_wait_for_a_second_micro_batch_and_are_of_what_trains() {
         held(&plan(&[&[("defer_reduction", "true"), ("num_micro_batches", "2")], more].concat()))[0].get()
     };
     assert_eq!(deferred(&[("num_micro_batches", "1")]), 0);
-    assert_eq!(deferred(&[("data_parallel_engine", "fsdp1")]), 0);
+    // FSDP1 holds them as backward computed them, whatever they are reduced in; DeepSpeed does not wait.
+    assert_eq!(deferred(&[("data_parallel_engine", "fsdp1")]), 780_032 / 2);
+    assert_eq!(deferred(&[("data_parallel_engine", "deepspeed")]), 0);
     assert_eq!(deferred(&[("gpus_per_node", "1")]), 0);
     assert_eq!(deferred(&[("zero_stage", "2")]), 780_032);
     assert_eq!(deferred(&[("reduce_dtype", "bf16")]), 780_032 / 2);
@@ -125,4 +127,64 @@ fn they_are_sent_once_a_step() {
     };
     // Three layers, embedding, last norm and output layer.
     assert_eq!([scattered("true"), scattered("false")], [6, 18]);
+}
+
+/// `tests/record/fsdp_micro_batches.py`.
+const MICRO_BATCHES: &str = include_str!("../data/activations/fsdp_micro_batches.jsonl");
+
+/// A recorded run, and the plan of it.
+fn recorded() -> Vec<(Value, Plan)> {
+    let cases = MICRO_BATCHES.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let with = |case: Value| {
+        let [stage, batches] =
+            [case["stage"].to_string(), case["micro_batches"].as_array().expect("passes").len().to_string()];
+        let [waits, keeps] = ["waits", "keeps"].map(|key| case[key].to_string());
+        let plan = plan(&[
+            ("data_parallel_engine", case["engine"].as_str().expect("an engine")),
+            ("zero_stage", &stage),
+            ("params_dtype", "fp32"),
+            ("autocast", "bf16"),
+            ("reduce_dtype", "bf16"),
+            ("num_micro_batches", &batches),
+            ("defer_reduction", &waits),
+            ("keep_gathered", &keeps),
+        ]);
+        (case, plan)
+    };
+    cases.map(with).collect()
+}
+
+/// Elements that all calls of a step bring together.
+fn sent(plan: &Plan, collective: Collective) -> u64 {
+    let traffic = traffic(plan);
+    let all = traffic.dimensions.iter().flat_map(|part| &part.operations);
+    let own = all.filter(|sent| sent.collective == collective);
+    own.map(|sent| sent.shape.iter().product::<u64>() * sent.per_iteration.iter().sum::<u64>()).sum()
+}
+
+#[test]
+fn stage_two_gathers_and_reduces_as_recorded() {
+    let mut runs = 0;
+    for (case, plan) in recorded() {
+        let passes = case["micro_batches"].as_array().expect("micro-batches").iter();
+        let passes: Vec<&Value> = passes.flat_map(|batch| batch.as_array().into_iter().flatten()).collect();
+        let theirs = |key: &str| passes.iter().filter_map(|pass| pass[key].as_u64()).sum::<u64>();
+        assert_eq!(sent(&plan, Collective::ReduceScatter), theirs("reductions_elements"), "{case}");
+        // Stage 3 frees neither what is outside of layers nor, in FSDP2, what backward asks for next.
+        if case["stage"] == 2 {
+            assert_eq!(sent(&plan, Collective::AllGather), theirs("gathers_elements"), "{case}");
+        }
+        runs += 1;
+    }
+    assert_eq!(runs, 9);
+}
+
+#[test]
+fn whole_gradients_of_either_fsdp_are_those_recorded() {
+    for (case, plan) in recorded() {
+        let batches = case["micro_batches"].as_array().expect("micro-batches").iter();
+        let whole = batches.filter_map(|batch| batch[1]["whole"]["bfloat16"].as_u64()).max().unwrap_or(0);
+        assert_eq!(held(&plan)[0].get(), whole, "{case}");
+        assert_eq!(case["trained"].as_u64(), Some(shardscope::estimate::parameters(&plan).total.get()));
+    }
 }

@@ -251,6 +251,7 @@ fn recipe() -> Recipe {
             permute_fusion: false,
             router_dtype: NumberFormat::Bf16,
             load_balancing: LoadBalancing::None,
+            router_loss: None,
             expert_bias: false,
             pre_softmax: false,
             balanced_gate: false,

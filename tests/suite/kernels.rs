@@ -114,6 +114,7 @@ pub(crate) fn attention_product(kind: MatmulKind, sizes: &BTreeMap<&str, f64>) -
         layers: 1,
         fp32_gradient: false,
         masked: false,
+        again: false,
         repeated: 1.0,
     }
 }

@@ -97,6 +97,7 @@ mod refusals;
 mod resolve;
 mod reward_heads;
 mod rollouts;
+mod router_loss;
 mod rules;
 mod saved;
 mod saved_on_host;

@@ -142,7 +142,9 @@ impl Forward {
                 };
                 self.frozen += flops * (spared * (times - skipped));
                 // Either full layers are recomputed, some of them in part, or parts of every layer.
-                self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - skipped) + again);
+                let once_more = if matmul.again { 1.0 } else { 0.0 };
+                let share = repeated_share(x.recipe(), &work) + once_more;
+                self.repeated += flops * (share * (times - skipped) + again);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use super::trainer::{left_to_file, words};
+use super::trainer::{WAITS, left_to_file, words};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
@@ -299,6 +299,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     copies(leaves, second);
     leaves.say(Field::ZeroStage, stage, leaf);
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
+    leaves.state(Field::DeferReduction, "true", Origin::Default, WAITS);
     if hybrid && !second {
         leaves.switch(Field::ShardWithinNodes, true, leaf);
     } else if hybrid {

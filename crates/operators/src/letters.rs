@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 81] = [
+pub const LETTERS: [(&str, &str); 83] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -26,6 +26,8 @@ pub const LETTERS: [(&str, &str); 81] = [
     ("Bg", "bytes per element of gradients"),
     ("E", "routed experts per layer"),
     ("topk", "experts per token (top-k)"),
+    ("Lr", "layers with routed experts"),
+    ("Bsm", "bytes per element of a softmax: 4 under autocast, else Bc"),
     ("T", "token copies that one rank sends to experts"),
     ("R", "token copies that the experts of one rank receive"),
     ("M", "router entries of the all-gather dispatcher: gathered tokens times local experts"),

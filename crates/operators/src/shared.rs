@@ -35,6 +35,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             layers: 1,
             fp32_gradient: false,
             masked: masked(x),
+            again: false,
             repeated: 1.0,
         })
     };

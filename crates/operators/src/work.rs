@@ -47,6 +47,13 @@ impl Work {
         }
     }
 
+    /// Says whether a product's backward computes it once more.
+    pub(super) fn compute_again(&mut self, again: bool) {
+        if let Self::Matmul(matmul) = self {
+            matmul.again = again;
+        }
+    }
+
     /// Says which share of a product a recomputed layer repeats.
     pub(super) fn repeat(&mut self, share: f64) {
         if let Self::Matmul(matmul) = self {
@@ -136,6 +143,9 @@ pub struct Matmul {
     pub fp32_gradient: bool,
     /// Whether a fused kernel is given a mask, which makes it multiply with every key.
     pub masked: bool,
+    /// Whether backward computes it once more, whatever is recomputed, because the function that it is part of saves none of
+    /// its result.
+    pub again: bool,
     /// Share that a recomputed layer repeats: less than all where it keeps some of the result by name, or where no gradient
     /// needs the result and a compiler leaves the product out.
     pub repeated: f64,
@@ -159,6 +169,7 @@ impl Matmul {
             layers: 1,
             fp32_gradient: false,
             masked: false,
+            again: false,
             repeated: 1.0,
         }
     }

@@ -118,6 +118,15 @@ pub enum Router {
     Sigmoid,
 }
 
+impl Router {
+    /// Whether the model hands its routers' logits on to a balancing loss where it is told to: transformers' Mixtral, Qwen,
+    /// OLMoE, gpt-oss, Granite, Phi-3.5-MoE and ERNIE have `output_router_logits`, DeepSeek's, GLM's and Llama 4's loss has none.
+    #[must_use]
+    pub const fn is_balanced_by_loss(self) -> bool {
+        matches!(self, Self::Own | Self::Sampled | Self::Fp32Held)
+    }
+}
+
 /// Where dropout is applied in a model's own modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropout {

@@ -236,7 +236,8 @@ fields! {
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
-    DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync)";
+    DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync, FSDP1's no_sync)";
+    KeepGathered "keep_gathered" Flag, "weights that FSDP2's stage 2 gathered are freed only behind a step's last micro-batch (set_reshard_after_backward)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 returns a layer's output (transformers), where it is not the compute dtype";
     // What trains and what is frozen.
@@ -308,6 +309,7 @@ fields! {
     Packing "packing" Flag, "samples packed into full sequences";
     UseCache "use_cache" Flag, "a KV cache is filled in training";
     ExpertsImplementation "experts_implementation" Word(word::ExpertsImplementation::WORDS), "how experts are computed (transformers)";
+    RouterLoss "router_loss" Word(word::RouterLoss::WORDS), "balancing loss over the routers of all layers (transformers' output_router_logits): layer by layer since 5.16, over joined one-hot tensors before";
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
     LossKind "loss_kind" Word(word::LossKind::WORDS), "loss kernel";

@@ -110,6 +110,17 @@ pub enum LossKind {
     TokenKernel,
 }
 
+impl LossKind {
+    /// Whether backward multiplies by the output layer's weight once more to have the logits again, of which none were saved:
+    /// prime-rl's `_SequenceChunkedLogProbEntropyFn.backward`, verl's `_fused_linear_for_ppo_bwd` and
+    /// `efficient_entropy_backward_kernel_general_d_logits_split_N`, TRL's `ChunkedLogProbFunction.backward`. Liger's and
+    /// unsloth's have the gradients from forward.
+    #[must_use]
+    pub const fn repeats_projection(self) -> bool {
+        matches!(self, Self::Tiled(_) | Self::PolicyRows | Self::PolicyKernel | Self::FusedTiles)
+    }
+}
+
 /// Which part of a step is captured in CUDA graphs, whose memory stays reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CudaGraphs {

@@ -78,7 +78,7 @@ pub use model::{
     Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention, LinearBias, Model,
     Normalization, PositionEmbedding, VocabPadding,
 };
-pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
+pub use moe::{Dispatcher, LoadBalancing, MoeRecipe, RouterLoss};
 pub use named_tensors::{NamedTensor, NamedTensors};
 pub use not_modelled::{Effect, NotModelled, NotRead, Subject, bare_name};
 pub use number::NumberFormat;

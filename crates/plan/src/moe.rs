@@ -21,6 +21,8 @@ pub struct MoeRecipe {
     pub router_dtype: NumberFormat,
     /// `--moe-router-load-balancing-type`.
     pub load_balancing: LoadBalancing,
+    /// How transformers works out a balancing loss over the routers of all layers, if its trainer asks for one.
+    pub router_loss: Option<RouterLoss>,
     /// `--moe-router-enable-expert-bias`.
     pub expert_bias: bool,
     /// `--moe-router-pre-softmax`.
@@ -54,6 +56,15 @@ pub enum LoadBalancing {
     Sinkhorn,
     /// None: a loss without weight (Megatron's default), or a bias on the router.
     None,
+}
+
+/// transformers' `load_balancing_loss_func`, which a model with routers runs where a trainer sets `output_router_logits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterLoss {
+    /// One layer after another, as of release 5.16.
+    Layers,
+    /// Over the joined logits of all layers, with one-hot tensors of every choice, until 5.15.
+    Joined,
 }
 
 impl LoadBalancing {

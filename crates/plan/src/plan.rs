@@ -6,6 +6,7 @@ use super::marks::Marks;
 use super::model::Model;
 use super::optimizer::DpSharding;
 use super::recipe::Recipe;
+use super::tuning::DataEngine;
 
 /// A valid run. Code that holds one may divide without checking for zero.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,37 @@ impl Plan {
         let held = self.layout.pipeline > 1 && recipe.software.semantics().pipelines_hold_reductions;
         // A trainer may wait for a step's last micro-batch and hold its unsharded gradients until then.
         shared && !held && !recipe.transformers.defers_reduction
+    }
+
+    /// Whether weights are held as shards, each unit of which (a layer, what lies outside of layers) is gathered when it is
+    /// used: ZeRO-3, and stage 2 of PyTorch's FSDP, which keeps a unit gathered until its backward is over
+    /// (`SHARD_GRAD_OP`, `reshard_after_forward=False`). Any other stage 2 holds whole weights.
+    #[must_use]
+    pub fn gathers_units(&self) -> bool {
+        match self.recipe.dp_sharding {
+            DpSharding::Parameters => true,
+            DpSharding::Gradients => self.recipe.is_of_torch_fsdp(),
+            DpSharding::Replicated | DpSharding::OptimizerStates => false,
+        }
+    }
+
+    /// Whether a unit stays gathered from forward to backward (FSDP's stage 2).
+    #[must_use]
+    pub fn stays_gathered(&self) -> bool {
+        self.recipe.dp_sharding == DpSharding::Gradients && self.gathers_units()
+    }
+
+    /// Whether what a forward pass gathers is freed behind every backward pass, so that each micro-batch gathers it again.
+    /// FSDP2 frees it whether or not gradients are reduced (`_fsdp_param_group.py:post_backward`) unless it is told to keep
+    /// it (`set_reshard_after_backward`), as pipelines tell it up to their last micro-batch
+    /// (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`); FSDP1 keeps it in its stage 2 for as long as
+    /// gradients wait (`_runtime_utils.py:_should_free_in_backward`).
+    #[must_use]
+    pub fn gathers_each_micro_batch(&self) -> bool {
+        let transformers = &self.recipe.transformers;
+        let piped = self.layout.pipeline > 1 && self.recipe.software.semantics().pipelines_hold_reductions;
+        let waits = transformers.engine == DataEngine::Fsdp1 && transformers.defers_reduction;
+        !self.stays_gathered() || !(piped || waits || transformers.keeps_gathered)
     }
 
     /// Batch, precision, optimizer and software.

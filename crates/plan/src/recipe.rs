@@ -141,14 +141,27 @@ impl Recipe {
         }
     }
 
-    /// Whether full gradients are held until a step's last micro-batch, with which FSDP2 reduces them, in the format
-    /// in which they are reduced (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before
-    /// PyTorch 2.15).
+    /// Whether full gradients are held until a step's last micro-batch, with which FSDP reduces them.
     #[must_use]
     pub fn defers_reduction(&self) -> bool {
         self.transformers.defers_reduction
             && self.num_micro_batches > 1
-            && self.transformers.engine == DataEngine::Fsdp2
+            && matches!(self.transformers.engine, DataEngine::Fsdp1 | DataEngine::Fsdp2)
+    }
+
+    /// Number format in which FSDP holds full gradients until then: FSDP2 in that of their reduction
+    /// (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before PyTorch 2.15), FSDP1 as backward
+    /// computed them (`_runtime_utils.py:_post_backward_hook` returns before it casts them).
+    #[must_use]
+    pub fn deferred_dtype(&self) -> NumberFormat {
+        if self.transformers.engine == DataEngine::Fsdp1 { self.module_dtype() } else { self.reduce_dtype() }
+    }
+
+    /// Whether PyTorch's FSDP shards the weights, if anything does: under plain PyTorch modules the engine says so.
+    #[must_use]
+    pub fn is_of_torch_fsdp(&self) -> bool {
+        let semantics = self.software.semantics();
+        if semantics.eager_modules { self.shards_by_fsdp() } else { semantics.fsdp_fp32_shards }
     }
 
     /// Whether PyTorch's FSDP wraps modules of transformers.

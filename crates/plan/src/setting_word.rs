@@ -69,6 +69,7 @@ held_by! {
     word::CudaGraphImpl: CudaGraphImpl,
     word::MoeTokenDispatcherType: MoeTokenDispatcherType,
     word::MoeFlexDispatcherBackend: MoeFlexDispatcherBackend,
+    word::RouterLoss: RouterLoss,
     word::MoeRouterDtype: MoeRouterDtype,
     word::ModuleVariant: ModuleVariants,
     word::KernelVariant: KernelVariants,

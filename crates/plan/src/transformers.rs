@@ -102,9 +102,11 @@ pub struct Transformers {
     pub embedding_apart: bool,
     /// Whether the squared log-sum-exp of each token's logits is added to the loss (z-loss).
     pub z_loss: bool,
-    /// Whether FSDP2 reduces gradients only with the last micro-batch of a step (`set_requires_gradient_sync`), so
-    /// that unsharded gradients are held until then.
+    /// Whether FSDP reduces gradients only with the last micro-batch of a step (`set_requires_gradient_sync`, `no_sync`),
+    /// so that unsharded gradients are held until then.
     pub defers_reduction: bool,
+    /// Whether FSDP2 frees what it gathered only behind a step's last backward pass (`set_reshard_after_backward`).
+    pub keeps_gathered: bool,
     /// Sequences in one evaluation batch between steps; 0 if none is counted.
     pub evaluation_batch: u64,
     /// Tokens on one accelerator of a pack of which a policy takes log-probabilities; 0 if they are counted in
@@ -150,6 +152,7 @@ impl Default for Transformers {
             embedding_apart: false,
             z_loss: false,
             defers_reduction: false,
+            keeps_gathered: false,
             evaluation_batch: 0,
             log_prob_tokens: 0,
             preference_logits: PreferenceLogits::Dropped,

@@ -114,6 +114,7 @@ words! {
         AllGather "allgather", AllToAll "alltoall", AllToAllSequence "alltoall_seq", Flex "flex",
     }
     MoeFlexDispatcherBackend { DeepEp "deepep", HybridEp "hybridep", NcclEp "ncclep" }
+    RouterLoss { None "none", Layers "layers", Joined "joined" }
     MoeRouterDtype { Fp32 "fp32", Fp64 "fp64", Bf16 "bf16", Fp16 "fp16" }
 }
 

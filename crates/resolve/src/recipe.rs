@@ -13,7 +13,8 @@ use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
     AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, GraphModules, LeftOut,
-    LoadBalancing, Marks, Model, MoeRecipe, NumberFormat, Optimizer, Overlap, Recipe, Software, word,
+    LoadBalancing, Marks, Model, MoeRecipe, NumberFormat, Optimizer, Overlap, Recipe, RouterLoss, Software,
+    word,
 };
 use shardscope_source::Code;
 
@@ -169,6 +170,11 @@ fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
             _ => params_dtype,
         },
         load_balancing,
+        router_loss: match table.chosen::<word::RouterLoss>() {
+            Some(word::RouterLoss::Layers) => Some(RouterLoss::Layers),
+            Some(word::RouterLoss::Joined) => Some(RouterLoss::Joined),
+            Some(word::RouterLoss::None) | None => None,
+        },
         expert_bias: table.on(Field::MoeRouterEnableExpertBias),
         pre_softmax: table.on(Field::MoeRouterPreSoftmax),
         balanced_gate: table.on(Field::MoeBalancedGate),

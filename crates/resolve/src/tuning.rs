@@ -339,7 +339,9 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         dtensor_plan: table.on(Field::DtensorPlan),
         embedding_apart: table.on(Field::FsdpEmbeddingApart),
         z_loss: table.on(Field::LogitsZLoss),
-        defers_reduction: table.on(Field::DeferReduction),
+        // `accelerate/accelerator.py:no_sync` does nothing under ZeRO-2 and 3.
+        defers_reduction: table.on(Field::DeferReduction) && !table.is(word::DataParallelEngine::DeepSpeed),
+        keeps_gathered: table.on(Field::KeepGathered),
         steps_in_backward: table.on(Field::StepInBackward),
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),

@@ -11,7 +11,7 @@ use super::Share::{
     AttentionBackward, AttentionForward, AttentionPytorch, AttentionTriton, Contention, Eager, Exchange,
     FastLink, Grouped, Memory, Network, Straggling, UserBuffers, Wave,
 };
-use shardscope_plan::{AttentionBuild, AttentionKernel, DpSharding, Fp8Recipe, Generation, Plan, Recipe};
+use shardscope_plan::{AttentionBuild, AttentionKernel, Fp8Recipe, Generation, Plan, Recipe};
 
 const HOPPER: &[Share] = &[AttentionPytorch, Straggling];
 const BLACKWELL: &[Share] = &[Eager, AttentionTriton, AttentionPytorch, Straggling];
@@ -124,7 +124,7 @@ impl Share {
             Self::Network => ranks > cluster.fast_domain && cluster.measured.network_bus.is_none(),
             Self::NetworkStart | Self::NetworkHop | Self::Straggling => ranks > cluster.fast_domain,
             Self::UserBuffers => recipe.overlap.tensor && layout.sequence_parallel,
-            Self::Contention => ranks > 1 && overlaps(recipe, layout.tensor),
+            Self::Contention => ranks > 1 && (overlaps(recipe, layout.tensor) || plan.gathers_units()),
             // Every step has products and streaming kernels.
             Self::Half | Self::Wave | Self::Memory | Self::Unaligned | Self::Launch | Self::Iteration => true,
         }
@@ -139,5 +139,4 @@ fn overlaps(recipe: &Recipe, tensor: u64) -> bool {
         || overlap.expert
         || overlap.shared_expert
         || (overlap.tensor_backward && tensor > 1)
-        || recipe.dp_sharding == DpSharding::Parameters
 }

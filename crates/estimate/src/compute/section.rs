@@ -115,6 +115,9 @@ fn add_passes(device: &Device, x: &Symbols<'_>, works: Vec<Work>, passes: &mut P
         if again != 0.0 {
             passes.selective += forward.scaled(again);
         }
+        if matches!(&work, Work::Matmul(matmul) if matmul.again) {
+            passes.input_gradient += forward;
+        }
         passes.forward += forward;
         passes.input_gradient += input;
         passes.weight_gradient += weight;

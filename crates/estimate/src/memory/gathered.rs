@@ -291,8 +291,9 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     let of_others: Vec<Term> =
         whole_words(x, reduced).into_iter().chain(whole_adapters(x, units, counts, reduced)).collect();
     let deferred = defers(x.plan).then(|| {
-        let given = [("P", trains.number()), ("w", Count::new(reduced).number())];
-        Term::new("unsharded gradients until the last micro-batch", trains.bytes(reduced), &WHOLE)
+        let width = x.recipe().deferred_dtype().width();
+        let given = [("P", trains.number()), ("w", Count::new(width).number())];
+        Term::new("unsharded gradients until the last micro-batch", trains.bytes(width), &WHOLE)
             .given(&given)
             .passing()
     });

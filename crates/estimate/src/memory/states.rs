@@ -67,7 +67,8 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let width = gradient_width(recipe);
     let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::Trains };
     out.push(gradients("gradients", width));
-    if is_torch_fsdp(recipe) && recipe.dp_sharding == DpSharding::Gradients && recipe.num_micro_batches > 1 {
+    // Of a pipeline's micro-batches (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
+    if is_torch_fsdp(recipe) && recipe.num_micro_batches > 1 && !plan.reduces_each_backward() {
         let part = Part::Gradients;
         out.push(Kind { name: "gradients not yet sharded", part, width, spread: false, of: Of::Trains });
     }

@@ -109,7 +109,14 @@ impl Setting<'_> {
         let (plan, recipe) = (self.x.plan, self.x.recipe());
         // A single micro-batch is the same as once per step.
         let often = recipe.num_micro_batches > 1 && plan.reduces_each_backward();
-        recipe.dp_sharding == DpSharding::Gradients && often
+        recipe.dp_sharding == DpSharding::Gradients && often && !self.moves_units()
+    }
+
+    /// Whether weights are gathered and gradients scattered unit by unit around the passes of a micro-batch. A pipeline of
+    /// PyTorch's whose units stay gathered does so once, before its first micro-batch and behind its last.
+    fn moves_units(&self) -> bool {
+        let plan = self.x.plan;
+        plan.gathers_units() && !(plan.stays_gathered() && plan.layout().pipeline > 1)
     }
 
     /// The time of `collective` on all trainable parameters, `width` bytes each, among data-parallel ranks and those
@@ -129,9 +136,11 @@ impl Setting<'_> {
         };
         let sum = |collective: Collective, width: u64| self.summed(rank, collective, width);
         match recipe.dp_sharding {
+            // Units are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
+            _ if self.moves_units() => (self.across_groups(rank), Seconds::ZERO),
             // Every replica steps all weights itself, so no gather follows.
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
-            DpSharding::OptimizerStates | DpSharding::Gradients => {
+            DpSharding::OptimizerStates | DpSharding::Gradients | DpSharding::Parameters => {
                 let scattered = if self.reduces_at_once() {
                     Seconds::ZERO
                 } else {
@@ -139,8 +148,6 @@ impl Setting<'_> {
                 };
                 (scattered + self.across_groups(rank), sum(Collective::AllGather, weight))
             }
-            // Sharded weights are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
-            DpSharding::Parameters => (self.across_groups(rank), Seconds::ZERO),
         }
     }
 
@@ -266,11 +273,11 @@ impl Setting<'_> {
         ring.time(&self.device, Collective::AllReduce, bytes)
     }
 
-    /// Gathering and scattering of fully sharded weights around one micro-batch of a chunk: the part that exceeds the
-    /// arithmetic it overlaps with. `[forward, backward]`.
+    /// Gathering and scattering of weights that are held as shards around one micro-batch of a chunk: the part that
+    /// exceeds the arithmetic it overlaps with. `[forward, backward]`.
     pub(super) fn sharded_weights(&self, rank: &RankParameters, chunk: &ChunkParts) -> [Seconds; 2] {
-        let recipe = self.x.recipe();
-        if recipe.dp_sharding != DpSharding::Parameters {
+        let (plan, recipe) = (self.x.plan, self.x.recipe());
+        if !self.moves_units() {
             return [Seconds::ZERO; 2];
         }
         let groups = [(self.rings.data, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
@@ -281,13 +288,17 @@ impl Setting<'_> {
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
         let again = [(self.rings.second, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
-        let again = sum(&again, Collective::AllGather, self.x.width);
-        // A step's first forward creates the secondary shards.
-        let second = self.x.plan.layout().second_groups() > 1;
-        let far = if second { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
+        let again = if plan.stays_gathered() {
+            Seconds::ZERO
+        } else {
+            sum(&again, Collective::AllGather, self.x.width)
+        };
+        // A step's first forward creates the secondary shards, or gathers what then stays.
+        let at_first = plan.layout().second_groups() > 1 || !plan.gathers_each_micro_batch();
+        let far = if at_first { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
         // The share of micro-batches with which gradients are reduced.
-        let each = self.x.plan.reduces_each_backward();
+        let each = plan.reduces_each_backward();
         let part = if each { 1.0 } else { 1.0 / real(recipe.num_micro_batches.max(1)) };
         let ahead = chunk.forward.total();
         let back = chunk.behind();

@@ -5,7 +5,7 @@
 //! at a time, that between 85 and 95 % of the measurements lie inside.
 
 use crate::compute::{Known, Standing, known};
-use shardscope_plan::{DpSharding, Plan};
+use shardscope_plan::Plan;
 use shardscope_units::{Quantity, Seconds};
 
 /// Plans whose steps are known equally well.
@@ -101,7 +101,7 @@ impl Family {
             NEVER_MEASURED
         } else if known(accelerator.generation) == Known::Barely {
             FEW_SOURCES
-        } else if plan.recipe().dp_sharding == DpSharding::Parameters {
+        } else if plan.gathers_units() {
             SHARDED
         } else if plan.model().experts.is_some() {
             EXPERTS

@@ -3,7 +3,7 @@
 use super::interval::WAITING;
 use super::whole::Time;
 use crate::compute::{Share, Standing, assumed};
-use shardscope_plan::{DpSharding, Fp8Recipe, Plan, Recompute};
+use shardscope_plan::{Fp8Recipe, Plan, Recompute};
 use shardscope_schedule::{Rehearsal, Shape};
 
 /// A reason why the true step may differ from the estimate.
@@ -168,7 +168,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(plan.layout().copies() > 1, Unknown::Copies);
     when(plan.cluster().num_nodes >= MANY_NODES, Unknown::Network);
     when(time.waits("host").1 >= WAITING, Unknown::Host);
-    when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
+    when(plan.gathers_units(), Unknown::Prefetch);
     when(recipe.offload.saved_tensors, Unknown::HostCopies);
     when(recipe.offload.every_input, Unknown::PageableCopies);
     when(!recipe.offload.modules.is_empty(), Unknown::ModuleCopies);

@@ -64,7 +64,7 @@ static COLUMNS: Formula = Formula::new(
 
 /// Adds the messages between replicas.
 pub(super) fn add(builder: &mut Builder<'_>) {
-    if builder.plan().recipe().dp_sharding == DpSharding::Parameters {
+    if builder.plan().gathers_units() {
         units(builder);
     } else {
         whole_buffers(builder);
@@ -214,7 +214,8 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
 }
 
 /// Nothing is held unsharded: every unit (a layer, the embedding, the output layer) is gathered in forward and again
-/// in backward, and its gradients are scattered, for every micro-batch or only with the last one.
+/// in backward, and its gradients are scattered, for every micro-batch or only with the last one. FSDP's stage 2 gathers
+/// in forward alone.
 fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
@@ -276,7 +277,8 @@ fn units(builder: &mut Builder<'_>) {
             // (`partition_parameters.py:all_gather_coalesced`).
             let second = x.plan.layout().second_groups() > 1 && weights == WeightGroup::Dense;
             let near = if second { GroupKind::SecondShards } else { group };
-            let first = if second { once.clone() } else { calls.clone() };
+            let at_first = second || !x.plan.gathers_each_micro_batch();
+            let first = if at_first { once.clone() } else { calls.clone() };
             if second {
                 let less = |(all, once): (&u64, &u64)| all.saturating_sub(*once);
                 let per_iteration = calls.per_iteration.iter().zip(&once.per_iteration).map(less).collect();
@@ -286,7 +288,7 @@ fn units(builder: &mut Builder<'_>) {
             builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
             // Backward gathers once more: what forward gathered was freed after the layer (reshard_after_forward). In
             // a step that is one program, what comes after the layers stays gathered, because its backward is next.
-            let stays = compiled && kind.is_after_layers();
+            let stays = x.plan.stays_gathered() || compiled && kind.is_after_layers();
             if !kind.has_no_backward(&x) && !stays {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }

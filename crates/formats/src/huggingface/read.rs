@@ -124,6 +124,10 @@ fn read(root: &Node) -> Reading {
     dropout(&mut leaves, &why);
     precision(&mut leaves, root);
     left_whole(&mut leaves, root);
+    // The model then works out the balancing loss of its routers in every forward pass, whatever trains it.
+    if let Some(leaf) = leaves.yes("output_router_logits") {
+        leaves.say(Field::RouterLoss, "layers", leaf);
+    }
     ask(&mut leaves);
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);

@@ -185,6 +185,10 @@ fn engine(leaves: &mut Leaves<'_>) {
         leaves.state(Field::LossKind, "torch", Origin::Derived, "the loss is OpenRLHF's own");
     }
     attention(leaves);
+    // `models/actor.py:Actor.__init__`, `models/model.py:get_llm_for_sequence_regression`, whatever the loss's weight is;
+    // `requirements.txt` of 0.11: transformers==5.15.0.
+    let why = "OpenRLHF sets output_router_logits of a model with experts";
+    leaves.state(Field::RouterLoss, "joined", Origin::Default, why);
     leaves.take(&["ds.experts_implementation"], Field::ExpertsImplementation);
     if let Some(leaf) = leaves.get("ds.ring_attn_size").filter(|leaf| leaf.whole() != Some(1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);

@@ -83,6 +83,9 @@ const OF_OLDER_ROLLOUTS: [&str; 9] = [
 /// Runs once the objective is known. A text that indicates an older release, has an argument that only transformers 4
 /// has, or requests something that the fused output layer rejects, keeps the loss that holds all logits at once.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if dialect == Dialect::Trl {
+        balances(leaves);
+    }
     let stated = leaves.get(RELEASE).map(|leaf| leaf.value.clone());
     let objective = leaves.reading.value(Field::TrainingObjective);
     let sft = matches!(objective, None | Some("" | "sft"));
@@ -118,6 +121,21 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if !(older || adapted || smoothed) {
         let why = "TRL 1.15 and later; older releases hold all logits at once (loss_kind torch)";
         leaves.state(Field::LossKind, "fused_tiles", Origin::Default, why);
+    }
+}
+
+/// A model with experts is asked for its routers' logits, and their balancing loss, unless its weight is 0
+/// (`trl/trainer/sft_trainer.py`, `dpo_trainer.py`, `kto_trainer.py`, `grpo_trainer.py`, `rloo_trainer.py` since 1.7: `aux_loss_enabled`).
+fn balances(leaves: &mut Leaves<'_>) {
+    let older = release(leaves).is_some_and(|release| release < CHUNKS)
+        || OF_OLDER.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
+    let weight = leaves.get("router_aux_loss_coef").and_then(|leaf| leaf.value.parse::<f64>().ok());
+    let pairs =
+        matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
+    let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
+    if !older && !pairs && !rewards && weight != Some(0.0) {
+        let why = "TRL takes the balancing loss of a model with experts since 1.7; before transformers 5.16 as router_loss=joined";
+        leaves.state(Field::RouterLoss, "layers", Origin::Default, why);
     }
 }
 

@@ -50,5 +50,5 @@ pub(crate) use oumi::Oumi;
 pub use python::read_started;
 pub(crate) use read::read_scalars;
 pub use spread::left_to_accelerate;
-pub(super) use spread::{left_to_file, spread};
+pub(super) use spread::{WAITS, left_to_file, spread};
 pub use vocabulary::TABLE as VOCABULARY;

@@ -31,6 +31,8 @@ fn qwen_and_moonlight_train_behind_deepeps_exchange() {
         // `MoEParallelizerConfig.reshard_after_forward`.
         assert_eq!(value(&run, Field::ZeroStage), "2");
         assert!(plan.recipe().defers_reduction());
+        // `moe/fsdp_mixin.py:prepare_for_grad_accumulation` keeps what was gathered.
+        assert!(!plan.gathers_each_micro_batch());
     }
     let again = recipe("Qwen/Qwen3-30B-A3B", BACKEND, "ep_size: 8, activation_checkpointing: true", "");
     let plan = again.plan.as_ref().unwrap_or_else(|| panic!("{:?}", again.diagnostics));
@@ -43,7 +45,8 @@ fn qwen_and_moonlight_train_behind_deepeps_exchange() {
     // Nothing tells FSDP to wait where neither the outer model is a unit nor the mixin is on.
     let plain = BACKEND.replace("enable_fsdp_optimizations: true", "enable_fsdp_optimizations: false");
     let each = recipe("Qwen/Qwen3-30B-A3B", &plain, "ep_size: 8, moe: {wrap_outer_model: false}", "");
-    assert!(!each.plan.expect("a plan").recipe().defers_reduction());
+    let each = each.plan.expect("a plan");
+    assert!(!each.recipe().defers_reduction() && each.gathers_each_micro_batch());
 }
 
 /// `examples/llm_benchmark/qwen/qwen3_moe_30b_te_deepep.yaml`: a gate without weights, and a loss over the logits themselves.

@@ -1,6 +1,7 @@
 //! Never a different question: each text here was once read as another training, and is now read correctly, asked about
 //! or stopped.
 
+mod accumulation;
 mod adapters;
 mod automodel;
 mod automodel_experts;

@@ -27,6 +27,7 @@ mod passing;
 mod policy_rows;
 mod preferences;
 mod responses;
+mod router_loss;
 mod sampled_head;
 mod saved;
 mod scored_states;

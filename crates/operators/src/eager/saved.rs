@@ -1,7 +1,7 @@
 //! What each operator saves.
 
 use super::tape::{Step, Tape};
-use super::{attention, ends, experts, latent, linear_mixer, mlp, norm};
+use super::{attention, ends, experts, latent, linear_mixer, mlp, norm, router_loss};
 use crate::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::RecomputeModule;
@@ -50,7 +50,10 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
         Operator::Mlp => mlp::mlp(&mut tape),
         Operator::Experts => experts::experts(&mut tape),
         Operator::FinalNorm => norm::last(&mut tape),
-        Operator::OutputLayer => ends::output_layer(&mut tape),
+        Operator::OutputLayer => {
+            ends::output_layer(&mut tape);
+            router_loss::kept(&mut tape);
+        }
         // No transformers module is modelled for these, so as in Megatron.
         Operator::Linear(kind) => {
             if !linear_mixer::mixer(&mut tape, kind) {

@@ -73,6 +73,7 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
         layers: 1,
         fp32_gradient: false,
         masked: false,
+        again: false,
         repeated: 1.0,
     });
     let states = x.n.div_ceil(CHUNK) * sizes.value_heads * sizes.key_width * sizes.value_width;

@@ -26,8 +26,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     }
     let gathers = x.t > 1 && x.recipe().software.semantics().gathers_logits;
     let words = if gathers { x.t * x.v } else { x.v };
+    let mut projection = Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]);
+    projection.compute_again(x.recipe().loss.repeats_projection());
     let mut work = vec![
-        Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
+        projection,
         Work::Kernel(Kernel {
             sums_rows: true,
             addressed: wider(x, words),

@@ -113,6 +113,21 @@ impl Symbols<'_> {
         if hands_on && wrapped && transformers.autocast.is_some() { FP32 } else { self.compute_width }
     }
 
+    /// Layers with routed experts.
+    #[must_use]
+    pub fn router_layers(&self) -> u64 {
+        self.model().moe_layers()
+    }
+
+    /// Bytes of an element of a softmax outside of attention: autocast computes it in fp32 wherever accelerate enters it,
+    /// which it does not under DeepSpeed (`accelerate/accelerator.py:native_amp`).
+    #[must_use]
+    pub fn softmax_width(&self) -> u64 {
+        let transformers = &self.recipe().transformers;
+        let wide = transformers.autocast.is_some() && transformers.engine != DataEngine::DeepSpeed;
+        if wide { FP32 } else { self.compute_width }
+    }
+
     /// Rows whose logits a loss fused with the output layer holds at once (`chunk_size` of Liger's
     /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
     #[must_use]

@@ -31,6 +31,8 @@ impl Symbols<'_> {
             "Bi" => self.input_width,
             "E" => moe.experts,
             "topk" => moe.topk,
+            "Lr" => self.router_layers(),
+            "Bsm" => self.softmax_width(),
             "T" => moe.sent,
             "R" => moe.received,
             "M" => moe.map,

@@ -107,6 +107,11 @@ pub(super) fn own(leaves: &mut Leaves<'_>, name: &str) {
             "wrap_outer_model of Automodel is false",
         );
     }
+    // `moe/fsdp_mixin.py:prepare_for_grad_accumulation`.
+    if leaves.flag("model.backend.enable_fsdp_optimizations") == Some(true) {
+        let why = "enable_fsdp_optimizations of Automodel";
+        leaves.state(Field::KeepGathered, "true", Origin::Derived, why);
+    }
     if leaves.yes("distributed.moe.reshard_after_forward").is_some() {
         let what = "layers with experts gathered one by one";
         lack(leaves, "distributed.moe.reshard_after_forward", Effect::Memory, what);

@@ -112,6 +112,9 @@ fn litgpt(leaves: &mut Leaves<'_>) {
         let engine = if adapters { "fsdp2" } else { "fsdp1" };
         leaves.state(Field::DataParallelEngine, engine, Origin::Default, why);
         leaves.state(Field::ZeroStage, "3", Origin::Default, why);
+        // `finetune/full.py:fit`, `lora.py:fit`: `fabric.no_backward_sync(model, enabled=is_accumulating)`.
+        let why = "litgpt's no_backward_sync: FSDP reduces with a step's last micro-batch";
+        leaves.state(Field::DeferReduction, "true", Origin::Default, why);
         leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
     }
     leaves.state(Field::GpusPerNode, "1", Origin::Default, "default of litgpt");

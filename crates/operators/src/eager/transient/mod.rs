@@ -57,7 +57,11 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::SelfAttention | Operator::WindowedAttention => attention(x),
         Operator::Mlp => mlp(x),
         Operator::Experts => experts(x),
-        Operator::OutputLayer => output_layer(x),
+        Operator::OutputLayer => {
+            let mut moments = output_layer(x);
+            moments.extend(super::router_loss::transient(x));
+            moments
+        }
         // The last of backward, when everything that layers saved is freed.
         Operator::Projector => Vec::new(),
         Operator::LatentAttention

@@ -1,0 +1,102 @@
+//! transformers' balancing loss over the routers of all layers, compared with recorded calls.
+
+use serde_json::Value;
+use shardscope::launch::resolve;
+use shardscope::operators::{SectionKind, Symbols};
+use shardscope::plan::Plan;
+
+/// `tests/record/router_loss.py`.
+const RECORDED: &str = include_str!("../data/activations/router_loss.jsonl");
+/// The result, and what is counted per expert alone: no multiple of the tokens.
+const LITTLE: u64 = 1024;
+
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("software", "hf_transformers"),
+        ("accelerator", "A100-SXM-80GB"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "1"),
+        ("num_layers", "3"),
+        ("num_attention_heads", "4"),
+        ("hidden_size", "64"),
+        ("ffn_hidden_size", "160"),
+        ("moe_ffn_hidden_size", "160"),
+        ("num_experts", "16"),
+        ("moe_router_topk", "4"),
+        ("swiglu", "true"),
+        ("vocab_size", "512"),
+        ("seq_length", "32"),
+        ("micro_batch_size", "2"),
+        ("num_micro_batches", "1"),
+        ("use_cache", "false"),
+    ];
+    let settings = common.iter().chain(set);
+    let settings: Vec<_> = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+/// Bytes that the loss keeps, and those that it holds at most, its kept ones included.
+fn held(plan: &Plan) -> [u64; 2] {
+    let x = Symbols::new(plan);
+    let operators = SectionKind::ALL
+        .iter()
+        .filter(|kind| kind.projects_vocabulary())
+        .flat_map(|kind| kind.operators(&x))
+        .collect::<Vec<_>>();
+    let of_routers = |name: &str| name.contains("routers");
+    let kept: u64 = operators
+        .iter()
+        .flat_map(|operator| operator.saved(&x))
+        .filter(|saved| of_routers(saved.name))
+        .map(|saved| saved.bytes.get())
+        .sum();
+    let moments = operators.iter().flat_map(|operator| operator.transients(&x));
+    let most = moments
+        .filter(|moment| moment.name == "balancing loss")
+        .map(|moment| moment.bytes().get())
+        .sum::<u64>();
+    [kept, kept + most]
+}
+
+#[test]
+fn it_keeps_and_holds_what_was_recorded() {
+    let mut runs = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect(line);
+        let bytes = |key: &str| case[key].as_u64().expect(key);
+        let joined = case["release"] == "5.15";
+        let [narrow, masked] = [case["dtype"] == "bfloat16", case["mask"] == true];
+        let plan = plan(&[
+            ("router_loss", if joined { "joined" } else { "layers" }),
+            ("params_dtype", if narrow { "bf16" } else { "fp32" }),
+            ("padding_mask", if masked { "true" } else { "false" }),
+        ]);
+        let [kept, most] = held(&plan);
+        // The router's logits were there before.
+        let logits = bytes("held_before");
+        let near = |ours: u64, theirs: u64, slack: u64| {
+            assert!(ours <= theirs + slack && theirs <= ours + slack, "{ours} {theirs}: {case}");
+        };
+        near(kept, bytes("held_after"), LITTLE);
+        // Joined tensors are of all layers; what one layer's choices take is little beside them.
+        let one =
+            if joined { LITTLE } else { bytes("tokens") * (bytes("experts") * 4 + bytes("chosen") * 16) };
+        let pad = if joined && masked { 8 * bytes("layers") * bytes("tokens") * bytes("experts") } else { 0 };
+        near(most - logits - pad, bytes("held_at_most"), one);
+        runs += 1;
+    }
+    assert_eq!(runs, 12);
+}
+
+#[test]
+fn autocast_takes_the_softmax_in_fp32_and_only_models_with_experts_have_it() {
+    let kept = |set: &[(&str, &str)]| held(&plan(set))[0];
+    let narrow = [("router_loss", "layers"), ("params_dtype", "bf16")];
+    assert_eq!(kept(&narrow), 3 * 64 * 16 * 2);
+    assert_eq!(kept(&[&narrow[..], &[("autocast", "bf16")]].concat()), 3 * 64 * 16 * 4);
+    let engine = [("autocast", "bf16"), ("data_parallel_engine", "deepspeed")];
+    assert_eq!(kept(&[&narrow[..], &engine].concat()), 3 * 64 * 16 * 2);
+    assert_eq!(kept(&[("params_dtype", "bf16")]), 0);
+    assert_eq!(kept(&[&narrow[..], &[("module_variants", "fp32_sigmoid_router")]].concat()), 0);
+}
