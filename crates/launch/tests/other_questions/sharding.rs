@@ -98,9 +98,14 @@ fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
     let plain = file("");
     assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
     assert_eq!(value(&plain, Field::NotRead), "");
-    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
-        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
-    }
+    stopped(&file(", \"mics_shard_size\": 8"), &["zero_optimization.mics_shard_size"]);
+    // ZeRO++'s second shards, which 1 turns off; a second file may leave weights on the host.
+    let second = |size: u64, more: &str| file(&format!(", \"zero_hpz_partition_size\": {size}{more}"));
+    let groups = |size: u64| second(size, "").plan.expect("a plan").layout().second_groups();
+    assert_eq!([1, 4, 8, 16].map(groups), [0, 2, 1, 1]);
+    assert!(second(3, "").plan.is_none(), "groups that do not divide the ranks");
+    let host = ", \"offload_param\": {\"device\": \"cpu\"}";
+    stopped(&second(8, host), &[Field::SecondWeightShards.name()]);
     stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
 }
 
@@ -127,7 +132,7 @@ fn weights_are_on_the_host_from_stage_3_on() {
         let resolution = script(&format!(
             "deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 16 \
              --data_split 2,4,4 --max_seq_len 512 --gradient_accumulation_steps 1 --zero_stage {stage} --deepspeed \
-             --num_padding_at_beginning 0 --gradient_checkpointing --offload"
+             --output_dir log/step1_sft --gradient_checkpointing --offload"
         ));
         let reported = resolution.diagnostics.iter().any(|said| said.code == Code::NoEffect);
         (resolution.plan.expect("a plan").recipe().offload.parameters, reported)
