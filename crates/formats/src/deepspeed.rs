@@ -174,11 +174,6 @@ const LACKING: &[(&str, Effect, &str)] = &[
         "quantized gradient reduction (ZeRO++)",
     ),
     ("zero_optimization.mics_shard_size", Effect::Memory, "sharding within groups of ranks (MiCS)"),
-    (
-        "activation_checkpointing.cpu_checkpointing",
-        Effect::Memory,
-        "saved layer inputs offloaded to the host",
-    ),
     ("communication_data_type", Effect::Communication, "gradients reduced in another dtype"),
     ("sparse_attention.mode", Effect::Memory, "sparse attention"),
     ("tensor_parallel.autotp_size", Effect::Memory, "DeepSpeed's own tensor parallelism (AutoTP)"),
@@ -389,4 +384,7 @@ fn optimizer(leaves: &mut Leaves<'_>) {
 fn activations(leaves: &mut Leaves<'_>) {
     let path = "activation_checkpointing.partition_activations";
     leaves.turn_on(path, Field::DistributeSavedActivations);
+    let path = "activation_checkpointing.cpu_checkpointing";
+    leaves.turn_on(path, Field::CpuCheckpointing);
+    leaves.pass(path);
 }

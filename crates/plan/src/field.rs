@@ -332,6 +332,7 @@ fields! {
     ReentrantCheckpoints "reentrant_checkpoints" Flag, "layers recomputed by the reentrant kind of torch.utils.checkpoint, without hooks of saved tensors (use_reentrant)";
     OffloadEveryInput "offload_every_input" Flag, "inputs of recomputed layers on the host, the last one's too, each copied back when its layer is recomputed (LLaMA-Factory's use_unsloth_gc)";
     StatesForStep "states_for_step" Flag, "optimizer states wait on the host and come to the device for each step (transformers)";
+    CpuCheckpointing "cpu_checkpointing" Flag, "DeepSpeed's own checkpoints keep their inputs on the host, in models that call them (activation_checkpointing.cpu_checkpointing)";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
     FineGrainedActivationOffloading "fine_grained_activation_offloading" Flag, "what the layers' modules named beside it save goes to the host until backward";

@@ -73,10 +73,11 @@ fn second_shards(table: &mut Table, software: Software) {
     else {
         return;
     };
-    let known = software == Software::HfTransformers
-        && table.is(word::DataParallelEngine::DeepSpeed)
-        && table.is_unset_or(&[word::TrainType::Full])
-        && !table.on(Field::OffloadParam);
+    let engine = match software {
+        Software::HfTransformers => table.is(word::DataParallelEngine::DeepSpeed),
+        software => software == Software::MegatronDeepspeed,
+    };
+    let known = engine && table.is_unset_or(&[word::TrainType::Full]) && !table.on(Field::OffloadParam);
     if !known {
         let what = "second shards of weights (ZeRO++ hpZ) where part of them is frozen or on the host, or in this software";
         table.lack(Field::SecondWeightShards, &ranks.to_string(), Effect::Memory, what);
