@@ -11,6 +11,8 @@ use shardscope::units::Bytes;
 /// `tests/record/evaluation_peak.py`.
 const TILED: &str = include_str!("../data/activations/evaluation_in_tiles.tsv");
 const RECORDED: &str = include_str!("../data/activations/evaluation_peak.tsv");
+/// `tests/record/named_output.py`.
+const NAMED: &str = include_str!("../data/activations/named_output.tsv");
 
 fn plan(set: &[(&str, &str)]) -> Plan {
     let common = [
@@ -67,6 +69,36 @@ fn an_evaluation_holds_what_was_recorded() {
         runs += 1;
     }
     assert_eq!(runs, 9);
+}
+
+/// A loop that names the model's output holds its logits at the fullest moment too, and a cache comes beside an evaluation's
+/// logits.
+#[test]
+fn named_outputs_and_caches_hold_what_was_recorded() {
+    let lines: Vec<Vec<&str>> =
+        NAMED.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect()).collect();
+    let bytes = |cells: &[&str]| cells.get(4).and_then(|cell| cell.parse::<u64>().ok()).expect("bytes");
+    assert_eq!(lines.len(), 12);
+    for of_size in lines.chunks(4) {
+        let [loss, output, evaluation, cache] = of_size else { panic!("{of_size:?}") };
+        let &[_, batch, sequence, vocabulary, ..] = cache.as_slice() else { panic!("{cache:?}") };
+        let sizes = [("params_dtype", "bf16"), ("seq_length", sequence), ("vocab_size", vocabulary)];
+        let named = plan(&[&sizes[..], &[("micro_batch_size", batch), ("logits_held", "true")]].concat());
+        let [rank] = memory(&named).ranks.try_into().expect("one rank");
+        let temporaries = rank.breakdown.child("peak_allocated").and_then(|all| all.child("temporaries"));
+        let held_logits = temporaries.and_then(|all| all.child("logits of the last output")).expect("logits");
+        assert_eq!(held_logits.value().get(), bytes(output) - bytes(loss));
+        for (cells, fills) in [(evaluation, "false"), (cache, "true")] {
+            let more = [
+                ("evaluation_batch_size", batch),
+                ("evaluation_cache", fills),
+                ("liger_kernel", if batch == "1" { "true" } else { "false" }),
+            ];
+            let [rank] = memory(&plan(&[&sizes[..], &more].concat())).ranks.try_into().expect("one rank");
+            assert_eq!(rank.at, "evaluation", "{cells:?}");
+            assert_eq!(held(&rank), Some(Bytes::new(bytes(cells))), "{cells:?}");
+        }
+    }
 }
 
 /// If the loss only computes logits in tiles, the peak is in the layers (`tests/record/evaluation_in_tiles.py`).

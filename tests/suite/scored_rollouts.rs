@@ -7,6 +7,7 @@ use super::drafts::int;
 use super::formats::resolved;
 use super::rollouts::{LINEAR, VOCABULARY, WIDTH, part, plan, rl};
 use shardscope::estimate::{Memory, PhaseKind, RlMemory, device_peak, memory};
+use shardscope::operators::{Operator, Saved, Symbols};
 use shardscope::source::Source;
 use shardscope::units::Bytes;
 
@@ -144,6 +145,33 @@ fn log_probabilities_under_megatron_hold_logits_a_copy_and_their_softmax() {
     };
     const WORDS: u64 = 152_064 / 2;
     const SEQUENCE: u64 = 2048;
+    // In training: what is kept of each logit, and the most in forward and in backward, where the gradient over the temperature
+    // stands beside the one that it is made of.
+    for (coefficient, line) in [("0", 1), ("0.001", 4)] {
+        let case: Value = serde_json::from_str(recorded.lines().nth(line).expect("a line")).expect("JSON");
+        assert_eq!(case["entropy"] == true, coefficient != "0");
+        let read = read(&format!("actor_rollout_ref.actor.entropy_coeff={coefficient}"), &[]);
+        let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.not_modelled));
+        let x = Symbols::new(&plan);
+        let logits = x.n * x.v;
+        assert_eq!(x.v, WORDS);
+        let wide = |tensors: &[Saved]| -> u64 {
+            let wide = tensors.iter().map(|saved| saved.bytes.get()).filter(|bytes| *bytes >= 2 * logits);
+            wide.sum::<u64>() / logits
+        };
+        let kept = wide(&Operator::OutputLayer.saved(&x));
+        let transients = Operator::OutputLayer.transients(&x);
+        let most = |name: &str| {
+            let moment = transients.iter().find(|moment| moment.name == name);
+            kept + moment.map_or(0, |moment| wide(&moment.tensors))
+        };
+        let each = |name: &str| int(&case, name) / int(&case, "tokens") / 512;
+        assert_eq!(
+            [kept, most("loss"), most("backward of the loss")],
+            ["kept", "forward", "backward"].map(each),
+            "{coefficient}"
+        );
+    }
     let here = |memory: &Memory, label| part(memory.rl.as_ref().expect("phases"), PhaseKind::LogProbs, label);
     // As many sequences as in training, and on the rank that has the output layer.
     let usual = of("", &[]);

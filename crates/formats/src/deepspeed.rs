@@ -164,11 +164,6 @@ pub(super) fn keys(leaves: &mut Leaves<'_>) {
 /// Keys that change figures and are not modelled.
 const LACKING: &[(&str, Effect, &str)] = &[
     (
-        "zero_optimization.zero_hpz_partition_size",
-        Effect::Memory,
-        "a second shard of the weights within a group of ranks (ZeRO++ hpZ)",
-    ),
-    (
         "zero_optimization.zero_quantized_weights",
         Effect::Communication,
         "quantized weight all-gathers (ZeRO++)",
@@ -179,11 +174,6 @@ const LACKING: &[(&str, Effect, &str)] = &[
         "quantized gradient reduction (ZeRO++)",
     ),
     ("zero_optimization.mics_shard_size", Effect::Memory, "sharding within groups of ranks (MiCS)"),
-    (
-        "activation_checkpointing.cpu_checkpointing",
-        Effect::Memory,
-        "saved layer inputs offloaded to the host",
-    ),
     ("communication_data_type", Effect::Communication, "gradients reduced in another dtype"),
     ("sparse_attention.mode", Effect::Memory, "sparse attention"),
     ("tensor_parallel.autotp_size", Effect::Memory, "DeepSpeed's own tensor parallelism (AutoTP)"),
@@ -295,6 +285,12 @@ fn sharding(leaves: &mut Leaves<'_>) {
         // Derived, since a command that names this file leaves the stage to it.
         leaves.state(Field::ZeroStage, "0", Origin::Derived, "DeepSpeed's default without zero_optimization");
     }
+    // 1 means none (`deepspeed/runtime/zero/config.py`).
+    let path = "zero_optimization.zero_hpz_partition_size";
+    if let Some(leaf) = leaves.get(path).filter(|leaf| says_yes(leaf)) {
+        leaves.say(Field::SecondWeightShards, &leaf.value, leaf);
+    }
+    leaves.pass(path);
     let offload = &[
         ("zero_optimization.offload_optimizer.device", Field::OffloadOptimizer),
         ("zero_optimization.offload_param.device", Field::OffloadParam),
@@ -388,4 +384,7 @@ fn optimizer(leaves: &mut Leaves<'_>) {
 fn activations(leaves: &mut Leaves<'_>) {
     let path = "activation_checkpointing.partition_activations";
     leaves.turn_on(path, Field::DistributeSavedActivations);
+    let path = "activation_checkpointing.cpu_checkpointing";
+    leaves.turn_on(path, Field::CpuCheckpointing);
+    leaves.pass(path);
 }

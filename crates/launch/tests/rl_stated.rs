@@ -57,7 +57,12 @@ fn an_entropy_in_verls_loss_is_read() {
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001")), (Some(true), 0));
     assert_eq!(with(&format!("{actor}calculate_entropy=True")), (Some(true), 0));
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}entropy_checkpointing=True")), (None, 1));
-    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}strategy=megatron")), (None, 1));
+    let megatron = format!("{actor}strategy=megatron");
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {megatron}")), (Some(true), 0));
+    assert_eq!(with(&format!("{actor}calculate_entropy=True {megatron}")), (Some(false), 0));
+    // verl of before July 24, 2025, by a key of then: the loss wrote over the logits of the entropy.
+    let spring = format!("{actor}checkpoint.contents=['model'] {megatron}");
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {spring}")), (None, 1));
 }
 
 /// slime's unconditional settings do not depend on the flag for packed samples.

@@ -263,6 +263,7 @@ fields! {
     TrainingObjective "training_objective" Word(word::TrainingObjective::WORDS), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes of the head that replaces the output layer (classify)";
     PreferenceLogits "preference_logits" Word(word::PreferenceLogits::WORDS), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), means alone (TRL's simpo), or has none (unsloth: states of all tokens but the last, all, those with a label, or states_orpo)";
+    LogitsHeld "logits_held" Flag, "the training loop names the model's output until it has the next one, so that its logits stay alive in backward and in the next forward pass";
     ReferenceModel "reference_model" Word(word::ReferenceModel::WORDS), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(RlFramework::WORDS), "framework of reinforcement learning that runs training and rollouts";
@@ -303,6 +304,7 @@ fields! {
     Autocast "autocast" Word(word::Autocast::WORDS), "dtype of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(word::AttnImplementation::WORDS), "attention of transformers";
     EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, or of a policy's log-probabilities before one (verl, EasyR1), whose logits may be the peak";
+    EvaluationCache "evaluation_cache" Flag, "an evaluation between steps fills a KV cache, as models of transformers do unless they are told otherwise";
     LogProbTokens "log_prob_tokens" Count(1, MAX_SEQUENCE), "tokens on one accelerator of a pack of which a policy takes log-probabilities before it trains (verl, EasyR1), whose logits may be the peak";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer recomputed from its input (transformers)";
     PaddingMask "padding_mask" Flag, "micro-batches come padded, with a mask";
@@ -332,6 +334,7 @@ fields! {
     ReentrantCheckpoints "reentrant_checkpoints" Flag, "layers recomputed by the reentrant kind of torch.utils.checkpoint, without hooks of saved tensors (use_reentrant)";
     OffloadEveryInput "offload_every_input" Flag, "inputs of recomputed layers on the host, the last one's too, each copied back when its layer is recomputed (LLaMA-Factory's use_unsloth_gc)";
     StatesForStep "states_for_step" Flag, "optimizer states wait on the host and come to the device for each step (transformers)";
+    CpuCheckpointing "cpu_checkpointing" Flag, "DeepSpeed's own checkpoints keep their inputs on the host, in models that call them (activation_checkpointing.cpu_checkpointing)";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
     FineGrainedActivationOffloading "fine_grained_activation_offloading" Flag, "what the layers' modules named beside it save goes to the host until backward";

@@ -127,6 +127,13 @@ impl RlFramework {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
     }
 
+    /// Whether fp32 logits over tensor ranks are divided by a temperature in place before log-probabilities take theirs, and
+    /// copied where an entropy is taken (`verl/workers/actor/megatron_actor.py:logits_processor`).
+    #[must_use]
+    pub const fn processes_logits(self) -> bool {
+        matches!(self, Self::Verl | Self::VerlShared)
+    }
+
     /// How it transfers weights; `cut` says whether the trainer uses model parallelism (Megatron) or only shards the
     /// model.
     #[must_use]

@@ -109,11 +109,15 @@ pub struct Transformers {
     pub keeps_gathered: bool,
     /// Sequences in one evaluation batch between steps; 0 if none is counted.
     pub evaluation_batch: u64,
+    /// Whether an evaluation fills a cache of keys and values.
+    pub evaluation_cache: bool,
     /// Tokens on one accelerator of a pack of which a policy takes log-probabilities; 0 if they are counted in
     /// sequences.
     pub log_prob_tokens: u64,
     /// What a preference loss does with the logits.
     pub preference_logits: PreferenceLogits,
+    /// Whether the training loop names the model's output until it has the next one: its logits outlive the loss.
+    pub holds_output: bool,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is then freed.
     pub steps_in_backward: bool,
     /// Whether Adam steps over all tensors at once, holding the square roots of their second moments as well.
@@ -154,8 +158,10 @@ impl Default for Transformers {
             defers_reduction: false,
             keeps_gathered: false,
             evaluation_batch: 0,
+            evaluation_cache: false,
             log_prob_tokens: 0,
             preference_logits: PreferenceLogits::Dropped,
+            holds_output: false,
             steps_in_backward: false,
             compiled_checkpoints: false,
             reentrant_checkpoints: false,

@@ -49,12 +49,26 @@ fn scores_are_few(table: &Table, own: u64) -> bool {
     own > 0 && scores <= table.number(Field::VocabSize)
 }
 
+/// A cache that holds something else than keys and values of all tokens, or that compression makes smaller.
+const CACHED: &str = "an evaluation whose cache is not of keys and values of all tokens";
+
 /// An evaluation batch no larger than training's cannot hold more than training does: it keeps nothing for backward.
 /// For a larger one the loss is counted, which holds the logits of the entire batch at once.
 pub(super) fn find(table: &mut Table, software: Software) {
     let batch = table.number(Field::EvaluationBatchSize);
+    let window = table.number(Field::AttentionWindow);
+    let all = !table.has(Field::LinearMixer)
+        && !table.on(Field::MultiLatentAttention)
+        && (window == 0 || window >= table.number(Field::SeqLength));
+    if table.on(Field::EvaluationCache) && !all {
+        table.lack(Field::EvaluationCache, "", Effect::Memory, CACHED);
+    }
     // Without a micro-batch there is nothing to compare with; it is asked for elsewhere.
     let Some(trained) = table.count(Field::MicroBatchSize) else { return };
+    // Nor is it known of a model that is being asked for what its layers are.
+    if super::named::is_open(table) {
+        return;
+    }
     let tokens = table.number(Field::LogProbTokens);
     let own = table.number(Field::SeqLength) / table.degree(Field::ContextParallelSize);
     let packs = own > 0 && tokens > trained.saturating_mul(own);

@@ -1,7 +1,7 @@
 //! The smallest number of machines that a layout fits on.
 
 use super::table::Table;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, word};
 
 /// How many multiples of the smallest cluster are tried, to find one that divides the global batch.
 const TRIED: u64 = 64;
@@ -45,9 +45,19 @@ pub(super) fn holds(table: &Table, world: u64) -> bool {
     world > 0 && nodes(table, world) == 1 && global.is_none_or(|global| global.is_multiple_of(share.max(1)))
 }
 
-/// For a global batch that is too small for a node, the largest number of accelerators below `usual` that divides it;
+/// Fewer accelerators than `usual`, where a trainer takes no more. For a global batch that is too small for a node, the largest number of accelerators below `usual` that divides it;
 /// none if it is large enough.
 pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
+    // transformers' Trainer updates layer by layer on one accelerator alone.
+    let projects = table.is_any(&[
+        word::Optimizer::GaLore,
+        word::Optimizer::GaLore8Bit,
+        word::Optimizer::Apollo,
+        word::Optimizer::ApolloSvd,
+    ]);
+    if projects && table.on(Field::StepInBackward) {
+        return Some(1);
+    }
     let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0)?;
     let slice = table.degree(Field::MicroBatchSize);
     let dense = table.ranks_of_one().max(1);

@@ -130,7 +130,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     arrangement(table, software);
     evaluation::find(table, software);
-    super::sharding::compensated(table);
+    super::sharding::lacking(table, software);
     if table.is(word::TrainingObjective::Kto)
         && !(table.is_any(&[word::PreferenceLogits::Fp32, word::PreferenceLogits::Own])
             && software == Software::HfTransformers)

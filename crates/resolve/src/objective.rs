@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::Effect;
-use shardscope_plan::{Field, Objective, Reference, Software, Taken, word};
+use shardscope_plan::{Field, Objective, Reference, RlFramework, Software, Taken, word};
 
 const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
 
@@ -23,6 +23,15 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     if has_head(table) && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
         let word = table.word(Field::TrainingObjective).to_owned();
         table.lack(Field::TrainingObjective, &word, Effect::Model, HEADS);
+    }
+    // Modules of transformers keep something else, and verl's releases of before the copy wrote over the logits (#2484).
+    let own = software.semantics().eager_modules
+        || table.is(RlFramework::Verl)
+            && software == Software::MegatronCoreTe
+            && !table.on(Field::CrossEntropyLossFusion);
+    if table.on(Field::PolicyEntropy) && !own {
+        let message = "the entropy of the logits next to the loss, whose softmax is saved";
+        table.lack(Field::PolicyEntropy, "", Effect::Memory, message);
     }
     let known = software == Software::HfTransformers
         && table.is_any(&[word::TrainType::Lora, word::TrainType::QLora])

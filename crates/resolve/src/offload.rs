@@ -74,8 +74,30 @@ fn modules(table: &mut Table) -> Option<OffloadModules> {
     known
 }
 
+/// DeepSpeed's own checkpoints, which models call by themselves (`deepspeed/runtime/activation_checkpointing/checkpointing.py:
+/// configure, checkpoint`); those of transformers call PyTorch's (`modeling_utils.py:gradient_checkpointing_enable`), whatever a
+/// file for DeepSpeed says.
+fn own_checkpoints(table: &mut Table, software: Software) {
+    let transformers = software == Software::HfTransformers;
+    for (field, message) in [
+        (Field::CpuCheckpointing, "transformers checkpoints by PyTorch, so cpu_checkpointing has no effect"),
+        (
+            Field::DistributeSavedActivations,
+            "transformers checkpoints by PyTorch, so partition_activations has no effect",
+        ),
+    ] {
+        if transformers && table.on(field) {
+            table.warn(Code::NoEffect, field, message);
+        }
+    }
+    if !transformers && table.on(Field::CpuCheckpointing) {
+        table.lack(Field::CpuCheckpointing, "", Effect::Memory, "saved layer inputs offloaded to the host");
+    }
+}
+
 /// Module offloading that is not modelled.
 pub(super) fn lacking(table: &mut Table, software: Software) {
+    own_checkpoints(table, software);
     if !table.on(Field::FineGrainedActivationOffloading) {
         return;
     }

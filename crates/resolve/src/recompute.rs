@@ -14,8 +14,10 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
         None
     };
     let method = table.chosen::<word::RecomputeMethod>();
+    // DeepSpeed's files state it of its own checkpoints, which transformers does not call (`offload.rs`).
+    let distribute = table.on(Field::DistributeSavedActivations) && software != Software::HfTransformers;
     // Partitioned over tensor ranks only if nothing but layer inputs is kept.
-    if table.on(Field::DistributeSavedActivations) && !table.is(word::RecomputeGranularity::Full) {
+    if distribute && !table.is(word::RecomputeGranularity::Full) {
         let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
         return refuse(table, "distributing saved activations needs full recomputation", hint);
     }
@@ -54,7 +56,6 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
                     "add --recompute-num-layers 1",
                 );
             };
-            let distribute = table.on(Field::DistributeSavedActivations);
             // A block may recompute zero layers; a unit of zero layers has no meaning.
             if method != Some(word::RecomputeMethod::Block) && num_layers == 0 {
                 return refuse(

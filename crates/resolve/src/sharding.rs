@@ -60,8 +60,32 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
     });
 }
 
+pub(super) fn lacking(table: &mut Table, software: Software) {
+    compensated(table);
+    second_shards(table, software);
+}
+
+/// Second shards (ZeRO++ hpZ) are counted of weights that all train and stay on the device: frozen ones have them too, and
+/// offloaded ones have them on the host (`deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec`). Below
+/// stage 3 DeepSpeed makes none.
+fn second_shards(table: &mut Table, software: Software) {
+    let Some(ranks) = table.count(Field::SecondWeightShards).filter(|_| table.number(Field::ZeroStage) == 3)
+    else {
+        return;
+    };
+    let engine = match software {
+        Software::HfTransformers => table.is(word::DataParallelEngine::DeepSpeed),
+        software => software == Software::MegatronDeepspeed,
+    };
+    let known = engine && table.is_unset_or(&[word::TrainType::Full]) && !table.on(Field::OffloadParam);
+    if !known {
+        let what = "second shards of weights (ZeRO++ hpZ) where part of them is frozen or on the host, or in this software";
+        table.lack(Field::SecondWeightShards, &ranks.to_string(), Effect::Memory, what);
+    }
+}
+
 /// Adam with Kahan compensation is supported for bf16 weights in flat shards, as EasyR1 trains (FSDP1).
-pub(super) fn compensated(table: &mut Table) {
+fn compensated(table: &mut Table) {
     let flat = table.is(word::DataParallelEngine::Fsdp1) && table.number(Field::ZeroStage) == 3;
     let trains_all = table.is_unset_or(&[word::TrainType::Full]) && !table.has(Field::NumExperts);
     if table.is(word::Optimizer::AdamWKahan)

@@ -342,11 +342,13 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         // `accelerate/accelerator.py:no_sync` does nothing under ZeRO-2 and 3.
         defers_reduction: table.on(Field::DeferReduction) && !table.is(word::DataParallelEngine::DeepSpeed),
         keeps_gathered: table.on(Field::KeepGathered),
+        holds_output: table.on(Field::LogitsHeld),
         steps_in_backward: table.on(Field::StepInBackward),
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
         reference_mixers: table.on(Field::ReferenceMixers),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
+        evaluation_cache: table.on(Field::EvaluationCache),
         log_prob_tokens: table.number(Field::LogProbTokens),
         preference_logits: match table.chosen::<word::PreferenceLogits>() {
             Some(word::PreferenceLogits::Own) => PreferenceLogits::Own,

@@ -35,6 +35,7 @@ pub fn refusal(code: Code) -> String {
         Code::OverlapParamGather => "parameter all-gather overlap without what it needs",
         Code::Instances => "optimizer instances that do not divide the replicas",
         Code::InstancesWithoutOptimizer => "optimizer instances without the distributed optimizer",
+        Code::SecondShards => "groups with second weight shards that do not divide the replicas",
         Code::ZeroOfPipelines => "ZeRO-2 or ZeRO-3 with pipeline stages",
         Code::OffloadPp => "activation offload with pipeline stages",
         Code::OffloadModules => "modules that cannot be offloaded this way",

@@ -280,6 +280,8 @@ codes! {
     Instances = "instances",
     /// Optimizer instances without the distributed optimizer.
     InstancesWithoutOptimizer = "instances-without-optimizer",
+    /// Groups of ranks with second weight shards that do not divide the replicas.
+    SecondShards = "second-shards",
     /// Layers that do not divide evenly over the stages between the first and the last.
     LayersOverEnds = "layers-over-ends",
     /// Layers that do not divide over PP.

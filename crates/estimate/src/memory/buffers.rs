@@ -7,7 +7,9 @@ use super::unit::{Counts, Units};
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, is_fp32_between_modules, joins_samples};
-use shardscope_plan::{AttentionKernel, DpSharding, MemoryBuffer, PreferenceLogits, Quantization, Reference};
+use shardscope_plan::{
+    AttentionKernel, DpSharding, LossKind, MemoryBuffer, Objective, PreferenceLogits, Quantization, Reference,
+};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const MEMORY: &str = "megatron/core/utils.py:GlobalMemoryBuffer";
@@ -74,6 +76,11 @@ static REFERENCE: Formula = Formula::new(
     "Logits of the reference, fp32, which the loop names until it has the next.",
     "torchtune recipes/lora_dpo_single_device.py:train, lora_dpo_distributed.py:train",
 );
+static OUTPUT: Formula = Formula::new(
+    "n·V·Bc",
+    "The logits of the last micro-batch: the training loop names the model's output until it has the next one.",
+    "DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py:main",
+);
 static RETURNING: Formula = Formula::new(
     "2·S·h·B",
     "Buffers into which layer inputs come back from the host: two, of which the second is dropped where less than 512 MiB are free.",
@@ -110,6 +117,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(dequantized(x, counts));
     out.extend(returning(x, counts));
     out.extend(reference_logits(x, counts));
+    out.extend(last_output(x, counts));
     out.extend(masks(x, counts));
     // For a program laid out by a compiler, workspaces are part of its tensors.
     if !x.recipe().left_out.workspaces && !x.recipe().software.semantics().compiled_step {
@@ -222,6 +230,16 @@ fn reference_logits(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
         && recipe.tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed);
     let bytes = Count::of_shape(&[x.n, x.v]).bytes(CONSTANT);
     (named && projections(counts) > 0).then(|| Term::new("the reference's logits", bytes, &REFERENCE))
+}
+
+/// The logits in a model's output that a training loop names (`outputs = model(...)`, then `outputs.loss`). A loss that
+/// is fused with the output layer leaves none there (`liger_kernel/transformers/model/llama.py:lce_forward`).
+fn last_output(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let recipe = x.recipe();
+    let has_logits = recipe.tuning.objective == Objective::NextToken && recipe.loss == LossKind::Torch;
+    let bytes = Count::of_shape(&[x.n, x.v]).bytes(x.compute_width);
+    (recipe.transformers.holds_output && has_logits && projections(counts) > 0)
+        .then(|| Term::new("logits of the last output", bytes, &OUTPUT))
 }
 
 /// The number of sections that project onto the vocabulary.

@@ -30,6 +30,15 @@ static HIDDEN: Formula = Formula::new(
 static LOGITS: Formula =
     Formula::new("be·s·V·Bc", "The logits of an evaluation batch of be sequences.", LOSS)
         .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
+static CACHE: Formula = Formula::new(
+    "2·L·be·s·k·d·B",
+    "Keys and values of L layers, which the model's output refers to (`use_cache` is on by default).",
+    "transformers/cache_utils.py:DynamicCache; DeepSpeed-Chat's main.py:evaluation",
+)
+.letters(&[
+    ("be", "sequences of an evaluation batch; of preferences, pairs"),
+    ("L", "layers with attention"),
+]);
 static COPY: Formula = Formula::new("4·be·s·V", "The same logits in fp32.", LOSS)
     .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static SOFTMAX: Formula = Formula::new("4·be·s·V", "Their log-softmax, fp32.", LOSS)
@@ -78,7 +87,7 @@ static CAST: Formula = Formula::new(
 .letters(&[("W", "elements of weights")]);
 
 /// What is alive while the loss of an evaluation is computed, including gathered weights; empty if none is modelled.
-/// Matches recorded runs to the byte (`tests/data/activations/evaluation_peak.tsv`).
+/// Matches recorded runs to the byte (`tests/data/activations/evaluation_peak.tsv`, `named_output.tsv`).
 pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) -> Vec<Term> {
     let transformers = &x.recipe().transformers;
     let batch = transformers.evaluation_batch;
@@ -108,6 +117,12 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
         term("evaluation's last hidden states", &[batch, x.s, x.h], x.width, &HIDDEN),
         term("evaluation's logits", &logits, x.compute_width, &LOGITS),
     ];
+    if transformers.evaluation_cache {
+        let layers = SectionKind::layers(counts);
+        let bytes = Count::of_shape(&[2, layers, batch, x.s, x.k, x.d]).bytes(x.width);
+        let given = [("be", Count::new(batch).number()), ("L", Count::new(layers).number())];
+        terms.push(Term::new("evaluation's keys and values", bytes, &CACHE).given(&given).passing());
+    }
     if x.compute_width < FLOAT {
         terms.push(term("evaluation's logits in fp32", &logits, FLOAT, &COPY));
     }

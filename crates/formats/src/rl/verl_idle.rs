@@ -142,13 +142,16 @@ fn entropy(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = early.or(older).filter(|_| megatron) {
         return lack(leaves, leaf, Effect::Memory, OWN_LAYERS);
     }
+    // Under Megatron the coefficient alone decides (`verl/trainer/ppo/ray_trainer.py:_update_actor`,
+    // `verl/workers/actor/megatron_actor.py:update_policy`).
+    let metric = metric.filter(|_| !megatron);
     let Some(leaf) = stated.or(metric).or(early) else { return };
     let joined = leaves.flag("actor_rollout_ref.model.use_remove_padding").unwrap_or(early.is_none());
     let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
     let compiled = !(says("use_torch_compile", false) || says("fsdp_config.use_torch_compile", false));
     // The fused output layer has its own function for it, and none of these switches.
     let fused = leaves.flag("actor_rollout_ref.model.use_fused_kernels") == Some(true);
-    let other = joined && !compiled
+    let other = joined && !compiled && !megatron
         || says("entropy_checkpointing", true)
         || says("entropy_from_logits_with_chunking", true);
     let other = other && !fused;
@@ -156,7 +159,7 @@ fn entropy(leaves: &mut Leaves<'_>) {
     if fused && megatron {
         return;
     }
-    if other || megatron {
+    if other {
         let what = match stated.or(metric) {
             Some(_) => "the entropy of the logits next to the loss, whose softmax is saved",
             None => {

@@ -130,6 +130,11 @@ impl Dialect {
                 (Field::SeqLength, "512"),
                 (Field::GradientCheckpointing, "false"),
                 (Field::Optimizer, "adam"),
+                // `outputs = model(...)`, by name until the next.
+                (Field::LogitsHeld, "true"),
+                // Before the first epoch and after each; only in training is the model told to fill no cache.
+                (Field::EvaluationBatchSize, "16"),
+                (Field::EvaluationCache, "true"),
             ],
             Self::OpenInstruct => &[
                 (Field::MicroBatchSize, "8"),

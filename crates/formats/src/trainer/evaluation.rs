@@ -23,6 +23,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let evaluates = match (dialect, switch) {
         (Dialect::Axolotl, _) => is_asked_of_axolotl(leaves, switch.is_some_and(|leaf| !is_off(leaf))),
         (_, Some(leaf)) => !is_off(leaf),
+        // Before the first epoch and after each (`step1_supervised_finetuning/main.py`).
+        (Dialect::DeepSpeedChat, _) => stated.is_some(),
         (Dialect::Swift, None) => is_usual_of_swift(leaves),
         (_, None) => leaves.flag("do_eval") == Some(true),
     };
@@ -37,8 +39,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let reading = &leaves.reading;
     let narrow = [Field::Bf16, Field::Fp16].iter().any(|field| reading.value(*field).is_some());
     let plain_trl = dialect == Dialect::Trl && narrow && reading.value(Field::LigerKernel) != Some("true");
-    let only_loss =
-        matches!(dialect, Dialect::Transformers | Dialect::LlamaFactory | Dialect::Axolotl) || plain_trl;
+    let only_loss = matches!(
+        dialect,
+        Dialect::Transformers | Dialect::LlamaFactory | Dialect::Axolotl | Dialect::DeepSpeedChat
+    ) || plain_trl;
     if only_loss && !asks_for_more(leaves) {
         match stated {
             Some(leaf) => leaves.say(Field::EvaluationBatchSize, &batch.to_string(), leaf),

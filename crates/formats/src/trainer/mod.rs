@@ -41,6 +41,7 @@ mod unsloth_rollouts;
 mod vision;
 mod vocabulary;
 pub(super) mod words;
+mod xlam;
 
 pub use dialect::Dialect;
 pub use format::Trainer;

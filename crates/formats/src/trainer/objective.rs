@@ -159,6 +159,10 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
     const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference model, and both sequences of a pair";
     const OTHERS: [&str; 3] =
         ["num_padding_at_beginning", "actor_model_name_or_path", "critic_model_name_or_path"];
+    // Of step 2 and step 3 alone, whatever it counts (`step2_reward_model_finetuning/main.py`); other numbers stop by the table.
+    if let Some(leaf) = leaves.get(OTHERS[0]).filter(|leaf| leaf.whole() == Some(0)) {
+        leaves.lack(leaf, Effect::Model, "a reward head in place of the LM head");
+    }
     if OTHERS.iter().any(|path| leaves.has(path)) {
         return;
     }

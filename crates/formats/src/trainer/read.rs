@@ -5,7 +5,7 @@ use super::vocabulary::{self, Meaning};
 use super::{
     adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation, fused_head, grouped,
     kernels, low_rank, objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth,
-    unsloth_compiled, unsloth_preferences, vision, words,
+    unsloth_compiled, unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -51,6 +51,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     presets(&mut leaves);
     if dialect == Dialect::Transformers && !is_file {
         alpaca_lora::read(&mut leaves);
+    }
+    if dialect == Dialect::Transformers {
+        xlam::read(&mut leaves);
     }
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);

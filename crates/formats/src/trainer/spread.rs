@@ -295,7 +295,11 @@ fn mesh(leaves: &mut Leaves<'_>) {
 /// DeepSpeed's configuration as a group of keys (`training_args.py`: `deepspeed` is a file or its content).
 fn written_out(leaves: &mut Leaves<'_>) {
     let within = |leaf: &Leaf| {
-        let path = leaf.path.strip_prefix("deepspeed.")?.to_owned();
+        let path = leaf
+            .path
+            .strip_prefix("deepspeed.")
+            .or_else(|| leaf.path.strip_prefix(super::xlam::ENGINE))?
+            .to_owned();
         Some(Leaf { path, ..leaf.clone() })
     };
     let inner: Vec<Leaf> = leaves.all().iter().filter_map(within).collect();

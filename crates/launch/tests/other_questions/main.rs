@@ -24,6 +24,7 @@ mod frameworks;
 mod grouped;
 mod layer_kinds;
 mod lingua;
+mod loops;
 mod olmo;
 mod olmo_core;
 mod oumi;

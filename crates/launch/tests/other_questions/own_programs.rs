@@ -76,7 +76,6 @@ fn what_programs_do_besides_stops_by_name() {
         ("--moe_enable True --num_experts 4 --train_modules mlp.w1 --capacity_factor 1.5", "MoE-LLaVA"),
         ("--query_instruction_for_rerank A --knowledge_distillation True", "by contrast"),
         ("--routing_logits_safe a.json --rank 8 --alpha 8 --temp 0.1", "SafeMoE"),
-        ("--fc_mode True --ds_stage 3 --weight_precision bf16", "xLAM"),
         ("--use_gradient_checkpointing unsloth", "by a switch of its own"),
     ] {
         stops_by(TRAINER, more, message);

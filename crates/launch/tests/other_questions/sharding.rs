@@ -102,10 +102,50 @@ fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
     let plain = file("");
     assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
     assert_eq!(value(&plain, Field::NotRead), "");
-    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
-        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
-    }
+    stopped(&file(", \"mics_shard_size\": 8"), &["zero_optimization.mics_shard_size"]);
+    // ZeRO++'s second shards, which 1 turns off; a second file may leave weights on the host.
+    let second = |size: u64, more: &str| file(&format!(", \"zero_hpz_partition_size\": {size}{more}"));
+    let groups = |size: u64| second(size, "").plan.expect("a plan").layout().second_groups();
+    assert_eq!([1, 4, 8, 16].map(groups), [0, 2, 1, 1]);
+    assert!(second(3, "").plan.is_none(), "groups that do not divide the ranks");
+    let host = ", \"offload_param\": {\"device\": \"cpu\"}";
+    stopped(&second(8, host), &[Field::SecondWeightShards.name()]);
     stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
+}
+
+/// DeepSpeed's own checkpoints are called by Megatron's forks; transformers calls PyTorch's, so that a file for DeepSpeed
+/// (1998frankchen/TravelMind `src/configs/ds_config.json`, shortened) changes nothing there.
+#[test]
+fn transformers_does_not_call_deepspeeds_checkpoints() {
+    let text = r#"{"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 2},
+        "activation_checkpointing": {"partition_activations": true, "cpu_checkpointing": true}}"#;
+    let given = [("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")];
+    let read = said("ds.json", text, &given);
+    let without = read.diagnostics.iter().filter(|said| said.code == Code::NoEffect).count();
+    assert!(read.plan.is_some() && without == 2, "{:?}", read.diagnostics);
+    let megatron = [&given[..], &[("software", "megatron_deepspeed")]].concat();
+    stopped(&said("ds.json", text, &megatron), &[Field::CpuCheckpointing.name()]);
+}
+
+/// LLaMA-Factory `examples/extras/galore/llama3_full_sft.yaml`, shortened: the Trainer takes `galore_layerwise` on one
+/// accelerator alone, and eight were proposed.
+#[test]
+fn updates_layer_by_layer_propose_one_accelerator() {
+    let text = "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\nfinetuning_type: full\nuse_galore: true\n\
+        galore_target: all\ngalore_rank: 128\ncutoff_len: 2048\nper_device_train_batch_size: 1\n\
+        gradient_accumulation_steps: 1\npure_bf16: true\n";
+    let proposed = |more: &str| {
+        let read = said("a.yaml", &format!("{text}{more}"), &[]);
+        read.questions
+            .iter()
+            .find(|question| question.name() == "world_size")
+            .and_then(|one| one.proposal.clone())
+    };
+    assert_eq!(proposed("galore_layerwise: true\n").as_deref(), Some("1"));
+    assert_eq!(proposed("").as_deref(), Some("8"));
+    assert!(
+        said("a.yaml", &format!("{text}galore_layerwise: true\n"), &[("world_size", "1")]).plan.is_some()
+    );
 }
 
 /// liziniu/ReMax `step1_supervised_finetuning/training_scripts/llama2/run_llama2_7b.sh`, shortened: DeepSpeed-Chat's
@@ -131,7 +171,7 @@ fn weights_are_on_the_host_from_stage_3_on() {
         let resolution = script(&format!(
             "deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 16 \
              --data_split 2,4,4 --max_seq_len 512 --gradient_accumulation_steps 1 --zero_stage {stage} --deepspeed \
-             --num_padding_at_beginning 0 --gradient_checkpointing --offload"
+             --output_dir log/step1_sft --gradient_checkpointing --offload"
         ));
         let reported = resolution.diagnostics.iter().any(|said| said.code == Code::NoEffect);
         (resolution.plan.expect("a plan").recipe().offload.parameters, reported)

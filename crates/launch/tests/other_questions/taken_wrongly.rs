@@ -90,10 +90,6 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
         // The options contain neither the batch nor the epochs of transformers' Trainer.
         "deepspeed --module align.trainers.text.dpo --model_name_or_path Qwen/Qwen3-4B --train_datasets a --train_split train \
          --train_template b --epochs 3 --lr_scheduler_type cosine --output_dir c",
-        // A custom loop around a model of transformers, with its own names for precision and sharding.
-        "torchrun --nproc_per_node 8 train_sft.py --model_name Qwen/Qwen3-4B --fc_mode a --ds_stage 3 --ds_config_path b \
-         --weight_precision bf16 --seq_length 4096 --data_mix c --num_nodes 1 --learning_rate 1e-5 --model_save_id d \
-         --gradient_accumulation_steps 4 --per_device_train_batch_size 2",
     ];
     for command in commands {
         let answers =

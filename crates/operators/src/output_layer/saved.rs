@@ -38,6 +38,12 @@ static LOGITS: Formula =
 static CAST: Formula =
     Formula::new("4·n·V", "The logits, which were cast to fp32 before their loss.", CHUNKS);
 static NARROW: Formula = Formula::new("n·V·B", "The logits as the output projection made them.", CHUNKS);
+const ENTROPY: &str = "verl/utils/megatron/tensor_parallel.py:_VocabParallelEntropy, on the logits of which the loss has a copy";
+static ENTROPYS: Formula =
+    Formula::new("4·n·V", "The logits in fp32, of which an entropy of the loss is taken.", ENTROPY);
+static SHARES: Formula = Formula::new("4·n·V", "Their softmax, fp32, which becomes their gradient.", ENTROPY);
+static SUMS: Formula =
+    Formula::new("4·n", "The sum of each token's logits times their softmax, fp32.", ENTROPY);
 static MASK: Formula =
     Formula::new("n", "Which targets are in this rank's shard of the vocabulary, one byte each.", LOSS);
 static TARGETS: Formula =
@@ -77,6 +83,11 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
             out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
         }
         _ => out.extend(over_ranks(x)),
+    }
+    if x.copies_logits() {
+        out.push(Saved::new("logits of the entropy", &[x.n, x.v], FLOAT, &ENTROPYS));
+        out.push(Saved::new("softmax of the entropy", &[x.n, x.v], FLOAT, &SHARES));
+        out.push(Saved::new("sums of the entropy", &[x.n], FLOAT, &SUMS));
     }
     out
 }

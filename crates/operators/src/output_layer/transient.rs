@@ -29,6 +29,11 @@ static GRADIENTS: Formula = Formula::new(
     "Gradient of the log-softmax and of the logits, both in fp32.",
     "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward",
 );
+static OVER_TEMPERATURE: Formula = Formula::new(
+    "4·n·V",
+    "The logits' gradient over the temperature, fp32, beside the one in the softmax's place.",
+    "verl/workers/actor/megatron_actor.py:logits_processor, logits.div_(temperature)",
+);
 static LOG_SOFTMAX: Formula = Formula::new(
     "8·n·V",
     "The logits in fp32 and their log-softmax, while the softmax that is kept is made of it.",
@@ -90,6 +95,11 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
     }
     out.extend(distributed(x));
+    // Beside an entropy's tensors, which are gone by then, it is not the most.
+    if x.processes_logits() && !x.copies_logits() {
+        let gradient = Saved::new("gradient over the temperature", &[x.n, x.v], FLOAT, &OVER_TEMPERATURE);
+        out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
+    }
     if x.recipe().loss == LossKind::Torch {
         let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]));
@@ -156,7 +166,8 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     );
     // If a pipeline gathers the outputs, the logits are among them.
     let dropped = x.recipe().software.semantics().drops_cast_logits;
-    if narrow && !overwrites && !dropped && !x.gathers_pipeline_outputs() {
+    // Once the logits are copied in fp32, those of 16 bits are gone.
+    if narrow && !overwrites && !dropped && !x.copies_logits() && !x.gathers_pipeline_outputs() {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
     if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {

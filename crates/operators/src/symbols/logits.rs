@@ -224,6 +224,21 @@ impl Symbols<'_> {
         5 + self.kernel_partial() * self.kernel_parts()
     }
 
+    /// Whether a policy's logits over tensor ranks go through a processor of the framework's before its loss.
+    #[must_use]
+    pub fn processes_logits(&self) -> bool {
+        let recipe = self.recipe();
+        recipe.software.semantics().cuts_models
+            && recipe.loss == LossKind::Unfused
+            && recipe.rollout.is_some_and(|rollout| rollout.framework.processes_logits())
+    }
+
+    /// Whether it also takes the entropy of a copy, for the loss.
+    #[must_use]
+    pub fn copies_logits(&self) -> bool {
+        self.processes_logits() && self.entropy_in_loss()
+    }
+
     /// Words in the last of the stretches that they make gradients for, if it is not a full one.
     #[must_use]
     pub const fn kernel_rest(&self) -> u64 {

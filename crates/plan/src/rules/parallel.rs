@@ -20,6 +20,22 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     rank_order(plan, refusals);
     context(plan, refusals);
     instances(plan, refusals);
+    second_shards(plan, refusals);
+}
+
+/// DeepSpeed's groups of ranks with second shards, which are all ranks where these are fewer
+/// (`deepspeed/utils/groups.py:_create_zero_param_parallel_group`).
+fn second_shards(plan: &Plan, refusals: &mut Refusals) {
+    let layout = plan.layout();
+    let (second, ranks) = (layout.second_shards, layout.data * layout.context);
+    let whole = second <= 1 || second >= ranks || ranks.is_multiple_of(second);
+    let rule = &Rule {
+        code: Code::SecondShards,
+        fields: &[Field::SecondWeightShards, Field::DataParallelSize],
+        sentence: "{} data-parallel ranks cannot be split into groups of {} that hold second shards",
+        hint: "",
+    };
+    refusals.unless(whole, rule, &[ranks, second]);
 }
 
 /// The degrees multiply to the world, and the stage map has every stage of every rank.
