@@ -132,6 +132,13 @@ def widened(function):
     return call
 
 
+def in_fp32(function):
+    """Autocast on a GPU takes these in fp32, on a CPU in what they are given (aten/src/ATen/autocast_mode.h:AT_FORALL_FP32)."""
+    def call(input, *inputs, **options):
+        return function(input.float() if torch.is_autocast_enabled("cpu") else input, *inputs, **options)
+    return call
+
+
 def layer_norm(input, shape, weight=None, bias=None, eps=1e-5):
     """Autocast on a GPU casts all operands to fp32, on a CPU none; a GPU's kernel keeps statistics in fp32."""
     operands = [operand.float() if operand is not None and torch.is_autocast_enabled("cpu") else operand
@@ -146,8 +153,11 @@ AttentionInterface.register("stand_in_kernel", flash_attention.flash_attention_f
 ALL_MASK_ATTENTION_FUNCTIONS.register("stand_in_kernel", flash_attention_mask)
 torch.nn.functional.softmax = widened(torch.nn.functional.softmax)
 torch.softmax = widened(torch.softmax)
+torch.Tensor.softmax = widened(torch.Tensor.softmax)
 torch.Tensor.sum = widened(torch.Tensor.sum)
 torch.nn.functional.dropout = dropout
+torch.nn.functional.softplus = in_fp32(torch.nn.functional.softplus)
+torch.expm1 = in_fp32(torch.expm1)
 torch.nn.functional.scaled_dot_product_attention = attention(torch.nn.functional.scaled_dot_product_attention)
 
 
@@ -157,6 +167,19 @@ def stand_in(model_type):
                                mamba2_split_conv1d_scan_combined=scan).items():
         if hasattr(module, name):
             setattr(module, name, function)
+    # Types that choose a class by the attention's name.
+    for name in ("FALCON_ATTENTION_CLASSES", "GPT_NEO_ATTENTION_CLASSES"):
+        classes = getattr(module, name, {})
+        if "flash_attention_2" in classes:
+            classes["stand_in_kernel"] = classes["flash_attention_2"]
+            module._flash_attention_forward = flash
+
+
+def build(settings):
+    """The class for causal language models, which AutoModelForCausalLM lacks for Mistral 4."""
+    if settings.model_type != "mistral4":
+        return AutoModelForCausalLM.from_config(settings)
+    return transformers.Mistral4ForCausalLM._from_config(settings)
 
 
 def record(case):
@@ -165,7 +188,7 @@ def record(case):
     dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
     settings = AutoConfig.for_model(case["type"].split(":")[0], **case["config"], use_cache=False,
                                      attn_implementation=case["attn"].replace("flash_attention_2", "stand_in_kernel"))
-    model = AutoModelForCausalLM.from_config(settings).to(dtype).train()
+    model = build(settings).to(dtype).train()
     held = [name for name in getattr(model, "_keep_in_fp32_modules_strict", None) or []]
     for name, parameter in model.named_parameters():
         # As from_pretrained loads them.
@@ -281,15 +304,18 @@ CASES = {
                          moe_layer_start_index=1, **WHOLE),
     "dots1": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
     "hunyuan_v1_moe": dict(num_experts=4, moe_topk=2, **HEADS),
-    "falcon": dict(num_attention_heads=4, ffn_hidden_size=352),
+    # So wide that a norm less is below a thousandth, as in a real one.
+    "falcon": dict(hidden_size=512, num_attention_heads=4, ffn_hidden_size=640),
     "bloom": dict(n_layer=4, n_head=4),
     # Sizes at which biases of the MLP alone and one norm less come to nothing; in a real one they are a ten-thousandth.
     "gptj": dict(n_layer=4, n_embd=128, n_head=4, n_inner=96, n_positions=4096, rotary_dim=16, vocab_size=128),
     "mpt": dict(n_layers=4, d_model=128, n_heads=4),
+    # So wide that the biases of some linear layers are less than a thousandth, as in a real one.
+    "gpt_neo": dict(num_layers=4, hidden_size=1024, num_heads=4, intermediate_size=64, attention_types=[[["global", "local"], 2]]),
     "exaone_moe": dict(sliding_window=40, num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3,
                        **ROUTED, **WHOLE),
     "apertus": WHOLE,
-    "helium": WHOLE,
+    "helium": HEADS,
     "cwm": dict(sliding_window=40, **HEADS),
     "granitemoeshared": dict(num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=80, **WHOLE),
     "granitemoehybrid": dict(num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=80,
@@ -337,12 +363,19 @@ CASES = {
                                 **GROUPED),
     "glm4_moe:normed": dict(use_qk_norm=True, n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
     "falcon:new": dict(num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=352, new_decoder_architecture=True),
+    "falcon:one_norm": dict(hidden_size=512, num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=640,
+                            new_decoder_architecture=True, num_ln_in_parallel_attn=1),
+    "olmo:clipped": dict(clip_qkv=8.0, **WHOLE),
+    "mpt:clipped": dict(n_layers=4, d_model=128, n_heads=4, attn_config=dict(clip_qkv=6.0)),
     "gemma:gelu_new": dict(hidden_activation="gelu_new", hidden_act="gelu_new", **HEADS),
 }
 
 # Types that were recorded with flash attention too.
 FLASH = ["lfm2", "llama", "mistral", "qwen3_moe", "deepseek_v3", "deepseek_v2", "glm4_moe", "glm4_moe_lite:even", "llama4_text", "minimax_m2",
-         "glm4"]
+         "glm4", "olmo", "apertus", "falcon", "falcon:new", "gpt_neo"]
+
+# Multi-query attention that hands SDPA one key head: until pytorch/pytorch#191085 (2026) no fused kernel took it.
+WITHOUT_SDPA = ["falcon"]
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -387,6 +420,15 @@ ADAPTED = {
     "exaone_moe": ["q_proj", "v_proj"],
     "granitemoeshared": ["q_proj", "v_proj"],
     "qwen3_5_text": ["q_proj", "v_proj", "gate_proj"],
+    "olmo": PROJECTIONS,
+    "olmo:clipped": ["q_proj", "v_proj"],
+    "apertus": ["q_proj", "v_proj", "up_proj", "down_proj"],
+    "helium": ["q_proj", "v_proj", "o_proj"],
+    "mpt": ["Wqkv"],
+    "gpt_neo": ["q_proj", "v_proj"],
+    "falcon": ["query_key_value"],
+    "falcon:new": ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"],
+    "mistral4": ["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"],
 }
 
 if __name__ == "__main__":
@@ -399,9 +441,9 @@ if __name__ == "__main__":
     SIZES = [("bf16", 1, 128), ("bf16", 3, 64), ("fp32", 2, 192)]
     FROZEN = [("frozen", 3, 64)]
     MIXED = [("autocast", 1, 128), ("autocast", 3, 64)]
-    ways = [(model_type, attn, None, SIZES) for model_type in CASES for attn in ("sdpa", "eager")]
+    ways = [(model_type, attn, None, SIZES) for model_type in CASES for attn in ("sdpa", "eager") if attn == "eager" or model_type not in WITHOUT_SDPA]
     # Under autocast to bf16 the weights are in fp32.
-    ways += [(model_type, attn, None, MIXED) for model_type in CASES for attn in ("sdpa", "eager")]
+    ways += [(model_type, attn, None, MIXED) for model_type in CASES for attn in ("sdpa", "eager") if attn == "eager" or model_type not in WITHOUT_SDPA]
     ways += [(model_type, "eager", modules, SIZES + FROZEN + MIXED) for model_type, modules in ADAPTED.items()]
     ways += [(model_type, "flash_attention_2", None, SIZES[:2] + MIXED) for model_type in FLASH]
     ways += [("qwen3_5_text", "flash_attention_2", None, SIZES[:2])]

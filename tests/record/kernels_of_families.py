@@ -1,7 +1,7 @@
 """Counts the kernels of one layer of other families than Llama as PyTorch dispatches them, and the bytes that each reads and writes
 (`kernels_of_a_layer.py`, whose rules these are), forward and backward: experts, other norms, caps, fused projections, biases.
 
-    pip install torch==2.15.0 transformers==5.17.0
+    pip install torch==2.15.0 transformers==5.17.0  # Apertus: 5.23.0
     python kernels_of_families.py > ../data/measured/kernels_of_families.jsonl
 
 Runs on a CPU. A layer is run by itself with what its model hands it. Weights of norms have too few elements to count.
@@ -39,6 +39,7 @@ CASES = {
     "smollm3 unrotated": ("smollm3", {**COMMON, "pad_token_id": 0}, 3, "sdpa"),
     "granite": ("granite", COMMON, 1, "sdpa"),
     "gpt_neox": ("gpt_neox", {**ALL_HEADS, "rotary_pct": 0.5}, 1, "sdpa"),
+    "apertus": ("apertus", {**ALL_HEADS, "pad_token_id": 0}, 1, "sdpa"),
     "bloom": ("bloom", dict(hidden_size=H, n_layer=4, n_head=4, vocab_size=512, hidden_dropout=0.0, attention_dropout=0.0), 1, "eager"),
 }
 

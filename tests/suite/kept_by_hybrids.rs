@@ -84,7 +84,12 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
             // On a CPU the statistics of a 16-bit LayerNorm have 16 bits; on a GPU, 32. (Under autocast both use fp32,
             // except for Nemotron's.)
             let narrow = case["autocast"].is_null() || id.starts_with("nemotron");
-            if plan.model().normalization == Normalization::LayerNorm && case["dtype"] == "bf16" && narrow {
+            let own = !plan.model().arrangement.fp32_layer_norm;
+            if plan.model().normalization == Normalization::LayerNorm
+                && case["dtype"] == "bf16"
+                && narrow
+                && own
+            {
                 let norms = if plan.model().arrangement.single_norm { 1 } else { 2 };
                 kept -= norms * 4 * x.n;
             }
@@ -102,6 +107,9 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
         // The MLP's biases alone are not counted.
         if id.starts_with("gptj") {
             counted += plan.model().num_layers * (x.f + x.h);
+        }
+        if id.starts_with("gpt_neo-") {
+            counted += plan.model().num_layers * (x.f + 2 * x.h);
         }
         let mut recorded = case["parameters"].as_u64().unwrap();
         // The correction of the experts' scores is a frozen parameter here, and a buffer elsewhere.

@@ -13,9 +13,11 @@ use crate::formats::resolved;
 const RECORDED: &str = include_str!("../data/measured/kernels_of_families.jsonl");
 
 /// Cases that are not counted yet, by name prefix: DeepSeek's latent attention (a CPU has no fused kernel for it),
-/// layers without rotation, and conversions between types in some families under autocast of fp32 weights. One that
-/// becomes correct fails.
-const OPEN: [&str; 10] = [
+/// layers without rotation, conversions between types in some families under autocast of fp32 weights, and xIELU under
+/// autocast, whose exponential and softplus a CPU takes in 16 bits and a GPU in fp32. One that becomes correct fails.
+const OPEN: [&str; 12] = [
+    "apertus bf16 autocast",
+    "apertus fp32",
     "bloom fp32",
     "deepseek_v2",
     "gemma2 fp32",
@@ -86,5 +88,5 @@ fn layers_of_families_have_the_kernels_that_pytorch_dispatched() {
         layers += 1;
     }
     assert!(off.is_empty(), "{} of {layers}\n{}", off.len(), off.join("\n"));
-    assert_eq!(layers, 48);
+    assert_eq!(layers, 51);
 }

@@ -26,8 +26,11 @@ fn plan(name: &str) -> Plan {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
     }
-    // Models with norms only after attention and MLP are only supported there too.
-    if reading.value(Field::NormsBehind).is_some() {
+    // Models with norms only after attention and MLP, with xIELU or with short convolutions are only supported there
+    // too.
+    let xielu = reading.value(Field::ModuleVariants).is_some_and(|variants| variants.contains("xielu"));
+    let short = reading.value(Field::LinearMixer) == Some("short_convolution");
+    if reading.value(Field::NormsBehind).is_some() || xielu || short {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
     }

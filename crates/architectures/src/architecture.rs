@@ -166,7 +166,8 @@ const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl
     seed_oss deepseek_v3 kimi_k2 deepseek_v2 glm4_moe glm4v_moe_text glm4_moe_lite minimax_m2 dots1 hunyuan_v1_moe \
     solar_open exaone_moe hy_v3 cwm granitemoeshared youtu llama4_text ernie4_5_moe phimoe granitemoehybrid \
     bamba falcon_h1 nemotron_h bloom gptj \
-    lfm2 lfm2_moe ministral3 gpt_bigcode jais2 vaultgemma minicpm3 mellum";
+    lfm2 lfm2_moe ministral3 gpt_bigcode jais2 vaultgemma minicpm3 mellum \
+    olmo apertus helium mpt gpt_neo falcon mistral4";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";
@@ -274,7 +275,6 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
     let conditions = [
         (Gap::PostNorms, shape.norms > 2),
         (Gap::ParallelBlocks, shape.norms == 1 && shape.blocks.is_none()),
-        (Gap::NormsWithoutWeights, shape.norm_weights == 0),
         (
             Gap::NormsOverHeads,
             shape.latent.is_none() && norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty(),

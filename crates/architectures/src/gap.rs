@@ -40,8 +40,6 @@ pub enum Gap {
     PostNorms,
     /// Attention and MLP side by side behind one norm.
     ParallelBlocks,
-    /// Norms without weights.
-    NormsWithoutWeights,
     /// Norms at places that the engine has none at.
     OtherNorms,
     /// Query and key norms over all heads together.
@@ -52,8 +50,6 @@ pub enum Gap {
     Biases,
     /// Value heads of another width than keys.
     ValueWidth,
-    /// An activation function with weights of its own (Apertus).
-    LearnedActivation,
     /// Embeddings of another width than the layers (OPT-350M).
     EmbeddingWidth,
     /// Attention scores capped by a tanh (Gemma 2).
@@ -84,13 +80,11 @@ const WORDS: &[(Gap, &str, &str)] = &[
     (Gap::DoubleLayer, "double_layer", "two attentions and two MLPs in a layer"),
     (Gap::PostNorms, "post_norms", "norms after attention and MLP"),
     (Gap::ParallelBlocks, "parallel_blocks", "attention and MLP in parallel behind one norm"),
-    (Gap::NormsWithoutWeights, "norms_without_weights", "norms without weights"),
     (Gap::OtherNorms, "other_norms", "norms inside attention and MLP"),
     (Gap::NormsOverHeads, "norms_over_heads", "query and key norms over all heads together"),
     (Gap::PlainQueryKeyNorms, "plain_query_key_norms", "query and key norms without weights"),
     (Gap::Biases, "biases", "biases of some linear layers only"),
     (Gap::ValueWidth, "value_width", "value heads of another width than keys"),
-    (Gap::LearnedActivation, "learned_activation", "an activation function with weights"),
     (Gap::EmbeddingWidth, "embedding_width", "embeddings narrower than the layers"),
     (Gap::Softcap, "softcap", "capped attention scores"),
     (Gap::ClippedQueries, "clipped_queries", "clamped queries, keys and values"),
@@ -111,7 +105,6 @@ impl Gap {
             Self::Softcap
                 | Self::PostNorms
                 | Self::ParallelBlocks
-                | Self::NormsWithoutWeights
                 | Self::OtherNorms
                 | Self::NormsOverHeads
                 | Self::PlainQueryKeyNorms

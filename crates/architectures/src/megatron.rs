@@ -11,8 +11,7 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
     // The attention output's bias has no flag of its own in Megatron.
     let [qkv, _, mlp] = shape.biases;
     let (qkv_bias, all_bias) = (u128::from(qkv), u128::from(qkv && mlp));
-    // Megatron has RMS norms and layer norms, both with weights.
-    let weights: u128 = if shape.norm_weights == 1 { 1 } else { 2 };
+    let weights = u128::from(shape.norm_weights);
     let norm = h * weights;
     // Two before attention and MLP, two behind them where there are any.
     let norms: u128 = if shape.norms > 2 { 4 } else { 2 };
@@ -47,7 +46,9 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
     let gate: u128 = if shape.gated { 2 } else { 1 };
     // Down projection and one or two up projections; biases as wide as what they are added to.
     let mlp = |width: u128| (gate + 1) * h * width + all_bias * (gate * width + h);
-    let dense = mlp(u128::from(shape.ffn));
+    // xIELU has two weights.
+    let activation = if shape.activation == "xielu" { 2 } else { 0 };
+    let dense = mlp(u128::from(shape.ffn)) + activation;
     let layers = u128::from(shape.layers);
     let (moe_layers, moe) = match &shape.routed {
         Some(routed) => {

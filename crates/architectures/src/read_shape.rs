@@ -70,6 +70,7 @@ pub(crate) fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         gated: says("gated")?,
         activation: e.words("act")?.concat(),
         norm_weights: first("ln")?,
+        layer_norms: says("layer_norms")?,
         norms: first("norms_per_layer")?,
         query_key_norms: first("qk_norm")? > 0,
         norms_over_heads: says("norms_over_heads")?,

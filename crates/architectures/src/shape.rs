@@ -40,8 +40,10 @@ pub struct Shape {
     pub gated: bool,
     /// Its activation function, as the library calls it.
     pub activation: String,
-    /// Weights of a norm for each channel: 1 (RMS), 2 (with bias), 0.
+    /// Weights of a norm for each channel: 1, 2 (with bias), 0.
     pub norm_weights: u64,
+    /// Whether norms subtract the mean in one kernel (LayerNorm), rather than being RMS norms.
+    pub layer_norms: bool,
     /// Norms of a layer.
     pub norms: u64,
     /// Whether norms on queries and keys are there.

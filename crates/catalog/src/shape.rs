@@ -29,8 +29,7 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     if let Some(field) = activation {
         out.flag(field, true);
     }
-    // Decided by the weights per channel: an RMS norm has one, a LayerNorm has a bias as well.
-    out.say(Field::Normalization, if shape.norm_weights == 1 { "RMSNorm" } else { "LayerNorm" });
+    out.say(Field::Normalization, if shape.layer_norms { "LayerNorm" } else { "RMSNorm" });
     out.say(Field::PositionEmbeddingType, &shape.position);
     out.flag(Field::UntieEmbeddingsAndOutputWeights, !shape.tied);
     // Rows of a learned table; with other position embeddings, the length that the model was designed for, if it is
@@ -182,7 +181,7 @@ fn mixers(out: &mut Settings, shape: &Shape) {
 /// Activations that are a single kernel that saves its input (`transformers/activations.py`).
 const KERNELS: [&str; 6] = ["", "silu", "swish", "gelu", "gelu_pytorch_tanh", "relu2"];
 /// Activations whose sequence of operations is known.
-const STEPS: [&str; 2] = ["gelu_new", "relu"];
+const STEPS: [&str; 3] = ["gelu_new", "relu", "xielu"];
 
 /// How the library's own modules are arranged, which determines what they save for backward.
 fn arrangement(out: &mut Settings, architecture: &Architecture) {
@@ -216,6 +215,9 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
     // A single-block layer has one norm in any case.
     let single = shape.norms == 1 && shape.blocks.is_none();
     variants.extend(single.then(|| "single_norm".to_owned()));
+    variants.extend((shape.norm_weights == 0).then(|| "norms_without_weights".to_owned()));
+    let unbiased = shape.layer_norms && shape.norm_weights == 1;
+    variants.extend(unbiased.then(|| "norms_without_biases".to_owned()));
     let act = shape.activation.as_str();
     if !KERNELS.contains(&act) {
         variants.push(act.to_owned());

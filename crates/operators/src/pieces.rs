@@ -81,6 +81,8 @@ pub(super) fn joint_parts(x: &Symbols<'_>, packed: u64) -> Option<Work> {
         JointParts::Headwise => (2, 4 * packed),
         // Gradients of queries and keys are laid out head by head and copied; or are multiplied by the factor that
         // scaled their product.
+        // Places that were indexed are added to zeros.
+        JointParts::Indexed => (8, zeros),
         JointParts::Sliced | JointParts::Selected => (10, zeros + 2 * (x.a + x.k) * x.d),
     };
     let bytes = Bytes::new(x.n * columns * x.compute_width);
@@ -111,10 +113,12 @@ fn halves(x: &Symbols<'_>, columns: u64, [p, w]: [u64; 2]) -> Work {
 pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> Work {
     let p = x.projected_width;
     let bias = if x.model().linear_bias == LinearBias::All { (1, x.gate * p) } else { (0, 0) };
-    let new = x.model().arrangement.activation_steps == ActivationSteps::NewGelu && x.gate == 1;
+    let steps = x.model().arrangement.activation_steps;
+    let new = steps == ActivationSteps::NewGelu && x.gate == 1;
     let ([ahead, forward], [back, backward]) = match (new, x.recipe().autocasts()) {
         _ if x.recipe().fusions.bias_activation => plain_activation(x, p),
         _ if x.model().arrangement.gelu_by_hand => ([9, 21 * p], [18, 44 * p]),
+        _ if steps == ActivationSteps::Xielu => xielu(x, p),
         // The third power and what follows from it are in fp32 under autocast: casts of the input and of the result,
         // and in backward of the gradient, of both summands and of their sum (`autocast_mode.h:AT_FORALL_FP32`).
         (true, true) => ([10, 12 * FLOAT + 14 * p], [15, 21 * FLOAT + 17 * p]),
@@ -127,6 +131,19 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> 
     let bytes = [forward, backward + bias.1 + join.1].map(|each| Bytes::new(elements * each));
     let index = if joined { halves_of_one(elements, p) } else { Addressed::default() };
     addressed(name, bytes, [ahead, back + bias.0 + join.0], index)
+}
+
+/// The same of xIELU (`transformers/activations.py:XIELUActivation._xielu_python`): its signs, the positive side (two
+/// products with the input and one with a constant, a sum), the negative side (a minimum, an exponential, a difference, a
+/// product, one with the constant, a sum) and the choice between them; three kernels of single elements. Backward gives each
+/// its gradient and sums six gradients of the input. Under autocast the weights make what they multiply fp32, as is the
+/// exponential; gradients are cast back to the input's type, and the output for its product.
+fn xielu(x: &Symbols<'_>, p: u64) -> ([u64; 2], [u64; 2]) {
+    if x.recipe().autocasts() {
+        ([17, 18 * FLOAT + 14 * p + 2], [36, 34 * FLOAT + 37 * p + 6])
+    } else {
+        ([15, 28 * p + 2], [29, 57 * p + 6])
+    }
 }
 
 /// Kernels of a single-kernel activation and of its gate's product, and the bytes that they move per output element

@@ -139,7 +139,7 @@ fn probability(plan: &Plan) -> u64 {
     let wide = match arranged.router {
         Router::Own | Router::Weighing => arranged.fp32_routing,
         // Autocast computes every softmax in fp32.
-        Router::Sampled => recipe.autocasts(),
+        Router::Sampled | Router::Typed => recipe.autocasts(),
         // And every sum.
         Router::Sigmoid => arranged.normalized_routing && recipe.autocasts(),
         Router::Fp32Held => width == NumberFormat::Fp32.width(),

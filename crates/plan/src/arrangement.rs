@@ -61,6 +61,8 @@ pub struct Arrangement {
     pub dropout: Dropout,
     /// Which norms have weights, and biases with them (OLMo).
     pub norm_weights: NormWeights,
+    /// A LayerNorm casts its input to fp32 and its output back (OLMo's in transformers).
+    pub fp32_layer_norm: bool,
     /// Queries, keys and values are clamped after their projection, whose unclamped output is saved for the gradient
     /// (OLMo's `clip_qkv`).
     pub clipped_queries: bool,
@@ -116,6 +118,8 @@ pub enum Router {
     Fp32Sigmoid,
     /// The product in the layer's dtype with a sigmoid (LFM2-MoE).
     Sigmoid,
+    /// Product, softmax and sum in the layer's dtype (Mistral 4).
+    Typed,
 }
 
 impl Router {
@@ -179,6 +183,9 @@ pub enum JointParts {
     Sliced,
     /// One of three in each head: the same (BLOOM).
     Selected,
+    /// Queries are a slice; keys and values are taken by index, which copies them, and where there are several groups
+    /// all three are laid out once more, keys and values for every query head (Falcon).
+    Indexed,
 }
 
 /// The operations that make up an activation, where that is not a single kernel that saves its input.
@@ -190,6 +197,9 @@ pub enum ActivationSteps {
     NewGelu,
     /// A ReLU, whose gradient follows from its output (OPT).
     Relu,
+    /// xIELU with two weights of its own, operation by operation (Apertus), as without the package `xielu`, which has a
+    /// kernel for it and is installed from its repository alone.
+    Xielu,
 }
 
 /// Where a layer's norms are placed.
@@ -249,6 +259,7 @@ impl Default for Arrangement {
             head_bias: false,
             dropout: Dropout::default(),
             norm_weights: NormWeights::default(),
+            fp32_layer_norm: false,
             clipped_queries: false,
             split_mixer_inputs: false,
             joint_parts: JointParts::Split,

@@ -136,7 +136,8 @@ words! {
         NormsWithoutBiases "norms_without_biases", ClippedQueries "clipped_queries", EagerAlone
         "eager_alone", RepeatedRotation "repeated_rotation", Fp32Scores "fp32_scores", EmbeddingNorm
         "embedding_norm", SplitMixerInputs "split_mixer_inputs", ScaledMixerInputs
-        "scaled_mixer_inputs",
+        "scaled_mixer_inputs", Fp32LayerNorm "fp32_layer_norm", Xielu "xielu",
+        IndexedQkv "indexed_qkv", TypedRouter "typed_router",
     }
     KernelVariant {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",

@@ -46,6 +46,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs(Module::WeighingRouter) => Router::Weighing,
             () if differs(Module::Fp32SigmoidRouter) => Router::Fp32Sigmoid,
             () if differs(Module::SigmoidRouter) => Router::Sigmoid,
+            () if differs(Module::TypedRouter) => Router::Typed,
             () => Router::Own,
         },
         // All channels are rotated unless a fraction is stated.
@@ -62,6 +63,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         activation_steps: match () {
             () if differs(Module::GeluNew) => ActivationSteps::NewGelu,
             () if differs(Module::Relu) => ActivationSteps::Relu,
+            () if differs(Module::Xielu) => ActivationSteps::Xielu,
             () => ActivationSteps::Kernel,
         },
         chosen_routing: differs(Module::ChosenRouting),
@@ -90,9 +92,11 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             heads: !differs(Module::HeadNormsWithoutWeights),
             biases: !differs(Module::NormsWithoutBiases),
         },
+        fp32_layer_norm: differs(Module::Fp32LayerNorm),
         clipped_queries: differs(Module::ClippedQueries),
         split_mixer_inputs: differs(Module::SplitMixerInputs),
         joint_parts: match () {
+            () if differs(Module::IndexedQkv) => JointParts::Indexed,
             () if runs(Kernel::HeadwiseQkv) => JointParts::Headwise,
             () if runs(Kernel::SlicedQkv) => JointParts::Sliced,
             () if runs(Kernel::SelectedQkv) => JointParts::Selected,

@@ -45,10 +45,30 @@ pub(super) fn cut(table: &mut Table, software: Software) {
     }
 }
 
+/// What modules of some model types do in some software, or with some attention, and no recorded run shows.
+fn of_types(table: &mut Table, software: Software) {
+    let modules = software.semantics().eager_modules;
+    let variants = table.listed::<word::ModuleVariant>();
+    let differs = |variant| variants.contains(&variant);
+    if !modules && differs(word::ModuleVariant::Xielu) {
+        let message = "an activation function with weights of its own (xIELU) in this software";
+        table.lack(Field::ModuleVariants, "xielu", Effect::Memory, message);
+    }
+    // `sdp_utils_cpp.h:check_batch_size_and_num_heads_dense` refused a single key head for many queries until
+    // pytorch/pytorch#191085; Falcon does not repeat it, unlike `sdpa_attention_forward`.
+    let one = table.count(Field::NumQueryGroups) == Some(1);
+    if modules && one && differs(word::ModuleVariant::IndexedQkv) && table.is(word::AttnImplementation::Sdpa)
+    {
+        let message = "SDPA of one key head, for which torch had no fused kernel before 2026 and kept all scores; flash_attention_2 and eager are known";
+        table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
+    }
+}
+
 /// Experts of Automodel's own modules: recorded for Qwen3's and DeepSeek-V3's, fully trained in bf16 behind DeepEP's
 /// exchange within a node (`tests/record/automodel_experts.py`; for other groups of ranks DeepEP recommends no
 /// configuration, or sends between nodes).
 pub(super) fn dispatched(table: &mut Table, software: Software) {
+    of_types(table, software);
     if table.is(word::LossKind::TorchNarrow) && !software.semantics().eager_modules {
         table.lack(
             Field::LossKind,

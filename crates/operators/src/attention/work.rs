@@ -27,7 +27,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let copied = match arranged.joint_parts {
         _ if parts > 1 => [(x.a + x.k) * x.d, 0],
         JointParts::Split => [0, packed],
-        JointParts::Headwise | JointParts::Sliced | JointParts::Selected => [0, 0],
+        JointParts::Headwise | JointParts::Sliced | JointParts::Selected | JointParts::Indexed => [0, 0],
     };
     if x.in_pieces() {
         work.extend(pieces::joint_parts(x, packed));

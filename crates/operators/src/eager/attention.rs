@@ -9,7 +9,7 @@ use super::{joined, manual, norm};
 use crate::Symbols;
 use shardscope_explain::Formula;
 use shardscope_plan::{
-    AttentionKernel, AttentionSoftmax, LinearBias, PositionEmbedding, QueryTemperature, Rotation,
+    AttentionKernel, AttentionSoftmax, JointParts, LinearBias, PositionEmbedding, QueryTemperature, Rotation,
     RotationTables,
 };
 
@@ -36,8 +36,8 @@ static KEYS: Formula = Formula::new("n·K·Bc", "The keys.", SDPA);
 static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
 static CLIPPED: Formula = Formula::new(
     "n·(A + 2·K)·Bc",
-    "The fused projection's output before it is clamped in place.",
-    "olmo/model.py:OLMoSequentialBlock.forward",
+    "The projections' output before it is clamped.",
+    "olmo/model.py:OLMoSequentialBlock.forward; transformers/models/olmo/modeling_olmo.py:OlmoAttention.forward",
 );
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
@@ -71,7 +71,12 @@ static TEMPERATURE: Formula = Formula::new(
 static TYPED_TEMPERATURE: Formula = Formula::new(
     "s·B",
     "The scale of the queries at each position.",
-    "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward",
+    "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward, Mistral4Attention.forward",
+);
+static INDICES: Formula = Formula::new(
+    "16",
+    "The places of keys and of values in a group of heads, an int64 each.",
+    "transformers/models/falcon/modeling_falcon.py:FalconAttention._split_heads",
 );
 static SINK_SOFTMAX: Formula =
     Formula::new("a·s·(s + 1)·b·B", "The attention probabilities, the sink's among them.", SINKS);
@@ -139,31 +144,21 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         VALUE.run(tape, input, [x.h, narrow]);
     }
     tape.step = Step::Core;
-    let clipped = x.model().arrangement.clipped_queries;
-    tape.keep(
-        clipped,
-        "projection before it is clamped",
-        &[x.n, x.a + 2 * x.k, x.d],
-        x.compute_width,
-        &CLIPPED,
-    );
+    let clipped = x.model().arrangement.clipped_queries && flow.attention;
+    let heads = [(flow.query, x.a), (flow.key, x.k), (flow.value, x.k)];
+    let heads: u64 = heads.into_iter().filter(|(needed, _)| *needed).map(|(_, heads)| heads).sum();
+    tape.keep(clipped, "projection before it is clamped", &[x.n, heads, x.d], x.compute_width, &CLIPPED);
     norm::query_and_key(tape, &flow);
-    let temperature = match x.model().arrangement.query_temperature {
-        QueryTemperature::Unwindowed if !x.in_window => Some((FLOAT, &TEMPERATURE)),
-        // Rotated queries have the dtype of cosines and sines, which is the weights'.
-        QueryTemperature::Typed => Some((x.width, &TYPED_TEMPERATURE)),
-        QueryTemperature::Unwindowed | QueryTemperature::None => None,
-    };
-    if let Some((width, formula)) = temperature {
-        tape.keep(flow.query, "temperature of queries", &[x.s], width, formula);
-    }
+    temperature(tape, &flow);
     tables(tape, &flow);
+    let indexed = flow.attention && is_indexed(x);
+    tape.keep_several(indexed, "indices of keys and of values", &[2], INDEX, &INDICES);
     core(tape, &flow);
     // Queries from a fused projection, or with only part of each head rotated, come from a concatenation; the
     // kernel's output takes their layout, so that its readers read a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
     let modules = &x.recipe().software.semantics().modules;
-    let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place;
+    let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place && !is_indexed(x);
     let joined = joins || concatenated || (rotates(x) && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
@@ -192,6 +187,25 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     norm::post(tape, flow.projected);
 }
 
+/// What queries are multiplied by at each position.
+pub(super) fn temperature(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let temperature = match x.model().arrangement.query_temperature {
+        QueryTemperature::Unwindowed if !x.in_window => Some((FLOAT, &TEMPERATURE)),
+        // Rotated queries have the dtype of cosines and sines, which is the weights'.
+        QueryTemperature::Typed => Some((x.width, &TYPED_TEMPERATURE)),
+        QueryTemperature::Unwindowed | QueryTemperature::None => None,
+    };
+    if let Some((width, formula)) = temperature {
+        tape.keep(flow.query, "temperature of queries", &[x.s], width, formula);
+    }
+}
+
+/// Whether keys and values are taken from a fused projection by index, and so newly allocated.
+fn is_indexed(x: &Symbols<'_>) -> bool {
+    x.model().arrangement.joint_parts == JointParts::Indexed
+}
+
 /// Whether queries and keys are rotated, and so newly allocated.
 fn rotates(x: &Symbols<'_>) -> bool {
     x.model().position_embedding == PositionEmbedding::Rope
@@ -208,7 +222,8 @@ fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
 /// Whether the values are a view of the fused projection's output; a key/value cache copies them.
 fn is_view(tape: &Tape<'_, '_>) -> bool {
     let joins = tape.x.recipe().software.semantics().modules.joins_projections;
-    (joins || tape.x.model().arrangement.fused_qkv) && !tape.x.recipe().transformers.cache
+    let fused = tape.x.model().arrangement.fused_qkv && !is_indexed(tape.x);
+    (joins || fused) && !tape.x.recipe().transformers.cache
 }
 
 fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
@@ -222,7 +237,7 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let modules = &x.recipe().software.semantics().modules;
     let for_sdpa = modules.repeats_for_sdpa && kernel == AttentionKernel::Sdpa;
     let repeats = modules.repeats_groups && !(modules.views_one_group && x.k == 1);
-    let repeated = masked || for_sdpa || repeats;
+    let repeated = masked || for_sdpa || repeats || (is_indexed(x) && x.k > 1);
     if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);
@@ -241,7 +256,9 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
 /// Whether SDPA is given a mask: causality alone needs none, but a window does even if it is no shorter than the
 /// sequence (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
 fn is_masked(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
-    let masked = x.recipe().transformers.padding_mask || x.window.is_some() || has_own_mask(x);
+    // Falcon makes its mask in any case (`modeling_falcon.py:FalconModel.forward`).
+    let masked =
+        x.recipe().transformers.padding_mask || x.window.is_some() || has_own_mask(x) || is_indexed(x);
     masked && kernel == AttentionKernel::Sdpa
 }
 
@@ -308,20 +325,23 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     // A single key head is expanded to all queries without a copy, and in a batch of one so are the views of its
     // parts.
     let whole = is_view(tape) && !rotates(x) && x.b == 1 && x.k == 1;
+    let one = is_indexed(x) && x.b == 1 && x.k == 1;
+    let (repeated, formula) = if one { ([x.n, x.k, x.d], &KEYS) } else { (wide, &REPEATED) };
     // Autocast computes their product in 16 bits regardless.
     if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
         tape.keep(flow.key, "query", &wide, FLOAT, &WIDE_OPERAND);
         tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
     } else if !whole {
         tape.keep(flow.key, "query", &wide, width, &QUERIES);
-        tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
+        tape.keep(flow.query, "repeated key", &repeated, width, formula);
     }
     scores(tape, flow);
     // Without a rotation queries and keys are parts of the fused projection's output too.
     if whole || (is_view(tape) && x.k == x.a && x.b == 1 && rotates(x)) {
         tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
     } else {
-        tape.keep(either, "repeated value", &wide, width, &REPEATED);
+        let formula = if one { &VALUES } else { &REPEATED };
+        tape.keep(either, "repeated value", &repeated, width, formula);
     }
 }
 

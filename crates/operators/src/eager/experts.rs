@@ -28,6 +28,11 @@ const INDEX: u64 = 8;
 static INPUT: Formula = Formula::new("n·h·Bc", "The router's input: the norm output.", ROUTING);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
 static SCORES: Formula = Formula::new("n·E·Bp", "Each expert's score, a sigmoid.", SIGMOID);
+static TYPED_SOFTMAX: Formula = Formula::new(
+    "n·E·Bp",
+    "Softmax over all experts, in the dtype of the router's product; in fp32 under autocast.",
+    "transformers/models/mistral4/modeling_mistral4.py:Mistral4TopkRouter",
+);
 static CHOSEN_SCORES: Formula = Formula::new("n·topk·Bp", "The top-k scores.", SIGMOID);
 static WIDE_INPUT: Formula = Formula::new("4·n·h", "The router's input in fp32.", SIGMOID);
 static WIDE_WEIGHT: Formula = Formula::new("4·E·h", "The router's weight in fp32.", SIGMOID);
@@ -228,7 +233,7 @@ fn merged(tape: &mut Tape<'_, '_>) {
 /// Whether the router's input is copied to fp32 because it is not fp32 already.
 fn widens(x: &Symbols<'_>) -> bool {
     match x.model().arrangement.router {
-        Router::Own | Router::Sigmoid | Router::Sampled | Router::Weighing => false,
+        Router::Own | Router::Sigmoid | Router::Sampled | Router::Weighing | Router::Typed => false,
         Router::Fp32Held => x.compute_width < FLOAT,
         Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => x.width < FLOAT,
     }
@@ -279,15 +284,19 @@ fn routing(tape: &mut Tape<'_, '_>) {
     let router = x.model().arrangement.router;
     let sigmoid = matches!(router, Router::Fp32Sigmoid | Router::Sigmoid);
     let product = if x.recipe().autocasts() { x.compute_width } else { x.moe.probability };
-    let (width, scores, values) =
-        if sigmoid { (product, &SCORES, &CHOSEN_SCORES) } else { (FLOAT, &SOFTMAX, &CHOSEN) };
+    let typed = router == Router::Typed;
+    let (width, scores, values) = match () {
+        () if sigmoid => (product, &SCORES, &CHOSEN_SCORES),
+        () if typed => (x.moe.probability, &TYPED_SOFTMAX, &CHOSEN_SCORES),
+        () => (FLOAT, &SOFTMAX, &CHOSEN),
+    };
     tape.keep(true, "router softmax", &[x.n, x.moe.experts], width, scores);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
     let masked = router == Router::Fp32Grouped;
     tape.keep(masked, "experts of other groups", &[x.n, x.moe.experts], BYTE, &MASKED);
     let summed = x.model().arrangement.normalized_routing;
     let (sum, formula) =
-        if router == Router::Sigmoid { (x.moe.probability, &TYPED_SUM) } else { (FLOAT, &SUM) };
+        if typed || router == Router::Sigmoid { (x.moe.probability, &TYPED_SUM) } else { (FLOAT, &SUM) };
     tape.keep(summed, "sum of the chosen", &[x.n], sum, formula);
     tape.keep(summed, "chosen probabilities", &chosen, width, values);
     let clamped = router == Router::Fp32Held;

@@ -53,6 +53,7 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let up = x.a * (sizes.plain + sizes.value);
     KV_UP.run(tape, Input { shared: None, needed, cast: false }, [sizes.key_value, up]);
     tape.step = Step::Core;
+    attention::temperature(tape, &flow);
     let kernel = x.recipe().attention_kernel;
     let (width, any) = (x.compute_width, flow.attention);
     if kernel == AttentionKernel::Unfused {

@@ -34,6 +34,38 @@ static WIDENED: Formula =
 static HALF: Formula = Formula::new("n·f·Bc", "Half of the activation's input.", POWER);
 static WIDE_STEPS: Formula =
     Formula::new("8·n·f", "The tanh and one plus it, in fp32 as the cube is.", POWER);
+const XIELU: &str = "transformers/activations.py:XIELUActivation._xielu_python";
+/// Each in the products' dtype, and in fp32.
+static XIELU_SQUARE: [Formula; 2] = [
+    Formula::new(
+        "n·f·Bc",
+        "The input times the weight of its positive side, which is multiplied by the input once more.",
+        XIELU,
+    ),
+    Formula::new(
+        "4·n·f",
+        "The input times the weight of its positive side, which is multiplied by the input once more.",
+        XIELU,
+    ),
+];
+static XIELU_STEPS: [Formula; 2] = [
+    Formula::new(
+        "n·f·Bc",
+        "On the negative side, the exponential less one, or its difference from the input.",
+        XIELU,
+    ),
+    Formula::new(
+        "4·n·f",
+        "On the negative side, the exponential less one, or its difference from the input.",
+        XIELU,
+    ),
+];
+static XIELU_WEIGHTS: [Formula; 2] = [
+    Formula::new("2·Bc", "Both weights through their softplus.", XIELU),
+    Formula::new("8", "Both weights through their softplus.", XIELU),
+];
+static XIELU_SIGNS: Formula = Formula::new("n·f", "Which elements are positive, one byte each.", XIELU);
+static XIELU_CASTS: Formula = Formula::new("8", "Both weights, which autocast casts to fp32.", XIELU);
 static MASK: Formula = Formula::new(
     "n·h",
     "Dropout mask of its output, one byte each.",
@@ -100,10 +132,15 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     } else {
         tape.keep_several(new, "steps of the activation", &[3, x.n, x.f], x.projected_width, &NEW_GELU_STEPS);
     }
+    if steps == ActivationSteps::Xielu {
+        xielu(tape, needed);
+    }
     tape.step = Step::Last;
     let shared = (steps == ActivationSteps::Relu).then_some(ACTIVATION);
-    let down =
-        DOWN.run(tape, Input { shared, needed, cast: x.projected_width == x.compute_width }, [x.f, x.h]);
+    // xIELU's weights make its output fp32 under autocast.
+    let cast =
+        x.projected_width == x.compute_width && !(steps == ActivationSteps::Xielu && x.recipe().autocasts());
+    let down = DOWN.run(tape, Input { shared, needed, cast }, [x.f, x.h]);
     debug_assert!(down || !is_adapted(x, LinearModule::Down));
     tape.step = Step::Core;
     tape.keep(arranged.dropout.residual && down, "mask of the MLP's dropout", &[x.n, x.h], BYTE, &MASK);
@@ -111,6 +148,22 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     if arranged.single_norm && attention::keeps_input(x) {
         tape.saved.retain(|(_, saved)| saved.name != NORMED);
     }
+}
+
+/// What xIELU saves beside its input if that requires a gradient: its operations are in fp32 under autocast, which takes
+/// the softplus of its weights so (`aten/src/ATen/autocast_mode.h:AT_FORALL_FP32`).
+fn xielu(tape: &mut Tape<'_, '_>, needed: bool) {
+    let x = tape.x;
+    let autocasts = x.recipe().autocasts();
+    let (width, at) = if autocasts { (FLOAT, 1) } else { (x.projected_width, 0) };
+    let wide = [x.n, x.f];
+    tape.keep(needed, "input times its weight", &wide, width, &XIELU_SQUARE[at]);
+    tape.keep(needed, "exponential of the activation", &wide, width, &XIELU_STEPS[at]);
+    tape.keep(needed && x.trains, "exponential less the input", &wide, width, &XIELU_STEPS[at]);
+    tape.keep(needed, "signs of the activation's input", &wide, BYTE, &XIELU_SIGNS);
+    tape.keep(needed, "weights of the activation", &[2], width, &XIELU_WEIGHTS[at]);
+    let casts = x.trains && autocasts && x.width < FLOAT;
+    tape.keep(needed && casts, "weights of the activation in fp32", &[2], FLOAT, &XIELU_CASTS);
 }
 
 /// The activation of the gate and its product with the other half.

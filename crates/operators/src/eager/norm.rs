@@ -224,16 +224,19 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     }
 }
 
-/// Whether a LayerNorm is in fp32 among operations in 16 bits: if the software states so, or under autocast on a GPU,
-/// whose list of fp32 operations includes it, unlike a CPU's.
+/// Whether a LayerNorm is in fp32 among operations in 16 bits: if the software or the model states so, or under autocast
+/// on a GPU, whose list of fp32 operations includes it, unlike a CPU's.
 pub(super) fn in_fp32(x: &Symbols<'_>) -> bool {
-    (x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT) || is_widened(x)
+    let stated = x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT;
+    stated || (x.model().arrangement.fp32_layer_norm && x.width < FLOAT) || is_widened(x)
 }
 
 /// Whether autocast makes a LayerNorm's output fp32 that 16-bit linear layers read: each casts it back and saves its
-/// own copy. Nemotron's norm disables autocast for itself (`modeling_nemotron.py:NemotronLayerNorm1P.forward`).
+/// own copy. Nemotron's norm disables autocast for itself (`modeling_nemotron.py:NemotronLayerNorm1P.forward`), and OLMo's
+/// casts its output back (`modeling_olmo.py:OlmoLayerNorm.forward`).
 pub(super) fn is_widened(x: &Symbols<'_>) -> bool {
-    let plain = x.model().arrangement.norm_product != NormProduct::PlusOne;
+    let arranged = &x.model().arrangement;
+    let plain = arranged.norm_product != NormProduct::PlusOne && !arranged.fp32_layer_norm;
     x.recipe().autocasts() && x.model().normalization == Normalization::LayerNorm && plain && x.width < FLOAT
 }
 

@@ -145,7 +145,7 @@ fn choice(x: &Symbols<'_>) -> Work {
     passes.small([2, 3]);
     let autocasts = x.recipe().autocasts();
     let product = match arranged.router {
-        Router::Own | Router::Sampled | Router::Weighing | Router::Sigmoid => {
+        Router::Own | Router::Sampled | Router::Weighing | Router::Sigmoid | Router::Typed => {
             passes.both(x.s_local * x.h, cast(w, c));
             c
         }

@@ -2,7 +2,7 @@
 //! the second is row-parallel.
 
 use crate::{Account, Symbols, Weight, WeightPart, norm};
-use shardscope_plan::LinearBias;
+use shardscope_plan::{ActivationSteps, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let ffn = x.model().ffn_hidden_size;
@@ -20,6 +20,10 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     out.push(Weight::row("linear_fc2.weight", Account::Mlp, [x.h, ffn], x.t));
     if bias {
         out.push(Weight::replicated("linear_fc2.bias", Account::Mlp, &[x.h]));
+    }
+    // One weight for each side of xIELU (`transformers/activations.py:XIELUActivation`).
+    if x.model().arrangement.activation_steps == ActivationSteps::Xielu {
+        out.push(Weight::replicated("act_fn.alpha", Account::Mlp, &[2]));
     }
     out.extend(norm::post(x, ["post_mlp_layernorm.weight", "post_mlp_layernorm.bias"]));
     out
