@@ -212,3 +212,32 @@ fn a_deepspeed_configuration_alone_is_of_no_megatron() {
     );
     assert!(read.diagnostics.iter().any(|said| said.message.contains("names no program")));
 }
+
+/// wangwk699/axolotl-exp `qwen3-8b_codefeedback_adamw_s42_full_ft.yml`: FSDP's own checkpoints, which are not the reentrant ones of
+/// axolotl's `gradient_checkpointing`.
+#[test]
+fn fsdps_own_checkpoints_are_not_reentrant_under_axolotl() {
+    let of = |own: bool, fsdps: bool| {
+        let text = format!(
+            "base_model: Qwen/Qwen3-8B\ndatasets: [{{path: a.jsonl, type: alpaca}}]\nsequence_len: 2048\nsample_packing: true\n\
+             micro_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: true\ngradient_checkpointing: {own}\nattn_implementation: \
+             flash_attention_2\noptimizer: adamw_torch_fused\nfsdp_version: 2\nfsdp_config:\n  offload_params: false\n  \
+             auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  reshard_after_forward: true\n  activation_checkpointing: {fsdps}\n  \
+             transformer_layer_cls_to_wrap: Qwen3DecoderLayer\n"
+        );
+        let read = said("run.yml", &text, &[("world_size", "8")]);
+        [Field::RecomputeGranularity, Field::ReentrantCheckpoints].map(|field| value(&read, field))
+    };
+    assert_eq!(of(true, false), ["full", "true"]);
+    assert_eq!(of(false, true), ["full", ""]);
+}
+
+/// What y-okochi/Megatron-Bridge's file also states changes no figure.
+#[test]
+fn garbage_collection_and_watched_gradients_mark_no_recipe() {
+    let read = script(
+        "python scripts/training/run_recipe.py --recipe llama3_8b_pretrain_config train.manual_gc=true train.manual_gc_interval=100 \
+         train.manual_gc_eval=100 ddp.check_for_nan_in_grad=true ddp.average_in_collective=true",
+    );
+    assert_eq!(value(&read, Field::NotRead), "", "{:?}", read.diagnostics);
+}
