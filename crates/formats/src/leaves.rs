@@ -1,8 +1,8 @@
 //! The settings that a reader takes from the scalars of a settings file, and the keys that it leaves unread.
 
 use super::names::words;
-use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
+use super::scalars::{find, open_switches};
 use crate::megatron::{reason_anywhere, reason_of};
 use crate::options::{Changes, OfKeys, little};
 use crate::telling;
@@ -40,7 +40,7 @@ impl<'t> Leaves<'t> {
 
     /// The same, if its value is true.
     pub(super) fn yes(&self, path: &str) -> Option<&'t Leaf> {
-        self.get(path).filter(|leaf| leaf.flag() == Some(true))
+        self.get(path).filter(|leaf| leaf.decides() == Some(true))
     }
 
     /// The first of several paths whose value is not empty.
@@ -65,7 +65,7 @@ impl<'t> Leaves<'t> {
 
     /// The value at a path, as a boolean.
     pub(super) fn flag(&self, path: &str) -> Option<bool> {
-        self.get(path).and_then(|leaf| leaf.flag())
+        self.get(path).and_then(Leaf::decides)
     }
 
     /// Takes the value of the first of these paths that is not empty.
@@ -278,6 +278,7 @@ impl<'t> Leaves<'t> {
                 }
             }
         }
+        items.extend(open_switches(self.leaves, &self.reading.found));
         self.reading.not_modelled.extend(items);
         self.reading.diagnostics.extend(little(marks, first));
         self.finish_architecture(format)

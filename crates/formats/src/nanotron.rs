@@ -284,13 +284,15 @@ fn layout(leaves: &mut Leaves<'_>) {
     }
     leaves.pass("parallelism.recompute_granularity");
     // By default tensors that are gathered over tensor-parallel ranks are gathered again in
-    // backward (`parallelism_config.py`).
+    // backward (`parallelism_config.py`). Without such ranks nothing is gathered.
+    let alone = leaves.whole("parallelism.tp") == Some(1);
     for (path, unusual, what) in [
         ("tp_recompute_allgather", false, "GEMM inputs saved as gathered over tensor-parallel ranks"),
         ("moe_layer_recompute", true, "recomputing experts without the rest of the layer"),
     ] {
         let path = format!("parallelism.{path}");
-        if let Some(leaf) = leaves.get(&path).filter(|leaf| leaf.flag() == Some(unusual)) {
+        let stated = leaves.get(&path).filter(|leaf| leaf.flag() == Some(unusual));
+        if let Some(leaf) = stated.filter(|_| unusual || !alone) {
             let item = NotModelled::new(&path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::Argument;
+use crate::{Argument, Effect, Found, NotModelled};
 use shardscope_config_tree::interpolate::expand;
 use shardscope_config_tree::{Node, Value, scalar};
 use shardscope_source::Span;
@@ -33,6 +33,8 @@ pub(super) struct Leaf {
     pub(super) added: bool,
     /// Whether a reader has looked at it.
     pub(super) used: Cell<bool>,
+    /// Whether a reader asked for a boolean where the text leaves one open.
+    pub(super) undecided: Cell<bool>,
 }
 
 /// The scalars of a settings file.
@@ -177,6 +179,18 @@ pub(super) fn find<'t>(leaves: &'t [Leaf], path: &str) -> Option<&'t Leaf> {
     leaves.iter().rfind(|leaf| same_path(&leaf.path, path))
 }
 
+/// What stops the verdict at switches that a reader took for off because the text leaves them open, except those that are
+/// asked for.
+pub(super) fn open_switches(leaves: &[Leaf], found: &[Found]) -> impl Iterator<Item = NotModelled> {
+    let asked = |leaf: &Leaf| {
+        found.iter().any(|found| found.hole.is_some() && found.flag.as_deref() == Some(leaf.path.as_str()))
+    };
+    leaves.iter().filter(move |leaf| leaf.undecided.get() && !asked(leaf)).filter_map(|leaf| {
+        let what = format!("a switch that depends on {}, which is not given here", leaf.left_open()?);
+        Some(NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, &what).at_some(leaf.span))
+    })
+}
+
 impl Leaf {
     /// A setting of a base file, as written there.
     pub(super) fn of_base(file: &str, path: &str, value: &str) -> Self {
@@ -202,6 +216,26 @@ impl Leaf {
             "0" | "f" | "n" => Some(false),
             _ => None,
         })
+    }
+
+    /// The same where a reader decides by it: a value that the text leaves open is none that it may take for off. Of keys in
+    /// groups alone: those of trainers are asked for one by one.
+    pub(super) fn decides(&self) -> Option<bool> {
+        let said = self.flag();
+        let open = said.is_none() && self.path.contains('.') && self.left_open().is_some();
+        self.undecided.set(self.undecided.get() || open);
+        said
+    }
+
+    /// The name of what its value depends on: a variable, or the placeholder of a template (`{{RECOMPUTE}}`).
+    pub(super) fn left_open(&self) -> Option<&str> {
+        const MARKS: [(&str, &str); 3] = [("{{", "}}"), ("${", "}"), ("<", ">")];
+        let marked =
+            MARKS.iter().find_map(|(open, close)| self.value.strip_prefix(open)?.strip_suffix(close));
+        let is_name = |name: &&str| {
+            name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        self.hole.as_deref().or(marked.map(str::trim).filter(is_name))
     }
 
     /// Its boolean value if it can be nothing else.

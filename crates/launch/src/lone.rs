@@ -1,15 +1,49 @@
-//! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch.
+//! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
+//! configuration of an engine without a program.
 
 use crate::formats::{Role, Text};
-use shardscope_plan::Field;
+use crate::{Found, Origin};
+use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
 const SAID: &str = "TRL leaves what ranks shard to accelerate's configuration, which is not here: each of several ranks is taken to hold the \
      whole model";
 const HINT: &str = "paste that configuration or the launch line beside this file, or set zero_stage";
 
+const NO_PROGRAM: &str = "a DeepSpeed configuration names no program: layers of transformers are counted, which most programs train under it";
+const PROGRAM: &str = "paste the launch line or the program beside it, or choose other software";
+
+/// A DeepSpeed configuration with numbers of its own, beside which nothing tells whose layers train. Beside a script of
+/// Megatron-DeepSpeed it is that script's.
+fn without_program(texts: &mut [Text]) {
+    let is_engine = |text: &Text| text.format.is_some_and(|format| format.role() == Role::Engine);
+    if texts.iter().any(|text| !is_engine(text) && (text.format.is_none() || text.reading.software.is_some()))
+    {
+        return;
+    }
+    for text in texts {
+        let reading = &mut text.reading;
+        if matches!(reading.software, Some((Software::MegatronDeepspeed, _))) {
+            reading.software = Some((Software::HfTransformers, "a DeepSpeed configuration alone".to_owned()));
+            let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Derived);
+            reading.take(engine.note("a DeepSpeed configuration"));
+            // `deepspeed/runtime/config.py:_batch_assertion`: train_batch_size is the product with the number of ranks.
+            let [all, micro, steps] = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches]
+                .map(|field| reading.count(field));
+            let each =
+                micro.zip(steps).and_then(|(micro, steps)| micro.checked_mul(steps)).filter(|each| *each > 0);
+            if let Some((all, each)) = all.zip(each).filter(|(all, each)| all.is_multiple_of(*each)) {
+                let ranks = Found::new(Field::WorldSize, (all / each).to_string(), Origin::Derived);
+                reading.take(ranks.note("train_batch_size / (micro-batch x accumulation)"));
+            }
+            reading.diagnostics.push(Diagnostic::warning(Code::MissingFile, NO_PROGRAM).hint(PROGRAM));
+        }
+    }
+}
+
 /// Says what is assumed where neither a command nor a file of the launcher or of the engine says what ranks shard.
 pub(crate) fn tell(texts: &mut [Text]) {
+    without_program(texts);
     let decides = |text: &Text| {
         text.format.is_none_or(|format| matches!(format.role(), Role::Job | Role::Launcher | Role::Engine))
     };

@@ -86,6 +86,12 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// `random.seed(20261128)` at least one and at most three of each, by the sign of the seventeenth's, without paths that name images,
 /// encoders, conversion, installation or serving, and without examples of a framework that its forks only touch; half of
 /// repositories that fine-tune, a quarter each for reinforcement learning and pre-training.
+/// The twentieth is of 74 repositories not read before, picked by their names before any was read, from the lists of names with
+/// sft, finetune, fine-tun, peft, open-instruct, alignment-handbook, LLaVA, axolotl, unsloth, llama-factory, ms-swift, torchtune,
+/// post-train, rlhf, DeepSpeed, mistral, grpo, verl, openrlhf, areal, slime, nemo-rl, -R1, megatron, nanotron, torchtitan, maxtext,
+/// pretrain, FSDP, primus and NeMo: chosen like the nineteenth's by `random.seed(20261130)`, at most four of each, without
+/// summaries, benchmarks and defaults of trainers; six of pre-training by `random.seed(20)` over the lists of five that are not
+/// available in full. Half of repositories that fine-tune, a quarter each for reinforcement learning and pre-training.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

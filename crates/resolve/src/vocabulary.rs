@@ -4,7 +4,7 @@ use super::table::Table;
 use crate::SettingValue::Int;
 use crate::{Asked, Origin, Question};
 use shardscope_catalog as catalog;
-use shardscope_plan::{Field, VocabPadding};
+use shardscope_plan::{Field, Software, VocabPadding};
 use shardscope_source::{Code, Diagnostic};
 
 /// GPT-2's vocabulary, proposed if nothing suggests another (Radford et al. 2019; Megatron-LM's examples use it).
@@ -20,12 +20,12 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
         return Some((padded, None));
     }
     let known = tokenizer(table);
-    if !table.has(Field::VocabSize) {
-        // A stated size wins over the tokenizer's, as in Megatron (`--vocab-size`).
-        match known {
-            Some((size, name)) => table.fill(Field::VocabSize, Int(size), Origin::Catalog, &name),
-            None => propose(table),
+    match known {
+        Some((size, name)) if !table.has(Field::VocabSize) => {
+            table.fill(Field::VocabSize, Int(size), Origin::Catalog, &name);
         }
+        None if !table.has(Field::VocabSize) => propose(table),
+        known => unread(table, known),
     }
     let mut size = table.count(Field::VocabSize)?;
     if table.is_old() && table.word(Field::TokenizerType) == NULL_TOKENIZER {
@@ -45,6 +45,32 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
     let rule = format!("vocabulary rounded up to a multiple of make_vocab_size_divisible_by x TP = {block}");
     table.derive(Field::PaddedVocabSize, Int(padded), &rule);
     Some((padded, Some(padding)))
+}
+
+/// Megatron's tokenizer of Hugging Face's files (`--tokenizer-type`).
+const HUGGING_FACE: &str = "HuggingFaceTokenizer";
+
+/// A stated size that Megatron does not read: the vocabulary of a tokenizer with files is what those hold, and
+/// `--vocab-size` is for the others (`core/tokenizers/utils/build_tokenizer.py:build_tokenizer, _set_padded_vocab_size`,
+/// and `training/tokenizer/tokenizer.py` before core 0.16).
+fn unread(table: &mut Table, known: Option<(u64, String)>) {
+    let megatron = table.is_any(&[Software::MegatronCoreTe, Software::MegatronCoreLocal]);
+    let stated = table.get(Field::VocabSize).is_some_and(|size| size.flag.as_deref() == Some("--vocab-size"));
+    if !megatron || !stated || table.word(Field::TokenizerType) != HUGGING_FACE {
+        return;
+    }
+    match known {
+        Some((size, name)) if table.number(Field::VocabSize) != size => {
+            let rule = format!("{name}: --vocab-size is not read for a {HUGGING_FACE}");
+            table.overrule(Field::VocabSize, Int(size), &rule);
+        }
+        Some(_) => {}
+        None => table.warn(
+            Code::NoEffect,
+            Field::VocabSize,
+            "--vocab-size is not read for a HuggingFaceTokenizer, whose vocabulary is that of its files; they are not here, and the stated size stands in for it",
+        ),
+    }
 }
 
 /// The vocabulary of the tokenizer that the text names, and the evidence for it.

@@ -116,9 +116,9 @@ const EXPERTS: &[(Field, &str)] = &[
     (Field::MoeTokenDispatcherType, "alltoall"),
 ];
 
-/// Groups that do not concern the training itself.
-const AROUND: [&str; 9] =
-    ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars", "rerun_"];
+/// Groups that do not concern the training itself, when Python collects garbage, and how gradients are scaled and watched.
+const AROUND: &str = "peft. scheduler. rng. dist. logger. checkpoint. validation. env_vars rerun_ train.manual_gc \
+    ddp.check_for_nan_in_grad ddp.average_in_collective";
 
 /// Vocabulary of the null tokenizer (`recipes/utils/tokenizer_utils.py`).
 const NULL_TOKENIZER: &str = "32000";
@@ -234,6 +234,7 @@ pub(super) fn used(outcome: &Outcome, name: &str) -> Vec<String> {
 fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (Reading, Vec<String>) {
     let mut leaves: Vec<Leaf> = outcome.tree.iter().map(|(path, scalar)| leaf(path, scalar, base)).collect();
     super::stages::fill(&mut leaves, &outcome.tree, name);
+    let samples = super::overrides::length_of_samples(&words);
     for word in words {
         // A number format given by name brings all of its own settings.
         let below = |leaf: &Leaf| word.path == "mixed_precision" && leaf.path.starts_with("mixed_precision.");
@@ -259,8 +260,8 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     let mut leaves = Leaves::over(&scalars);
     nemo::keys(&mut leaves);
     formats(&mut leaves);
-    // The model's sequence length is the training length; the dataset's has to be the same.
     leaves.take(&["model.seq_length"], Field::SeqLength);
+    super::overrides::other_length(&mut leaves, samples.as_ref());
     model(&mut leaves, name);
     vocabulary(&mut leaves);
     machines(&mut leaves, name);
@@ -297,7 +298,7 @@ fn formats(leaves: &mut Leaves<'_>) {
     ]);
     // The random number generator.
     leaves.pass("model.use_te_rng_tracker");
-    leaves.pass_below(&AROUND);
+    leaves.pass_below(&AROUND.split_ascii_whitespace().collect::<Vec<_>>());
 }
 
 /// Adapters (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).

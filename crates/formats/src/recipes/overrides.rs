@@ -116,6 +116,25 @@ pub(super) fn changes(words: &[Argument], outcome: &Outcome, recipe: &str) -> Ve
     leaves
 }
 
+/// The length of samples that the words state, as Megatron-LM's data calls it, or data to fine-tune on.
+pub(super) fn length_of_samples(words: &[Leaf]) -> Option<Leaf> {
+    const NAMES: [&str; 2] = ["dataset.sequence_length", "dataset.seq_length"];
+    let is_length = |leaf: &&Leaf| NAMES.contains(&leaf.path.as_str()) && leaf.whole().is_some();
+    words.iter().rfind(is_length).cloned()
+}
+
+/// The model's sequence length is the training length. Megatron-Bridge starts only with samples as long as the model's sequences (`training/config.py:ConfigContainer.validate`).
+/// What a recipe says of both by itself agrees once it has run.
+pub(super) fn other_length(leaves: &mut Leaves<'_>, samples: Option<&Leaf>) {
+    let Some(trained) = leaves.whole("model.seq_length") else { return };
+    if let Some(leaf) = samples.filter(|leaf| leaf.whole() != Some(trained)) {
+        let what = format!(
+            "samples of another length than model.seq_length ({trained}), which Megatron-Bridge refuses"
+        );
+        leaves.lack(leaf, Effect::Model, &what);
+    }
+}
+
 /// A single stage has no chunks (`megatron/core/parallel_state.py` rejects them): if the words request one stage
 /// without mentioning chunks, the recipe's chunks are dropped.
 fn one_stage(leaves: &mut Vec<Leaf>) {

@@ -68,7 +68,17 @@ fn registry(
     place: Option<Span>,
     asked: Option<&str>,
 ) -> Option<Reading> {
-    let module = module.rsplit('.').next().unwrap_or(module);
+    let (package, module) = module.rsplit_once('.').unwrap_or(("", module));
+    // `torchtitan/experiments/graph_trainer`: the same configurations for another trainer.
+    let other = if package.ends_with("graph_trainer") {
+        titan::trainer("GraphTrainer.Config").flatten()
+    } else {
+        None
+    };
+    let lacking: Vec<NotModelled> = other
+        .map(|(effect, what)| NotModelled::new("--module", package, effect, what).at_some(place))
+        .into_iter()
+        .collect();
     let by_name = asked.and_then(|asked| asked.split_once('.'));
     let known = table::titan(module, config)
         .or_else(|| by_name.and_then(|(module, config)| table::titan(module, config)));
@@ -97,10 +107,13 @@ fn registry(
         return Some(Reading {
             diagnostics: vec![said.at_some(place)],
             questions: vec![question],
+            not_modelled: lacking,
             ..Reading::default()
         });
     };
-    Some(titan::read(&stated(words, outcome), config, 0))
+    let mut reading = titan::read(&stated(words, outcome), config, 0);
+    reading.not_modelled.extend(lacking);
+    Some(reading)
 }
 
 /// A configuration with what the words change.

@@ -12,8 +12,13 @@ use shardscope_plan::Field;
 const AREAL: &str = "AReaL";
 
 /// Lists of keys; a settings file of AReaL has all keys of one list.
-pub(super) const SIGNS: [&[&str]; 3] =
-    [&["actor.path", "gconfig"], &["actor.path", "rollout", "cluster"], &["actor.path", "train_dataset"]];
+pub(super) const SIGNS: [&[&str]; 4] = [
+    &["actor.path", "gconfig"],
+    &["actor.path", "rollout", "cluster"],
+    &["actor.path", "train_dataset"],
+    // Its supervised training of 2025.
+    &["model.path", "train_dataset", "allocation_mode"],
+];
 
 /// An engine and its degrees: `fsdp:d4p1t1`, `sglang[rollout]:d4t2`, and `d4p1t1` in older files,
 /// which means FSDP without stages.
@@ -72,7 +77,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     policy(leaves, AREAL);
     rollout(leaves);
     beside(leaves);
-    model(leaves, &["actor.path"]);
+    model(leaves, &["actor.path", "model.path"]);
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     let length = if packed { Field::RolloutLength } else { Field::SeqLength };
     let open = [
@@ -230,6 +235,13 @@ fn batch(leaves: &mut Leaves<'_>) {
     if let ([Some(prompt), Some(response)], Some(leaf)) = (both, leaves.get("gconfig.max_new_tokens")) {
         let length = prompt.saturating_add(response).to_string();
         leaves.say_noted(field, &length, leaf, "longest prompt and response together");
+    } else if leaves.reading.value(field).is_none()
+        && let Some(leaf) = ["vllm.max_model_len", "sglang.context_length"]
+            .iter()
+            .filter_map(|path| leaves.get(path))
+            .find(|leaf| leaf.whole().is_some() && leaves.whole("gconfig.max_new_tokens") < leaf.whole())
+    {
+        leaves.say_noted(field, &leaf.value, leaf, "no sample is longer than the rollout engine's context");
     }
 }
 

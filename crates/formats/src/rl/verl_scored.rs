@@ -28,7 +28,7 @@ fn read_cut(leaves: &mut Leaves<'_>) {
     let pack = leaves.reading.count(Field::MaxTokensPerGpu);
     let micro = leaves.reading.count(Field::MicroBatchSize);
     let trained = match (pack, micro) {
-        (Some(pack), _) => pack,
+        (Some(pack), _) => bounded(leaves, pack, of_a_step(leaves)),
         (None, Some(micro)) => micro.saturating_mul(longest(leaves)),
         // It is asked for elsewhere.
         (None, None) => return,
@@ -66,14 +66,49 @@ struct Own<'t> {
 }
 
 fn own<'t>(leaves: &Leaves<'t>, group: &str) -> Option<Own<'t>> {
-    let packs = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
-    if leaves.flag(&at(group, "log_prob_use_dynamic_bsz")).unwrap_or(packs) {
-        let leaf = leaves.get(&at(group, "log_prob_max_token_len_per_gpu"))?;
-        return Some(Own { sequences: None, tokens: leaf.whole()?, leaf });
+    if let Some((tokens, leaf)) = pack_of(leaves, group) {
+        return Some(Own { sequences: None, tokens, leaf });
     }
     let (stated, leaf) = of_a_rank(leaves, group)?;
     let sequences = samples(leaves).map_or(stated, |all| stated.min(all)).max(1);
     Some(Own { sequences: Some(sequences), tokens: sequences.saturating_mul(longest(leaves)), leaf })
+}
+
+/// Tokens of a group's pack, if it has packs, and the place that says so: those of the actor unless others are stated, and
+/// never more than all samples of a rank have.
+fn pack_of<'t>(leaves: &Leaves<'t>, group: &str) -> Option<(u64, &'t Leaf)> {
+    // Each follows the actor by default.
+    let [own, actors] =
+        [at(group, "log_prob_use_dynamic_bsz"), USES_PACKS.to_owned()].map(|path| leaves.get(&path));
+    let switch =
+        own.filter(|leaf| leaf.flag().is_some()).or(actors).filter(|leaf| leaf.flag() == Some(true))?;
+    let stated =
+        leaves.get(&at(group, "log_prob_max_token_len_per_gpu")).filter(|leaf| leaf.whole().is_some());
+    let actors = leaves.get("actor_rollout_ref.actor.ppo_max_token_len_per_gpu");
+    let leaf = stated.or(actors.filter(|leaf| leaf.whole().is_some())).unwrap_or(switch);
+    let tokens = leaf.whole().filter(|tokens| *tokens > 1).unwrap_or(USUAL_PACK);
+    Some((bounded(leaves, tokens, samples(leaves)), leaf))
+}
+
+/// The switch of the actor's packs.
+const USES_PACKS: &str = "actor_rollout_ref.actor.use_dynamic_bsz";
+
+/// Tokens of a pack where none are stated (`verl/trainer/config/actor/actor.yaml`).
+const USUAL_PACK: u64 = 16_384;
+
+/// Tokens of a pack of a rank that has this many samples: a long sample is one by itself, and few may not fill one.
+fn bounded(leaves: &Leaves<'_>, tokens: u64, samples: Option<u64>) -> u64 {
+    let longest = longest(leaves);
+    match samples.filter(|_| longest > 0) {
+        Some(samples) => tokens.max(longest).min(samples.saturating_mul(longest)),
+        None => tokens,
+    }
+}
+
+/// Samples of a rank in one step of the optimizer.
+fn of_a_step(leaves: &Leaves<'_>) -> Option<u64> {
+    let replicas = world(leaves)? / ranks_of_a_replica(leaves);
+    Some(leaves.reading.count(Field::GlobalBatchSize)?.div_ceil(replicas.max(1)).max(1))
 }
 
 /// Tokens of the longest sample on one accelerator.
@@ -89,19 +124,16 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     let has_reference = leaves.reading.value(Field::RlReference) != Some("none");
     let groups = GROUPS.iter().filter(|group| has_reference || **group == GROUPS[0]);
-    let packs = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
     let [mut sequences, mut tokens]: [Option<(u64, &Leaf)>; 2] = [None, None];
     for group in groups {
-        // Each follows the actor by default.
-        if leaves.flag(&at(group, "log_prob_use_dynamic_bsz")).unwrap_or(packs) {
-            let stated = leaves.get(&at(group, "log_prob_max_token_len_per_gpu"));
-            tokens = most(tokens, stated.and_then(|leaf| Some((leaf.whole()?, leaf))));
-        } else {
-            sequences = most(sequences, of_a_rank(leaves, group));
+        match pack_of(leaves, group) {
+            Some(pack) => tokens = most(tokens, Some(pack)),
+            None => sequences = most(sequences, of_a_rank(leaves, group)),
         }
     }
     // Tokens that a rank trains on at once, and tokens of its longest sample.
     let pack = leaves.reading.count(Field::MaxTokensPerGpu);
+    let pack = pack.map(|pack| bounded(leaves, pack, of_a_step(leaves)));
     let longest = longest(leaves);
     let micro = leaves.reading.count(Field::MicroBatchSize);
     if let Some((tokens, leaf)) = tokens {
@@ -180,7 +212,8 @@ fn of_a_rank<'t>(leaves: &Leaves<'t>, group: &str) -> Option<(u64, &'t Leaf)> {
 
 /// All samples of a rank: no micro-batch has more.
 fn samples(leaves: &Leaves<'_>) -> Option<u64> {
-    let prompts = leaves.whole("data.train_batch_size")?;
+    // 0 if prompts arrive one by one (`fully_async_policy`).
+    let prompts = leaves.whole("data.train_batch_size").filter(|prompts| *prompts > 0)?;
     let agents = verl_forks::search(leaves).map_or(1, |search| search.agents);
     let each = leaves.whole("actor_rollout_ref.rollout.n").unwrap_or(1).saturating_mul(agents);
     let replicas = world(leaves)? / ranks_of_a_replica(leaves);

@@ -21,6 +21,7 @@ mod medical;
 mod missing_file;
 mod objective;
 mod offloading;
+mod open_instruct;
 mod oumi;
 mod parts;
 mod place;

@@ -148,6 +148,12 @@ pub(super) fn of_open_instruct(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&["beta", "loss_type", "gamma_beta_ratio"]) {
         leaves.say(Field::TrainingObjective, "dpo", leaf);
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
+    } else if let Some(leaf) = leaves.first(&["dpo_loss_type", "dpo_beta"]) {
+        lack(
+            leaves,
+            leaf,
+            "DPO of open-instruct until 2026, whose dpo_tune.py holds a reference and dpo_tune_cache.py none",
+        );
     }
 }
 

@@ -222,6 +222,9 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if fast {
         let images = ["image", "Image", "video", "pixel"].iter().any(|word| text.contains(word));
         program.state(super::unsloth::SHOWN, if images { "images" } else { super::unsloth::TEXT });
+        if !(with_adapters || adapters || text.contains("get_peft_model") || text.contains("peft_config")) {
+            program.state(super::unsloth_full::BARE, "true");
+        }
     }
     let objective = OBJECTIVES.iter().find(|(config, trainer, ..)| has(config) || trainers.contains(trainer));
     let objective = objective.filter(|(.., word)| [DPO, GRPO, ORPO].contains(word) || !fast);

@@ -4,8 +4,8 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation, fused_head, grouped,
-    kernels, low_rank, objective, offloading, recomputed, spread, swift_two, tokenizer, unsloth,
-    unsloth_compiled, unsloth_preferences, vision, words, xlam,
+    kernels, low_rank, objective, offloading, open_instruct, recomputed, spread, swift_two, tokenizer,
+    unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -97,8 +97,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         Dialect::OpenInstruct if is_file => objective::of_open_instruct(&mut leaves),
         _ => {}
     }
-    if dialect == Dialect::DeepSpeedChat {
-        objective::step_of_chat(&mut leaves);
+    match dialect {
+        Dialect::DeepSpeedChat => objective::step_of_chat(&mut leaves),
+        Dialect::OpenInstruct => open_instruct::read(&mut leaves),
+        _ => {}
     }
     objective::without_dropout(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());

@@ -74,6 +74,8 @@ fn reentrant(leaves: &Leaves<'_>, dialect: Dialect) -> Option<&'static str> {
         Dialect::LlamaFactory if said(Field::DataParallelEngine) != Some("fsdp2") => {
             Some("LLaMA-Factory's use_reentrant_gc")
         }
+        // FSDP's own wrappers are not reentrant (`accelerate/utils/fsdp_utils.py:fsdp2_prepare_model`).
+        Dialect::Axolotl if leaves.flag("fsdp_config.activation_checkpointing") == Some(true) => None,
         Dialect::Axolotl if matches!(said(Field::TrainingObjective), None | Some("" | "sft")) => {
             Some("axolotl's default for supervised training (utils/config: normalize_config)")
         }

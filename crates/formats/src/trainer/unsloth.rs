@@ -120,6 +120,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     leaves.pass(COMPILED);
     leaves.pass(SHOWN);
+    unsloth_full::without_adapters(leaves);
     // Querying the accelerator gives the same result as unsloth's own choice.
     if leaves.text("bf16") == Some("auto") {
         leaves.reading.keep(&|found| found.field != Field::Bf16);

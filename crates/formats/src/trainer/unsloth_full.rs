@@ -8,6 +8,9 @@ use shardscope_plan::Field;
 
 const SWITCH: &str = "full_finetuning";
 
+/// The key for a program that gives its model no adapters.
+pub(super) const BARE: &str = "unsloth_bare";
+
 /// The switch, if it is on.
 pub(super) fn switch<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     leaves.yes(SWITCH)
@@ -47,6 +50,17 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
         );
     }
     true
+}
+
+/// Stops at a program that gives its model no adapters and does not train it in full
+/// (`transformers/trainer.py`: "You cannot perform fine-tuning on purely quantized models").
+pub(super) fn without_adapters(leaves: &mut Leaves<'_>) {
+    leaves.pass(BARE);
+    if leaves.has(BARE) && switch(leaves).is_none() {
+        let what =
+            "a model without adapters: in 4 bits the Trainer refuses it, in 16 all its weights would train";
+        leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
+    }
 }
 
 /// Reports full training that was not recorded, once the model is known.

@@ -19,6 +19,7 @@ mod drawn_seventeenth;
 mod drawn_thirteenth;
 mod drawn_tuning;
 mod drawn_twelfth;
+mod drawn_twentieth;
 mod forks;
 mod frameworks;
 mod grouped;
