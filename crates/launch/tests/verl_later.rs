@@ -57,10 +57,6 @@ fn later_keys_of_verl_are_read() {
             "actor_rollout_ref.actor.qat.enable=True",
         ),
         ("actor_rollout_ref.rollout.nnodes=0", "actor_rollout_ref.rollout.nnodes=2"),
-        (
-            "actor_rollout_ref.actor.fsdp_config.use_no_sync_for_gradient_accumulation=False",
-            "actor_rollout_ref.actor.fsdp_config.use_no_sync_for_gradient_accumulation=True",
-        ),
         ("actor_rollout_ref.actor.optim.name=AdamW", "actor_rollout_ref.actor.optim.name=Muon"),
         ("trainer.v1.trainer_mode=colocate_async", "trainer.v1.trainer_mode=separate_async"),
         ("skip.rollout.enable=False skip.rollout.steps=[1]", "skip.rollout.enable=True"),
@@ -68,6 +64,25 @@ fn later_keys_of_verl_are_read() {
         assert_eq!(with(off), (Some(1), String::new()), "{off}");
         assert_eq!(with(on), says(on.split('=').next().unwrap_or_default()), "{on}");
     }
+}
+
+/// Gradients that wait for the last micro-batch are held whole, as FSDP1 has them from backward and FSDP2 reduces them.
+#[test]
+fn verls_gradients_wait_where_it_is_told_so() {
+    let waits = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 trainer.nnodes=1 \
+             {more}\n"
+        );
+        let plan = resolved("run.sh", &text).plan.expect("a plan");
+        plan.recipe().defers_reduction().then(|| plan.recipe().deferred_dtype().name())
+    };
+    let key = "actor_rollout_ref.actor.fsdp_config.use_no_sync_for_gradient_accumulation";
+    assert_eq!([waits(""), waits(&format!("{key}=False"))], [None, None]);
+    assert_eq!(waits(&format!("{key}=True")), Some("bf16"));
+    assert_eq!(waits(&format!("{key}=True actor_rollout_ref.actor.strategy=fsdp2")), Some("fp32"));
 }
 
 /// The engine of verl's supervised trainer is a key without a dot.

@@ -187,6 +187,17 @@ pub(super) fn gathers_layers(leaves: &mut Leaves<'_>, group: &str) {
             lack(leaves, leaf, Effect::Memory, "weights that FSDP gathers in another format than 16 bits");
         }
     }
+    waits(leaves, group);
+}
+
+/// Whether all micro-batches but a step's last run without a reduction, under FSDP1's `no_sync` or FSDP2's
+/// `set_requires_gradient_sync` (`verl/workers/engine/fsdp/transformer_impl.py:_gradient_sync_context`); off in verl's YAML.
+fn waits(leaves: &mut Leaves<'_>, group: &str) {
+    let key = format!("{group}use_no_sync_for_gradient_accumulation");
+    if let Some(leaf) = leaves.yes(&key) {
+        leaves.switch(Field::DeferReduction, true, leaf);
+    }
+    leaves.pass(&key);
 }
 
 /// verl's FSDP reduces gradients in fp32, whatever the format of gathered weights:
