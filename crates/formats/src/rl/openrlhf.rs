@@ -198,7 +198,7 @@ fn engine(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "DeepSpeed's tensor parallelism (AutoTP)");
     }
     if let Some(leaf) = leaves.get("ds.zpg").filter(|leaf| leaf.whole() != Some(1)) {
-        lack(leaves, leaf, Effect::Memory, "a second shard of the weights within nodes (ZeRO++ hpZ)");
+        leaves.say(Field::SecondWeightShards, &leaf.value, leaf);
     }
     if let Some(leaf) = leaves.yes("ds.load_in_4bit") {
         leaves.say(Field::BaseQuantization, "nf4", leaf);

@@ -110,6 +110,16 @@ fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
     assert!(second(3, "").plan.is_none(), "groups that do not divide the ranks");
     let host = ", \"offload_param\": {\"device\": \"cpu\"}";
     stopped(&second(8, host), &[Field::SecondWeightShards.name()]);
+    // OpenRLHF's option for it.
+    let open = |more: &str| {
+        script(&format!(
+            "deepspeed --num_nodes 2 --num_gpus 8 --module openrlhf.cli.train_sft --pretrain Qwen/Qwen2.5-7B --max_len 4096 \
+             --zero_stage 3 --zpg 8 --bf16 --flash_attn --micro_train_batch_size 1 --train_batch_size 64 --dataset a {more}"
+        ))
+    };
+    let plan = open("").plan.expect("a plan");
+    assert_eq!((plan.layout().second_shards, plan.layout().second_groups()), (8, 2));
+    stopped(&open("--lora_rank 8"), &[Field::SecondWeightShards.name()]);
     stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
 }
 
