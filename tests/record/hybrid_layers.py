@@ -162,7 +162,11 @@ torch.nn.functional.scaled_dot_product_attention = attention(torch.nn.functional
 
 
 def stand_in(model_type):
-    module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
+    try:
+        module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
+    except ModuleNotFoundError:
+        # Another type's modules with a configuration of its own.
+        return
     for name, function in dict(causal_conv1d_fn=convolution, torch_chunk_gated_delta_rule=delta_rule,
                                mamba2_split_conv1d_scan_combined=scan).items():
         if hasattr(module, name):
@@ -344,6 +348,9 @@ CASES = {
     "mellum": dict(moe_intermediate_size=96, **ROUTED, **HEADS),
     "gemma4_text": dict(sliding_window=40, global_head_dim=32, hidden_size_per_layer_input=0,
                         layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
+    "internlm3": HEADS,
+    "iquestcoder": HEADS,
+    "hyperclovax": WHOLE,
     # Behind the colon, what differs from the type's defaults.
     "lfm2:named": dict(layer_types=["conv"] * 3 + ["full_attention"], block_auto_adjust_ff_dim=False, **WHOLE),
     "gpt2:no_dropout": dict(attn_pdrop=0, resid_pdrop=0, embd_pdrop=0, **GPT2),
@@ -365,6 +372,7 @@ CASES = {
     "falcon:new": dict(num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=352, new_decoder_architecture=True),
     "falcon:one_norm": dict(hidden_size=512, num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=640,
                             new_decoder_architecture=True, num_ln_in_parallel_attn=1),
+    "hyperclovax:plain": dict(use_post_norm=False, **WHOLE),
     "olmo:clipped": dict(clip_qkv=8.0, **WHOLE),
     "mpt:clipped": dict(n_layers=4, d_model=128, n_heads=4, attn_config=dict(clip_qkv=6.0)),
     "gemma:gelu_new": dict(hidden_activation="gelu_new", hidden_act="gelu_new", **HEADS),

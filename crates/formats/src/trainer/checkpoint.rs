@@ -42,9 +42,25 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         other.used.set(true);
     }
     let name = quantized(leaves, leaf);
+    coded(leaves, name);
     decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// Models whose `config.json` has an `auto_map` to code in their repository, which `trust_remote_code` runs in the place of
+/// transformers' modules of the same type (`transformers/models/auto/auto_factory.py:from_pretrained`).
+const CODED: [&str; 3] = ["mosaicml/mpt-", "tiiuae/falcon-7b", "tiiuae/falcon-40b"];
+
+/// Stops a model of [`CODED`] that its own code is to run.
+fn coded(leaves: &mut Leaves<'_>, name: &str) {
+    let lower = name.to_ascii_lowercase();
+    let own = CODED.iter().any(|start| lower.starts_with(start));
+    if let Some(leaf) = leaves.yes("trust_remote_code").filter(|_| own) {
+        let what = "the code in this model's repository, in the place of transformers' modules";
+        let item = NotModelled::new(&leaf.path, "true", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
 }
 
 /// The key for a program that loads its model with `AutoModelForCausalLM`.

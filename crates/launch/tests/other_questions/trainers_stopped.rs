@@ -102,3 +102,21 @@ fn a_small_batch_proposes_fewer_gpus() {
     assert_eq!(file(8).as_deref(), Some("1"));
     assert_eq!(file(256).as_deref(), Some("8"));
 }
+
+/// `trust_remote_code` runs the code in the repository of MPT and of Falcon's first checkpoints, by the `auto_map` of
+/// their `config.json`.
+#[test]
+fn code_of_a_models_own_repository_stops_by_name() {
+    let line = |model: &str, more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 train.py --model_name_or_path {model} --bf16 --gradient_checkpointing \\\n  \
+             --per_device_train_batch_size 1 --max_seq_length 1024 --attn_implementation eager {more} --output_dir out"
+        ))
+    };
+    stopped(&line("mosaicml/mpt-7b", "--trust_remote_code True"), &["trust_remote_code"]);
+    stopped(&line("tiiuae/falcon-7b-instruct", "--trust_remote_code True"), &["trust_remote_code"]);
+    for (model, more) in [("mosaicml/mpt-7b", ""), ("Qwen/Qwen3-8B", "--trust_remote_code True")] {
+        let said = line(model, more).not_modelled;
+        assert!(!said.iter().any(|item| item.is_called("trust_remote_code")), "{said:?}");
+    }
+}
