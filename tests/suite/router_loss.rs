@@ -100,3 +100,17 @@ fn autocast_takes_the_softmax_in_fp32_and_only_models_with_experts_have_it() {
     assert_eq!(kept(&[("params_dtype", "bf16")]), 0);
     assert_eq!(kept(&[&narrow[..], &[("module_variants", "fp32_sigmoid_router")]].concat()), 0);
 }
+
+/// A head for rewards or classes stands on the base model, which has no such loss.
+#[test]
+fn a_head_in_place_of_the_output_layer_has_no_balancing_loss() {
+    let with = |objective: &[(&str, &str)]| {
+        held(&plan(&[&[("router_loss", "layers"), ("params_dtype", "bf16")], objective].concat()))
+    };
+    let language = with(&[]);
+    assert!(language[0] > 0 && language[1] > language[0]);
+    assert_eq!(with(&[("training_objective", "reward")]), [0, 0]);
+    assert_eq!(with(&[("training_objective", "classify"), ("num_labels", "3")]), [0, 0]);
+    assert_eq!(with(&[("training_objective", "reward"), ("router_loss", "joined")]), [0, 0]);
+    assert_eq!(with(&[("training_objective", "packed_rewards"), ("router_loss", "joined")]), [0, 0]);
+}

@@ -51,8 +51,13 @@ static LAYER: Formula = Formula::new(
     LOSS,
 );
 
-/// Layers with a router, and experts that each chooses from.
+/// Layers with a router, and experts that each chooses from. The loss is the language model's own: with a head for rewards or
+/// classes in place of the output layer the base model runs, which has none (`GenericForSequenceClassification`; OpenRLHF's
+/// `models/model.py:_get_reward_model`).
 fn sizes(x: &Symbols<'_>) -> Option<(RouterLoss, [u64; 3])> {
+    if x.labels().is_some() {
+        return None;
+    }
     let loss = x.recipe().moe.router_loss.filter(|_| x.recipe().software.semantics().eager_modules)?;
     let asks = x.router_layers() > 0 && x.model().arrangement.router.is_balanced_by_loss();
     asks.then(|| (loss, [x.router_layers(), x.n, x.moe.experts]))
