@@ -56,10 +56,28 @@ fn pipelines_of_pytorch_reduce_once_a_step() {
         assert_eq!(once.reduces_each_backward(), scatters(&twice) > scatters(&once), "{software} {stage}");
         scatters(&twice) as f64 / scatters(&once) as f64
     };
+    assert_eq!(grows("torchtitan", "2", "2"), 1.0);
     for stage in ["2", "3"] {
-        assert_eq!(grows("torchtitan", stage, "2"), 1.0, "{stage}");
         assert_eq!(grows("torchtitan", stage, "1"), 2.0, "{stage}");
         assert_eq!(grows("megatron_core_te", stage, "2"), 2.0, "{stage}");
+    }
+}
+
+/// Units that are resharded after forward stay gathered from backward to their next forward under PyTorch's pipelines
+/// (`set_reshard_after_backward(False)`), which is not counted.
+#[test]
+fn resharding_after_forward_stops_in_a_pipeline_of_pytorch() {
+    let stops = |software: &str, stage: &str, pipeline: &str| {
+        let resolution = resolved(software, stage, pipeline, &[("global_batch_size", "64")]);
+        let named: Vec<String> = resolution.not_modelled.iter().map(|item| item.name.clone()).collect();
+        assert_eq!(resolution.plan.is_some(), named.is_empty(), "{:?}", resolution.diagnostics);
+        named
+    };
+    assert_eq!(stops("torchtitan", "3", "2"), ["zero_stage"]);
+    for (software, stage, pipeline) in
+        [("torchtitan", "3", "1"), ("torchtitan", "2", "2"), ("megatron_core_te", "3", "2")]
+    {
+        assert!(stops(software, stage, pipeline).is_empty(), "{software} {stage} {pipeline}");
     }
 }
 

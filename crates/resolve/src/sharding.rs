@@ -63,6 +63,22 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 pub(super) fn lacking(table: &mut Table, software: Software) {
     compensated(table);
     second_shards(table, software);
+    resharded_in_pipelines(table, software);
+}
+
+/// Units that each pass gathers anew, in a pipeline of PyTorch's: until a stage's last micro-batch nothing is resharded behind
+/// backward either (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync` calls
+/// `set_reshard_after_backward(False)`), so that each unit stays gathered from its backward to its next forward. Neither what is
+/// then held nor what is gathered again was recorded.
+fn resharded_in_pipelines(table: &mut Table, software: Software) {
+    let piped = software.semantics().pipelines_hold_reductions
+        && table.degree(Field::PipelineModelParallelSize) > 1
+        && table.number(Field::ZeroStage) == 3;
+    if piped {
+        let what = "weights resharded after forward in a pipeline, whose units stay gathered from backward to their next forward; \
+                    zero_stage 2 (fsdp_reshard_after_forward \"default\" or \"never\") is modelled";
+        table.lack(Field::ZeroStage, "3", Effect::Memory, what);
+    }
 }
 
 /// Second shards (ZeRO++ hpZ) are counted of weights that all train and stay on the device: frozen ones have them too, and
