@@ -6,7 +6,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use super::trainer::{WAITS, left_to_file, words};
+use super::trainer::{left_to_file, waits, words};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
@@ -298,8 +298,9 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     let Some(leaf) = said.or_else(|| leaves.get("distributed_type")) else { return };
     copies(leaves, second);
     leaves.say(Field::ZeroStage, stage, leaf);
-    leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-    leaves.state(Field::DeferReduction, "true", Origin::Default, WAITS);
+    let engine = if second { "fsdp2" } else { "fsdp1" };
+    leaves.say(Field::DataParallelEngine, engine, leaf);
+    leaves.state(Field::DeferReduction, "true", Origin::Default, waits(engine));
     if hybrid && !second {
         leaves.switch(Field::ShardWithinNodes, true, leaf);
     } else if hybrid {

@@ -33,7 +33,7 @@ static HEAD: Formula = Formula::new(
 
 static WHOLE: Formula = Formula::new(
     "P·w",
-    "Unsharded gradients of the previous micro-batches, P elements: FSDP2 reduces them only with the last micro-batch.",
+    "Unsharded gradients of the previous micro-batches, P elements: FSDP reduces them only with the last micro-batch.",
     FSDP,
 )
 .letters(&[("P", "parameters of the rank that train"), ("w", "bytes per element")]);

@@ -1,5 +1,6 @@
 //! Trainers of Hugging Face transformers models: one vocabulary, with the differences between trainers as data.
 
+mod accumulation;
 mod adapters;
 mod alpaca_lora;
 mod authors;
@@ -44,6 +45,7 @@ mod vocabulary;
 pub(super) mod words;
 mod xlam;
 
+pub(super) use accumulation::waits;
 pub use dialect::Dialect;
 pub use format::Trainer;
 pub(crate) use missing_file::{offloads, open_stage};
@@ -52,5 +54,5 @@ pub(crate) use oumi::Oumi;
 pub use python::read_started;
 pub(crate) use read::read_scalars;
 pub use spread::left_to_accelerate;
-pub(super) use spread::{WAITS, left_to_file, spread};
+pub(super) use spread::{left_to_file, spread};
 pub use vocabulary::TABLE as VOCABULARY;

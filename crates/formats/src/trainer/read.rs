@@ -3,9 +3,9 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation, fused_head, grouped,
-    kernels, low_rank, objective, offloading, open_instruct, recomputed, spread, swift_two, tokenizer,
-    unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
+    accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation,
+    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, recomputed, spread,
+    swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -77,7 +77,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::spread(&mut leaves);
     // llama-cookbook's own loop reduces gradients with every micro-batch (`utils/train_utils.py:train`).
     if dialect != Dialect::LlamaCookbook {
-        spread::accumulation(&mut leaves);
+        accumulation::read(&mut leaves, dialect);
     }
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);

@@ -1,6 +1,7 @@
 //! How a trainer distributes a model over accelerators: DeepSpeed's and FSDP's files and options, sequence parallelism,
 //! and the groups of LLaMA-Factory's second format.
 
+use super::accumulation::waits;
 use super::missing_file::{offloads, open_stage};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
@@ -62,23 +63,6 @@ pub(crate) fn spread(leaves: &mut Leaves<'_>) {
 
 const BY_NAME: &str = "from the name of accelerate's file";
 
-/// Under FSDP the Trainer's micro-batches but a step's last run under `Accelerator.no_sync`, so that their gradients stay whole
-/// (`transformers/trainer.py:_inner_training_loop`; `accelerate/accelerator.py:accumulate`, `no_sync`).
-pub(crate) const WAITS: &str = "accelerate's no_sync: FSDP reduces with a step's last micro-batch";
-
-/// When FSDP reduces gradients under accelerate: `sync_each_batch` has them reduced, and held as shards, with every micro-batch.
-pub(super) fn accumulation(leaves: &mut Leaves<'_>) {
-    let by_fsdp = leaves.reading.value(Field::DataParallelEngine).is_some_and(|of| of.starts_with("fsdp"));
-    // LLaMA-Factory's second trainer has a loop of its own, which reduces them each time.
-    if !by_fsdp || leaves.has("dist_config.name") {
-        return;
-    }
-    match leaves.yes("accelerator_config.gradient_accumulation_kwargs.sync_each_batch") {
-        Some(leaf) => leaves.switch(Field::DeferReduction, false, leaf),
-        None => leaves.state(Field::DeferReduction, "true", Origin::Default, WAITS),
-    }
-}
-
 /// The engine that shards, according to the name of accelerate's file.
 fn engine_of(file: &str) -> Option<&'static str> {
     let name = file.to_ascii_lowercase();
@@ -96,7 +80,7 @@ pub fn left_to_accelerate(reading: &mut Reading, file: &str, by: &str, span: Opt
     if let Some(engine) = engine_of(file) {
         reading.take(Found::new(Field::DataParallelEngine, engine, Origin::Derived).note(BY_NAME));
         if engine == "fsdp2" {
-            reading.take(Found::new(Field::DeferReduction, "true", Origin::Default).note(WAITS));
+            reading.take(Found::new(Field::DeferReduction, "true", Origin::Default).note(waits(engine)));
         }
     }
     let name = file.rsplit('/').next().unwrap_or(file);

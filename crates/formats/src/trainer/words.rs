@@ -1,7 +1,9 @@
 //! The words of a command as the keys of a settings file.
 
 use super::super::scalars::{Leaf, Scalars};
+use super::accumulation::SETTINGS;
 use crate::Argument;
+use shardscope_config_tree::read_json;
 
 /// Options with their values: `--name value ...`, `--name=value`, and switches.
 pub(crate) fn leaves(words: &[Argument]) -> Scalars {
@@ -33,5 +35,20 @@ pub(crate) fn leaves(words: &[Argument]) -> Scalars {
             "true".clone_into(&mut leaf.value);
         }
     }
-    Scalars::from_leaves(leaves)
+    Scalars::from_leaves(leaves.into_iter().flat_map(unfolded).collect())
+}
+
+/// An option whose value is JSON in one word, as `training_args.py:__post_init__` loads it, under the names of its keys.
+fn unfolded(leaf: Leaf) -> Vec<Leaf> {
+    if leaf.path != SETTINGS || leaf.hole.is_some() || !leaf.value.starts_with('{') {
+        return vec![leaf];
+    }
+    let tree = read_json(&leaf.value, 0);
+    let Some(root) = tree.documents.first().filter(|root| !root.entries().is_empty()) else {
+        return vec![leaf];
+    };
+    let within = Scalars::from_node(root);
+    let named =
+        |inner: &Leaf| Leaf { path: format!("{SETTINGS}.{}", inner.path), span: leaf.span, ..inner.clone() };
+    within.all().iter().map(named).collect()
 }

@@ -3,7 +3,7 @@
 
 use super::{said, script, value};
 use shardscope_bash::Environment;
-use shardscope_launch::{Request, Resolution, read};
+use shardscope_launch::{Asked, Request, Resolution, read};
 use shardscope_plan::{Field, RouterLoss};
 use shardscope_source::Source;
 
@@ -57,9 +57,44 @@ fn sync_each_batch_reduces_them_with_every_micro_batch() {
     );
 }
 
+/// The same argument as JSON in one word (`training_args.py:__post_init__`); transformers 4.46 and later of 4 ignore it.
+#[test]
+fn accelerates_settings_are_read_from_json_and_stop_in_a_file() {
+    let sharded = "--fsdp 'shard_grad_op auto_wrap' --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer";
+    let with = |settings: &str| trainer(&format!("{sharded} --accelerator_config {settings}"));
+    let synced = |on: &str| format!("'{{\"gradient_accumulation_kwargs\": {{\"sync_each_batch\": {on}}}}}'");
+    assert_eq!(of(with(&synced("true"))), [false, true]);
+    assert_eq!(of(with(&synced("false"))), [true, false]);
+    let stops = |resolution: Resolution| -> Vec<String> {
+        resolution.not_modelled.into_iter().map(|item| item.name).collect()
+    };
+    assert!(stops(with(&synced("true"))).is_empty());
+    assert_eq!(stops(with("'{\"split_batches\": true}'")), ["accelerator_config.split_batches"]);
+    assert_eq!(stops(with("accelerator.json")), ["accelerator_config"]);
+    let older = with(&format!("{} --warmup_ratio 0.1", synced("true")));
+    let asks = |asked: &Asked| *asked == Asked::Setting(Field::DeferReduction);
+    let question = older.questions.iter().find(|question| asks(&question.asks)).expect("a question");
+    assert!(question.prompt.starts_with("Which release of transformers 4?"), "{}", question.prompt);
+    assert_eq!(question.proposal.as_deref(), Some("true"));
+    assert!(with(&synced("true")).questions.iter().all(|question| !asks(&question.asks)));
+}
+
+/// FSDP2's gradients wait since accelerate 1.11 (huggingface/accelerate#3762).
+#[test]
+fn the_note_of_fsdp2_names_accelerates_release() {
+    let noted = |version: u8| {
+        let resolution =
+            axolotl(&format!("fsdp_version: {version}\nfsdp_config:\n  reshard_after_forward: true\n"));
+        let setting = resolution.setting(Field::DeferReduction);
+        setting.and_then(|setting| setting.note.clone()).expect("a note")
+    };
+    assert!(noted(2).contains("before accelerate 1.11"), "{}", noted(2));
+    assert!(!noted(1).contains("1.11"), "{}", noted(1));
+}
+
 #[test]
 fn accelerates_file_says_so_as_well() {
-    let file = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 1\n  \
+    let file = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 1\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  \
         fsdp_sharding_strategy: SHARD_GRAD_OP\n";
     let command = "accelerate launch --config_file fsdp.yaml train.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True \
         --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --model_max_length 2048";

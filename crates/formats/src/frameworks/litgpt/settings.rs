@@ -113,7 +113,7 @@ fn litgpt(leaves: &mut Leaves<'_>) {
         leaves.state(Field::DataParallelEngine, engine, Origin::Default, why);
         leaves.state(Field::ZeroStage, "3", Origin::Default, why);
         // `finetune/full.py:fit`, `lora.py:fit`: `fabric.no_backward_sync(model, enabled=is_accumulating)`.
-        let why = "litgpt's no_backward_sync: FSDP reduces with a step's last micro-batch";
+        let why = "litgpt's no_backward_sync: FSDP reduces gradients only on the last micro-batch of a step";
         leaves.state(Field::DeferReduction, "true", Origin::Default, why);
         leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
     }
