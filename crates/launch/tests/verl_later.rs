@@ -85,6 +85,27 @@ fn verls_gradients_wait_where_it_is_told_so() {
     assert_eq!(waits(&format!("{key}=True actor_rollout_ref.actor.strategy=fsdp2")), Some("fp32"));
 }
 
+/// Without the key it is the release that decides: verl-project/verl#7095, #7458, #7719.
+#[test]
+fn a_text_without_verls_key_is_warned_of_releases_that_wait() {
+    let warned = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 trainer.nnodes=1 \
+             {more}\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        assert!(resolution.plan.is_some(), "{:?}", resolution.diagnostics);
+        resolution.diagnostics.iter().filter(|said| said.message.contains("defer_reduction=true")).count()
+    };
+    let key = "actor_rollout_ref.actor.fsdp_config.use_no_sync_for_gradient_accumulation";
+    assert_eq!([warned(""), warned("actor_rollout_ref.actor.strategy=fsdp2")], [1, 1]);
+    assert_eq!([warned(&format!("{key}=True")), warned(&format!("{key}=False"))], [0, 0]);
+    // One micro-batch in a step: 32 prompts of 8 samples on 8 GPUs.
+    assert_eq!(warned("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=32"), 0);
+}
+
 /// The engine of verl's supervised trainer is a key without a dot.
 #[test]
 fn another_engine_of_verls_supervised_trainer_stops_by_its_name() {

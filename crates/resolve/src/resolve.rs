@@ -3,8 +3,8 @@
 use super::recipe::Basis;
 use super::table::Table;
 use super::{
-    batch, beside, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
-    variables, world,
+    batch, beside, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, sharding,
+    spelling, tuning, variables, world,
 };
 use crate::{Asked, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
 use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software, Word};
@@ -115,6 +115,9 @@ impl Checked {
         // Even without a plan: what follows from the settings alone is shown next to the questions.
         let basis = recipe::basis(&mut table, software);
         let plan = if is_empty { None } else { plan(&mut table, basis, accelerator) };
+        if let Some(plan) = &plan {
+            sharding::undated(&mut table, plan);
+        }
         // The user sees these as stated, although the plan does not include them.
         for (field, setting) in set_aside {
             table.put(field, setting);

@@ -2,9 +2,9 @@
 
 use super::table::Table;
 use crate::SettingValue::Int;
-use crate::{Asked, Effect, Question};
+use crate::{Asked, Effect, Origin, Question};
 use shardscope_plan::{
-    DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, Software, StateFormat, Word, word,
+    DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, Plan, Software, StateFormat, Word, word,
 };
 use shardscope_source::Code;
 
@@ -78,6 +78,20 @@ fn resharded_in_pipelines(table: &mut Table, software: Software) {
         let what = "weights resharded after forward in a pipeline, whose units stay gathered from backward to their next forward; \
                     zero_stage 2 (fsdp_reshard_after_forward \"default\" or \"never\") is modelled";
         table.lack(Field::ZeroStage, "3", Effect::Memory, what);
+    }
+}
+
+/// Whole gradients that wait for the last micro-batch depend on the release of a framework whose default is off: only verl's reader
+/// states it as such.
+pub(super) fn undated(table: &mut Table, plan: &Plan) {
+    let recipe = plan.recipe();
+    let by_default =
+        table.get(Field::DeferReduction).is_some_and(|setting| setting.origin == Origin::Default);
+    let matters = recipe.num_micro_batches > 1 && recipe.dp_sharding != DpSharding::Replicated;
+    if by_default && matters && !recipe.transformers.defers_reduction && recipe.shards_by_fsdp() {
+        let message = "gradients are reduced with every micro-batch; verl's main of July and August 2026, and 0.9.0 as it was first \
+                       released, hold them whole until the last one: if yours is one of these, set defer_reduction=true";
+        table.warn(Code::NotEstimated, Field::DeferReduction, message);
     }
 }
 

@@ -191,14 +191,26 @@ pub(super) fn gathers_layers(leaves: &mut Leaves<'_>, group: &str) {
 }
 
 /// Whether all micro-batches but a step's last run without a reduction, under FSDP1's `no_sync` or FSDP2's
-/// `set_requires_gradient_sync` (`verl/workers/engine/fsdp/transformer_impl.py:_gradient_sync_context`); off in verl's YAML.
+/// `set_requires_gradient_sync` (`verl/workers/engine/fsdp/transformer_impl.py:_gradient_sync_context`). Whole gradients of FSDP1
+/// are those recorded in `tests/data/activations/fsdp_micro_batches.jsonl`, although a nightly run of verl on NPUs printed the same
+/// peak with and without them.
 fn waits(leaves: &mut Leaves<'_>, group: &str) {
-    let key = format!("{group}use_no_sync_for_gradient_accumulation");
-    if let Some(leaf) = leaves.yes(&key) {
-        leaves.switch(Field::DeferReduction, true, leaf);
+    const KEY: &str = "use_no_sync_for_gradient_accumulation";
+    let key = format!("{group}{KEY}");
+    if let Some(leaf) = leaves.get(&key).filter(|leaf| leaf.flag().is_some()) {
+        leaves.switch(Field::DeferReduction, leaf.flag() == Some(true), leaf);
     }
     leaves.pass(&key);
+    // The older trainers' group, whose loop has no such context.
+    if !group.starts_with("model.") && leaves.all().iter().all(|leaf| !leaf.path.ends_with(KEY)) {
+        leaves.state(Field::DeferReduction, "false", Origin::Default, UNDATED);
+    }
 }
+
+/// verl-project/verl#7095 (July 2026) without a key, #7458 (August) with one that the YAML sets to false, #7719 (September 3, 2026) the
+/// same in release 0.9.0.
+const UNDATED: &str = "default of verl's YAML; verl's main of July and August 2026, and 0.9.0 as it was first released, always wait \
+    for the last micro-batch (defer_reduction=true)";
 
 /// verl's FSDP reduces gradients in fp32, whatever the format of gathered weights:
 /// `MixedPrecision(reduce_dtype=torch.float32)` of `verl/workers/fsdp_workers.py` and

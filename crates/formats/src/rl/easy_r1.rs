@@ -248,7 +248,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "fp32 adapters over 16-bit weights");
     }
     verl::read(leaves);
-    leaves.reading.keep(&|found| found.field != Field::RlFramework);
+    // EasyR1's loop reduces gradients with every micro-batch, in each of its releases.
+    leaves.reading.keep(&|found| !matches!(found.field, Field::RlFramework | Field::DeferReduction));
     leaves.state(Field::RlFramework, "easy_r1", Origin::Derived, "EasyR1's keys");
     reference(leaves);
     leaves.pass_below(&IDLE);
