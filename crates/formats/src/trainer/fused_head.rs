@@ -18,6 +18,8 @@ const TILES: [u64; 2] = [1, 15];
 /// The first release with a kernel for log-probabilities of logits; 1.13 has none.
 const TOKENS: [u64; 2] = [1, 14];
 const CHUNKS: [u64; 2] = [1, 7];
+/// The first release whose trainers of DPO and KTO take a balancing loss (huggingface/trl#6208, #6175).
+const PAIRS_BALANCED: [u64; 2] = [1, 8];
 
 /// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has had since 0.29
 /// (`trl/trainer/sft_config.py`, `dpo_config.py`, `kto_config.py`).
@@ -125,16 +127,31 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
 }
 
 /// A model with experts is asked for its routers' logits, and their balancing loss, unless its weight is 0
-/// (`trl/trainer/sft_trainer.py`, `dpo_trainer.py`, `kto_trainer.py`, `grpo_trainer.py`, `rloo_trainer.py` since 1.7: `aux_loss_enabled`).
+/// (`trl/trainer/sft_trainer.py`, `grpo_trainer.py`, `rloo_trainer.py` since 1.7, `dpo_trainer.py` and `kto_trainer.py` since 1.8:
+/// `aux_loss_enabled`). The latter two raise an error for such a model with `use_liger_kernel`.
 fn balances(leaves: &mut Leaves<'_>) {
-    let older = release(leaves).is_some_and(|release| release < CHUNKS)
+    let compares = matches!(leaves.reading.value(Field::TrainingObjective), Some("dpo" | "kto"));
+    let first = if compares { PAIRS_BALANCED } else { CHUNKS };
+    let older = release(leaves).is_some_and(|release| release < first)
         || OF_OLDER.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
     let weight = leaves.get("router_aux_loss_coef").and_then(|leaf| leaf.value.parse::<f64>().ok());
     let pairs =
         matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
     let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
     if !older && !pairs && !rewards && weight != Some(0.0) {
-        let why = "TRL takes the balancing loss of a model with experts since 1.7; before transformers 5.16 as router_loss=joined";
+        let why = match (compares, leaves.flag("use_liger_kernel")) {
+            (true, Some(true)) => {
+                "TRL takes the balancing loss of a model with experts since 1.8, and refuses it beside use_liger_kernel: set \
+                 router_aux_loss_coef to 0"
+            }
+            (true, _) => {
+                "TRL takes the balancing loss of a model with experts in DPO and KTO since 1.8; before transformers 5.16 as \
+                 router_loss=joined"
+            }
+            _ => {
+                "TRL takes the balancing loss of a model with experts since 1.7; before transformers 5.16 as router_loss=joined"
+            }
+        };
         leaves.state(Field::RouterLoss, "layers", Origin::Default, why);
     }
 }

@@ -150,3 +150,25 @@ fn balancing_losses_that_trainers_take_by_themselves_are_counted() {
     };
     assert_eq!([config("true"), config("false")], ["layers", ""]);
 }
+
+/// huggingface/trl#6208 and #6175: DPO and KTO since 1.8, which refuse Liger's loss beside it.
+#[test]
+fn pairs_take_the_balancing_loss_since_a_later_release() {
+    let of = |release: &str, config: &str, trainer: &str, more: &str| {
+        let program = format!(
+            "# pip install trl=={release}\nfrom trl import {config}, {trainer}\n\nargs = {config}(output_dir=\"out\", bf16=True, \
+             max_length=2048, per_device_train_batch_size=1{more})\ntrainer = {trainer}(model=\"Qwen/Qwen3-30B-A3B\", args=args, \
+             train_dataset=data)\ntrainer.train()\n"
+        );
+        let read = said("train.py", &program, &[("world_size", "8")]);
+        let note = read.setting(Field::RouterLoss).and_then(|setting| setting.note.clone());
+        (value(&read, Field::RouterLoss), note.unwrap_or_default())
+    };
+    let takes = |release: &str, method: &str| {
+        of(release, &format!("{method}Config"), &format!("{method}Trainer"), "").0
+    };
+    assert_eq!([takes("1.6.0", "SFT"), takes("1.7.0", "SFT")], ["", "layers"]);
+    assert_eq!([takes("1.7.0", "DPO"), takes("1.8.0", "DPO")], ["", "layers"]);
+    let (_, note) = of("1.8.0", "DPOConfig", "DPOTrainer", ", use_liger_kernel=True");
+    assert!(note.contains("refuses it beside use_liger_kernel"), "{note}");
+}
