@@ -99,6 +99,41 @@ fn autocast_takes_the_softmax_in_fp32_and_only_models_with_experts_have_it() {
     assert_eq!(kept(&[&narrow[..], &engine].concat()), 3 * 64 * 16 * 2);
     assert_eq!(kept(&[("params_dtype", "bf16")]), 0);
     assert_eq!(kept(&[&narrow[..], &[("module_variants", "fp32_sigmoid_router")]].concat()), 0);
+    // Hunyuan has Llama's own head.
+    assert_eq!(kept(&[&narrow[..], &[("module_variants", "norms_behind_rotation")]].concat()), 0);
+}
+
+/// Granite casts its routers' logits to fp32 and ERNIE makes them in fp32; gpt-oss's stay in 16 bits.
+#[test]
+fn logits_that_a_router_makes_in_fp32_are_held_so() {
+    let with = |variants: &str| {
+        held(&plan(&[("router_loss", "layers"), ("params_dtype", "bf16"), ("module_variants", variants)]))
+    };
+    // Three layers of 64 tokens and 16 experts: softmax; with the logits, and one layer in fp32 while it is summed.
+    let numbers = 3 * 64 * 16;
+    for (variants, width) in
+        [("", 2), ("chosen_routing", 4), ("fp32_held_router", 4), ("chosen_routing clamped_experts", 2)]
+    {
+        let softmax = numbers * width;
+        assert_eq!(with(variants), [softmax, 2 * softmax + 64 * 16 * 4], "{variants}");
+    }
+}
+
+/// `modeling_glm4v_moe.py` works the loss out, unlike GLM's text model.
+#[test]
+fn a_vision_language_model_with_sigmoid_routers_stops_by_its_loss() {
+    let stops = |set: &[(&str, &str)]| {
+        let settings = [("software", "hf_transformers"), ("num_experts", "16"), ("num_layers", "3")];
+        let settings = settings.iter().chain(set);
+        let settings: Vec<_> =
+            settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolve(&[], &settings).not_modelled.iter().any(|item| item.name == "router_loss")
+    };
+    let tower = [("module_variants", "fp32_sigmoid_router"), ("vision_tower", "true")];
+    assert!(stops(&[&tower[..], &[("router_loss", "layers")]].concat()));
+    assert!(!stops(&tower));
+    assert!(!stops(&[&tower[..1], &[("router_loss", "layers")]].concat()));
+    assert!(!stops(&[&tower[1..], &[("router_loss", "layers")]].concat()));
 }
 
 /// A head for rewards or classes stands on the base model, which has no such loss.

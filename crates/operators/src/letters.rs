@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 83] = [
+pub const LETTERS: [(&str, &str); 84] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -27,7 +27,11 @@ pub const LETTERS: [(&str, &str); 83] = [
     ("E", "routed experts per layer"),
     ("topk", "experts per token (top-k)"),
     ("Lr", "layers with routed experts"),
-    ("Bsm", "bytes per element of a softmax: 4 under autocast, else Bc"),
+    (
+        "Brl",
+        "bytes per element of the routers' logits: 4 where the router makes them fp32 (Granite, ERNIE), else Bc",
+    ),
+    ("Bsm", "bytes per element of their softmax: 4 under autocast, else Brl"),
     ("T", "token copies that one rank sends to experts"),
     ("R", "token copies that the experts of one rank receive"),
     ("M", "router entries of the all-gather dispatcher: gathered tokens times local experts"),

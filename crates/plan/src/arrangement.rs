@@ -122,12 +122,20 @@ pub enum Router {
     Typed,
 }
 
-impl Router {
+impl Arrangement {
     /// Whether the model hands its routers' logits on to a balancing loss where it is told to: transformers' Mixtral, Qwen,
-    /// OLMoE, gpt-oss, Granite, Phi-3.5-MoE and ERNIE have `output_router_logits`, DeepSeek's, GLM's and Llama 4's loss has none.
+    /// OLMoE, gpt-oss, Granite, Phi-3.5-MoE and ERNIE have `output_router_logits`; the text models of DeepSeek, GLM, Llama 4 and
+    /// Hunyuan (Llama's own head, `modular_hunyuan_v1_moe.py`) do not.
     #[must_use]
-    pub const fn is_balanced_by_loss(self) -> bool {
-        matches!(self, Self::Own | Self::Sampled | Self::Fp32Held)
+    pub const fn is_balanced_by_loss(&self) -> bool {
+        let asks = matches!(self.router, Router::Own | Router::Sampled | Router::Fp32Held);
+        asks && !self.norms_behind_rotation
+    }
+
+    /// Whether these logits are fp32 in every format: Granite's are cast (`GraniteMoeTopKGating`), ERNIE's are an fp32 product.
+    #[must_use]
+    pub const fn has_fp32_router_logits(&self) -> bool {
+        matches!(self.router, Router::Fp32Held) || (self.chosen_routing && !self.clamped_experts)
     }
 }
 

@@ -33,6 +33,15 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
         let message = "the entropy of the logits next to the loss, whose softmax is saved";
         table.lack(Field::PolicyEntropy, "", Effect::Memory, message);
     }
+    // The text models with such routers have no balancing loss, but that of GLM-4.5V has one (`modeling_glm4v_moe.py`).
+    let sigmoid = table.listed::<word::ModuleVariant>().contains(&word::ModuleVariant::Fp32SigmoidRouter);
+    let balances = table.is_any(&[word::RouterLoss::Layers, word::RouterLoss::Joined]);
+    if sigmoid && balances && table.has(Field::VisionTower) && table.number(Field::NumExperts) > 0 {
+        let word = table.word(Field::RouterLoss).to_owned();
+        let message =
+            "the balancing loss over the routers of a vision-language model with sigmoid scores (GLM-4.5V)";
+        table.lack(Field::RouterLoss, &word, Effect::Memory, message);
+    }
     let known = software == Software::HfTransformers
         && table.is_any(&[word::TrainType::Lora, word::TrainType::QLora])
         && table.on(Field::GradientCheckpointing)

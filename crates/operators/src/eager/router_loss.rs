@@ -23,12 +23,12 @@ static PADDING: Formula = Formula::new(
     LOSS,
 );
 static LOGITS: Formula = Formula::new(
-    "Lr·n·E·Bc",
+    "Lr·n·E·Brl",
     "Logits of every layer's router, which the model hands on until its loss is there.",
     "transformers/utils/output_capturing.py",
 );
 static JOINED: Formula =
-    Formula::new("Lr·n·E·Bc", "The same in one tensor (transformers before 5.16).", LOSS);
+    Formula::new("Lr·n·E·Brl", "The same in one tensor (transformers before 5.16).", LOSS);
 static CHOSEN: Formula = Formula::new(
     "Lr·n·topk·(8 + Bsm)",
     "The chosen experts of all layers' tokens and their probabilities.",
@@ -59,7 +59,7 @@ fn sizes(x: &Symbols<'_>) -> Option<(RouterLoss, [u64; 3])> {
         return None;
     }
     let loss = x.recipe().moe.router_loss.filter(|_| x.recipe().software.semantics().eager_modules)?;
-    let asks = x.router_layers() > 0 && x.model().arrangement.router.is_balanced_by_loss();
+    let asks = x.router_layers() > 0 && x.model().arrangement.is_balanced_by_loss();
     asks.then(|| (loss, [x.router_layers(), x.n, x.moe.experts]))
 }
 
@@ -67,7 +67,7 @@ fn sizes(x: &Symbols<'_>) -> Option<(RouterLoss, [u64; 3])> {
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let Some((loss, routers)) = sizes(x) else { return };
-    tape.keep(true, "softmax of all layers' routers", &routers, x.softmax_width(), &SOFTMAX);
+    tape.keep(true, "softmax of all layers' routers", &routers, x.router_softmax_width(), &SOFTMAX);
     let padded = loss == RouterLoss::Joined && x.recipe().transformers.padding_mask;
     tape.keep(padded, "padding of all layers' routers", &routers, INDEX, &PADDING);
 }
@@ -76,14 +76,15 @@ pub(super) fn kept(tape: &mut Tape<'_, '_>) {
 pub(super) fn transient(x: &Symbols<'_>) -> Option<Transient> {
     let (loss, routers) = sizes(x)?;
     let [layers, n, experts] = routers;
-    let mut held = vec![Saved::new("logits of all layers' routers", &routers, x.compute_width, &LOGITS)];
+    let mut held =
+        vec![Saved::new("logits of all layers' routers", &routers, x.router_logits_width(), &LOGITS)];
     if loss == RouterLoss::Layers {
         held.push(Saved::new("probabilities of a router", &[n, experts], FLOAT, &LAYER));
         return Some(Transient::forward("balancing loss", held));
     }
     let choices = [layers, n, x.moe.topk, experts];
-    held.push(Saved::new("joined logits of all layers' routers", &routers, x.compute_width, &JOINED));
-    held.push(Saved::new("chosen experts", &choices[..3], INDEX + x.softmax_width(), &CHOSEN));
+    held.push(Saved::new("joined logits of all layers' routers", &routers, x.router_logits_width(), &JOINED));
+    held.push(Saved::new("chosen experts", &choices[..3], INDEX + x.router_softmax_width(), &CHOSEN));
     held.push(Saved::new("chosen experts, one-hot", &choices, INDEX, &ONE_HOT));
     held.push(Saved::new("chosen experts, one-hot in fp32", &choices, FLOAT, &ONE_HOT_FLOAT));
     if x.recipe().transformers.padding_mask {

@@ -119,13 +119,19 @@ impl Symbols<'_> {
         self.model().moe_layers()
     }
 
-    /// Bytes of an element of a softmax outside of attention: autocast computes it in fp32 wherever accelerate enters it,
-    /// which it does not under DeepSpeed (`accelerate/accelerator.py:native_amp`).
+    /// Bytes of an element of a router's logits as a model hands them on to its balancing loss.
     #[must_use]
-    pub fn softmax_width(&self) -> u64 {
+    pub fn router_logits_width(&self) -> u64 {
+        if self.model().arrangement.has_fp32_router_logits() { FP32 } else { self.compute_width }
+    }
+
+    /// Bytes of an element of their softmax: autocast computes it in fp32 wherever accelerate enters it, which it does not
+    /// under DeepSpeed (`accelerate/accelerator.py:native_amp`).
+    #[must_use]
+    pub fn router_softmax_width(&self) -> u64 {
         let transformers = &self.recipe().transformers;
         let wide = transformers.autocast.is_some() && transformers.engine != DataEngine::DeepSpeed;
-        if wide { FP32 } else { self.compute_width }
+        if wide { FP32 } else { self.router_logits_width() }
     }
 
     /// Rows whose logits a loss fused with the output layer holds at once (`chunk_size` of Liger's
