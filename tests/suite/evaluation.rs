@@ -71,27 +71,35 @@ fn an_evaluation_holds_what_was_recorded() {
     assert_eq!(runs, 9);
 }
 
-/// A loop that names the model's output holds its logits at the fullest moment too, and a cache comes beside an evaluation's
-/// logits.
+/// A loop that keeps a reference to the model's output holds its logits at the fullest moment too; a cache comes beside an
+/// evaluation's logits, and with such a loop both of the batch before.
 #[test]
-fn named_outputs_and_caches_hold_what_was_recorded() {
+fn held_outputs_and_caches_hold_what_was_recorded() {
     let lines: Vec<Vec<&str>> =
         NAMED.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect()).collect();
     let bytes = |cells: &[&str]| cells.get(4).and_then(|cell| cell.parse::<u64>().ok()).expect("bytes");
-    assert_eq!(lines.len(), 12);
-    for of_size in lines.chunks(4) {
-        let [loss, output, evaluation, cache] = of_size else { panic!("{of_size:?}") };
-        let &[_, batch, sequence, vocabulary, ..] = cache.as_slice() else { panic!("{cache:?}") };
+    assert_eq!(lines.len(), 18);
+    for of_size in lines.chunks(6) {
+        let [loss, output, evaluations @ ..] = of_size else { panic!("{of_size:?}") };
+        let &[_, batch, sequence, vocabulary, ..] = loss.as_slice() else { panic!("{loss:?}") };
         let sizes = [("params_dtype", "bf16"), ("seq_length", sequence), ("vocab_size", vocabulary)];
         let named = plan(&[&sizes[..], &[("micro_batch_size", batch), ("logits_held", "true")]].concat());
         let [rank] = memory(&named).ranks.try_into().expect("one rank");
         let temporaries = rank.breakdown.child("peak_allocated").and_then(|all| all.child("temporaries"));
         let held_logits = temporaries.and_then(|all| all.child("logits of the last output")).expect("logits");
         assert_eq!(held_logits.value().get(), bytes(output) - bytes(loss));
-        for (cells, fills) in [(evaluation, "false"), (cache, "true")] {
+        for cells in evaluations {
+            let (fills, holds) = match cells.first() {
+                Some(&"evaluation") => ("false", "false"),
+                Some(&"cache") => ("true", "false"),
+                Some(&"evaluations") => ("false", "true"),
+                Some(&"caches") => ("true", "true"),
+                other => panic!("{other:?}"),
+            };
             let more = [
                 ("evaluation_batch_size", batch),
                 ("evaluation_cache", fills),
+                ("logits_held", holds),
                 ("liger_kernel", if batch == "1" { "true" } else { "false" }),
             ];
             let [rank] = memory(&plan(&[&sizes[..], &more].concat())).ranks.try_into().expect("one rank");

@@ -23,7 +23,10 @@ fn without_program(texts: &mut [Text]) {
     }
     for text in texts {
         let reading = &mut text.reading;
-        if matches!(reading.software, Some((Software::MegatronDeepspeed, _))) {
+        let is_numbered = matches!(reading.software, Some((Software::MegatronDeepspeed, _)));
+        if is_numbered && reading.value(Field::CpuCheckpointing) == Some("true") {
+            reading.diagnostics.push(Diagnostic::warning(Code::MissingFile, OWN_CHECKPOINTS).hint(SOFTWARE));
+        } else if is_numbered {
             reading.software = Some((Software::HfTransformers, "a DeepSpeed configuration alone".to_owned()));
             let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Derived);
             reading.take(engine.note("a DeepSpeed configuration"));
@@ -40,6 +43,11 @@ fn without_program(texts: &mut [Text]) {
         }
     }
 }
+
+/// Whoever turns it on calls DeepSpeed's checkpoints, which transformers never does: here its layers are no likely guess.
+const OWN_CHECKPOINTS: &str = "no program is given; cpu_checkpointing acts only in programs that call DeepSpeed's own checkpoints, as \
+     Megatron-DeepSpeed does";
+const SOFTWARE: &str = "paste the launch line or the program beside it; if it trains transformers' layers, set software to hf_transformers";
 
 /// Says what is assumed where neither a command nor a file of the launcher or of the engine says what ranks shard.
 pub(crate) fn tell(texts: &mut [Text]) {

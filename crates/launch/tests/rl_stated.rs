@@ -59,9 +59,16 @@ fn an_entropy_in_verls_loss_is_read() {
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}entropy_checkpointing=True")), (None, 1));
     let megatron = format!("{actor}strategy=megatron");
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {megatron}")), (Some(true), 0));
-    assert_eq!(with(&format!("{actor}calculate_entropy=True {megatron}")), (Some(false), 0));
-    // verl of before July 24, 2025, by a key of then: the loss wrote over the logits of the entropy.
+    // Since #6016 of April 2026 the loss takes the metric under Megatron too, times a coefficient of 0.
+    assert_eq!(with(&format!("{actor}calculate_entropy=True {megatron}")), (Some(true), 0));
+    assert_eq!(
+        with(&format!("{actor}calculate_entropy=True {actor}entropy_coeff=0 {megatron}")),
+        (Some(true), 0)
+    );
+    // verl of before July 24, 2025, by a key of then: the loss wrote over the logits of the entropy, and only the
+    // coefficient put it there.
     let spring = format!("{actor}checkpoint.contents=['model'] {megatron}");
+    assert_eq!(with(&format!("{actor}calculate_entropy=True {spring}")), (Some(false), 0));
     assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {spring}")), (None, 1));
 }
 

@@ -263,7 +263,7 @@ fields! {
     TrainingObjective "training_objective" Word(word::TrainingObjective::WORDS), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes of the head that replaces the output layer (classify)";
     PreferenceLogits "preference_logits" Word(word::PreferenceLogits::WORDS), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), means alone (TRL's simpo), or has none (unsloth: states of all tokens but the last, all, those with a label, or states_orpo)";
-    LogitsHeld "logits_held" Flag, "the training loop names the model's output until it has the next one, so that its logits stay alive in backward and in the next forward pass";
+    LogitsHeld "logits_held" Flag, "the training loop keeps a reference to the model's output until it has the next one, so that its logits stay alive in backward and in the next forward pass";
     ReferenceModel "reference_model" Word(word::ReferenceModel::WORDS), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(RlFramework::WORDS), "framework of reinforcement learning that runs training and rollouts";

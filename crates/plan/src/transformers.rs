@@ -116,7 +116,7 @@ pub struct Transformers {
     pub log_prob_tokens: u64,
     /// What a preference loss does with the logits.
     pub preference_logits: PreferenceLogits,
-    /// Whether the training loop names the model's output until it has the next one: its logits outlive the loss.
+    /// Whether the training loop keeps a reference to the model's output until it has the next one: its logits outlive the loss.
     pub holds_output: bool,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is then freed.
     pub steps_in_backward: bool,

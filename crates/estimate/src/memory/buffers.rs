@@ -78,7 +78,7 @@ static REFERENCE: Formula = Formula::new(
 );
 static OUTPUT: Formula = Formula::new(
     "n·V·Bc",
-    "The logits of the last micro-batch: the training loop names the model's output until it has the next one.",
+    "The logits of the last micro-batch: the training loop keeps a reference to the model's output until it has the next one.",
     "DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py:main",
 );
 static RETURNING: Formula = Formula::new(

@@ -10,6 +10,8 @@ use shardscope_plan::{LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss, in evaluation";
+const OF_CHAT: &str =
+    "DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py:evaluation";
 const OF_PAIRS: &str =
     "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/utils.py:entropy_from_logits";
 /// Rows of logits for which TRL computes the entropy at once.
@@ -34,6 +36,21 @@ static CACHE: Formula = Formula::new(
     "2·L·be·s·k·d·B",
     "Keys and values of L layers, which the model's output refers to (`use_cache` is on by default).",
     "transformers/cache_utils.py:DynamicCache; DeepSpeed-Chat's main.py:evaluation",
+)
+.letters(&[
+    ("be", "sequences of an evaluation batch; of preferences, pairs"),
+    ("L", "layers with attention"),
+]);
+static BEFORE: Formula = Formula::new(
+    "be·s·V·Bc + 4",
+    "Logits and loss of the evaluation batch before: the loop keeps a reference to the model's output until it has the next one.",
+    OF_CHAT,
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
+static CACHE_BEFORE: Formula = Formula::new(
+    "2·L·be·s·k·d·B",
+    "Keys and values of L layers in the output for the evaluation batch before.",
+    OF_CHAT,
 )
 .letters(&[
     ("be", "sequences of an evaluation batch; of preferences, pairs"),
@@ -121,7 +138,17 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
         let layers = SectionKind::layers(counts);
         let bytes = Count::of_shape(&[2, layers, batch, x.s, x.k, x.d]).bytes(x.width);
         let given = [("be", Count::new(batch).number()), ("L", Count::new(layers).number())];
-        terms.push(Term::new("evaluation's keys and values", bytes, &CACHE).given(&given).passing());
+        let term = |name, formula| Term::new(name, bytes, formula).given(&given).passing();
+        terms.push(term("evaluation's keys and values", &CACHE));
+        if transformers.holds_output {
+            terms.push(term("keys and values of the evaluation batch before", &CACHE_BEFORE));
+        }
+    }
+    // From its second batch on.
+    if transformers.holds_output {
+        let before = Count::of_shape(&logits).bytes(x.compute_width) + Bytes::new(FLOAT);
+        let before = Term::new("logits of the evaluation batch before", before, &BEFORE);
+        terms.push(before.given(&given).passing());
     }
     if x.compute_width < FLOAT {
         terms.push(term("evaluation's logits in fp32", &logits, FLOAT, &COPY));

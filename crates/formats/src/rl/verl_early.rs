@@ -69,11 +69,15 @@ const OF_SPRING: [&str; 6] = [
     "actor_rollout_ref.model.gradient_checkpointing_kwargs.activations_checkpoint_method",
 ];
 
-/// States which verl it is. A key that a text adds may be added to any release.
+/// Whether a key identifies verl from before July 24, 2025. A key that a text adds may be added to any release.
+pub(super) fn is_of_spring(leaves: &Leaves<'_>) -> bool {
+    leaves.all().iter().any(|leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str()))
+}
+
+/// States which verl it is.
 pub(super) fn framework(leaves: &mut Leaves<'_>) {
     let megatron = matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _)));
-    let earlier = |leaf: &Leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str());
-    let (word, why) = if megatron && leaves.all().iter().any(earlier) {
+    let (word, why) = if megatron && is_of_spring(leaves) {
         ("verl_2025", "keys that verl has not had since July 2025")
     } else {
         (VERL, "verl's keys")

@@ -5,6 +5,7 @@ use super::common::{idle, lack, lack_yes};
 use super::verl_early;
 use crate::Effect;
 use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic};
 
 /// Marks keys that change nothing as read, and stops the verdict at those that would change a figure.
 pub(super) fn pass(leaves: &mut Leaves<'_>) {
@@ -125,6 +126,9 @@ fn attention(leaves: &mut Leaves<'_>) {
 /// related classes, until April 2025.
 const OWN_LAYERS: &str = "verl's own Megatron layers of before April 2025, in the place of Megatron core's, and the entropy in their loss";
 
+const BY_METRIC: &str = "calculate_entropy keeps the entropy of the logits until backward under Megatron in verl since April 2026; earlier \
+     releases read only entropy_coeff there and need less memory than is counted";
+
 /// An entropy term in the loss reads the logits once more; without a coefficient there is none, unless it is requested
 /// as a metric, which also has a graph (`verl/workers/actor/dp_actor.py`). Until verl 0.2 it was always in the loss,
 /// times its coefficient, and took the same memory with a coefficient of 0. Its memory is known under FSDP, for unsplit
@@ -142,9 +146,9 @@ fn entropy(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = early.or(older).filter(|_| megatron) {
         return lack(leaves, leaf, Effect::Memory, OWN_LAYERS);
     }
-    // Under Megatron the coefficient alone decides (`verl/trainer/ppo/ray_trainer.py:_update_actor`,
-    // `verl/workers/actor/megatron_actor.py:update_policy`).
-    let metric = metric.filter(|_| !megatron);
+    // Under Megatron the coefficient alone decided (`verl/workers/actor/megatron_actor.py:update_policy`) until #6016 of April
+    // 2026; since then the loss takes the metric times its coefficient, which may be 0 (`verl/workers/utils/losses.py:ppo_loss`).
+    let metric = metric.filter(|_| !megatron || !verl_early::is_of_spring(leaves));
     let Some(leaf) = stated.or(metric).or(early) else { return };
     let joined = leaves.flag("actor_rollout_ref.model.use_remove_padding").unwrap_or(early.is_none());
     let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
@@ -169,5 +173,9 @@ fn entropy(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, what);
     } else {
         leaves.switch(Field::PolicyEntropy, true, leaf);
+        if megatron && stated.is_none() {
+            let note = Diagnostic::note(Code::KeysLeftAside, BY_METRIC).at_some(leaf.span);
+            leaves.reading.diagnostics.push(note);
+        }
     }
 }

@@ -8,7 +8,7 @@ use shardscope_source::Span;
 const STAYS: [&str; 5] = ["no_offload", "no-offload", "nooffload", "wo_offload", "without_offload"];
 
 /// The ZeRO stage that a file of this name suggests.
-fn stage(name: &str) -> Option<&'static str> {
+pub(super) fn stage(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
         ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]

@@ -6,6 +6,8 @@ use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
+/// Its default `ds_config_path`.
+const FILE: &str = "./config_trainerlite_ds_02.json";
 /// The option that it requires.
 const REQUIRED: &str = "model_save_id";
 /// Others of its own.
@@ -42,17 +44,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     let why = "as xLAM's train_sft.py does";
     let adapters = find(leaves, "use_lora").is_some_and(|leaf| leaf.flag() == Some(true));
-    match find(leaves, "ds_stage") {
-        Some(leaf) => leaves.say(Field::ZeroStage, &leaf.value, leaf),
-        None => leaves.state(Field::ZeroStage, "2", Origin::Default, why),
-    }
-    // `prepare_model_for_kbit_training` casts all weights to fp32, and below stage 3 DeepSpeed's engine casts them back.
-    if let Some(leaf) = find(leaves, "ds_stage").filter(|leaf| adapters && leaf.whole() == Some(3)) {
-        leaves.lack(leaf, Effect::Memory, "adapters beside weights in fp32 that ZeRO-3 shards (xLAM)");
-    }
-    if let Some(leaf) = find(leaves, "ds_config_path") {
-        super::missing_file::offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
-    }
+    stage(leaves, adapters, why);
     match find(leaves, "weight_precision") {
         Some(leaf) if leaf.value == "nf4" => {
             leaves.say(Field::BaseQuantization, "nf4", leaf);
@@ -115,6 +107,45 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         for leaf in leaves.all().iter().filter(|leaf| leaf.path.rsplit('.').next() == Some(name)) {
             leaf.used.set(true);
         }
+    }
+}
+
+/// The stage is the number in DeepSpeed's file; `ds_stage` only fills an "auto" there (accelerate's `utils/dataclasses.py:
+/// DeepSpeedPlugin.__post_init__`: `fill_match(..., must_match=False)`). Where the file's name says another than the option, or
+/// nothing beside no option, it is asked for. A pasted file decides (`crate::merge`).
+fn stage(leaves: &mut Leaves<'_>, adapters: bool, why: &str) {
+    let written = format!("{ENGINE}zero_optimization.stage");
+    let recorded = leaves.all().iter().find(|leaf| leaf.path == written && leaf.whole().is_some());
+    let [option, file] = ["ds_stage", "ds_config_path"].map(|name| find(leaves, name));
+    let path = file.map_or(FILE, |leaf| leaf.value.as_str());
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // Its own files are `config_ds_02.json` and `config_ds_03.json`.
+    let of_own = |name: &str| {
+        let number = name.split_once("ds_0")?.1.get(..1)?;
+        ["0", "1", "2", "3"].into_iter().find(|stage| *stage == number)
+    };
+    let meant = of_own(name).or_else(|| super::missing_file::stage(name));
+    let told = option.map_or("2", |leaf| leaf.value.as_str());
+    let agrees = meant.map_or(option.is_some(), |stage| stage == told);
+    if let Some(leaf) = recorded {
+        leaves.say(Field::ZeroStage, &leaf.value, leaf);
+    } else if let Some(leaf) = file.or(option).filter(|_| !agrees) {
+        let (found, mut question) = super::missing_file::open_stage(name, &leaf.path, leaf.span);
+        question.proposal = meant.map(str::to_owned);
+        leaves.reading.take(found);
+        leaves.reading.questions.push(question);
+    } else if let Some(leaf) = option {
+        leaves.say(Field::ZeroStage, told, leaf);
+    } else {
+        leaves.state(Field::ZeroStage, told, Origin::Default, why);
+    }
+    // `prepare_model_for_kbit_training` casts all weights to fp32, and below stage 3 DeepSpeed's engine casts them back.
+    let whole = option.filter(|leaf| leaf.whole() == Some(3)).or(file.filter(|_| meant == Some("3")));
+    if let Some(leaf) = recorded.filter(|leaf| leaf.whole() == Some(3)).or(whole).filter(|_| adapters) {
+        leaves.lack(leaf, Effect::Memory, "adapters beside weights in fp32 that ZeRO-3 shards (xLAM)");
+    }
+    if let Some(leaf) = file {
+        super::missing_file::offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
     }
 }
 

@@ -1,7 +1,10 @@
 //! Programs with training loops of their own around transformers' modules.
 
 use super::{said, script, stopped, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Asked, Request, Resolution, read};
 use shardscope_plan::{Field, NumberFormat};
+use shardscope_source::Source;
 
 /// SalesforceAIResearch/xLAM `actionstudio/examples/trainings/sft_bf16_single_pods.sh`, shortened.
 const XLAM: &str = "torchrun --nproc_per_node 8 src/foundation_modeling/train/train_sft.py --model_name Qwen/Qwen2.5-7B-Instruct \
@@ -36,14 +39,55 @@ fn xlams_program_is_read_with_its_defaults() {
 #[test]
 fn xlams_adapters_are_of_its_own_rank_and_need_whole_weights() {
     let adapters = "--use_lora True --lora_target_modules q_proj,v_proj,k_proj,o_proj";
+    let of_two = XLAM.replace("config_ds_03.json", "config_ds_02.json");
     for (precision, way, base) in [("bf16", "lora", ""), ("nf4", "qlora", "nf4")] {
-        let read = script(&format!("{XLAM} --ds_stage 2 --weight_precision {precision} {adapters}"));
+        let read = script(&format!("{of_two} --ds_stage 2 --weight_precision {precision} {adapters}"));
         assert!(read.plan.is_some(), "{:?}", read.diagnostics);
         let fields = [Field::TrainType, Field::BaseQuantization, Field::LoraRank, Field::LoraTargetModules];
         assert_eq!(fields.map(|field| value(&read, field)), [way, base, "32", "q_proj v_proj k_proj o_proj"]);
     }
     stopped(&script(&format!("{XLAM} --ds_stage 3 --weight_precision bf16 {adapters}")), &["ds_stage"]);
-    stopped(&script(&format!("{XLAM} --ds_stage 2 --weight_precision fp8")), &["weight_precision"]);
+    stopped(&script(&format!("{XLAM} {adapters}")), &["ds_config_path"]);
+    stopped(&script(&format!("{of_two} --ds_stage 2 --weight_precision fp8")), &["weight_precision"]);
+}
+
+/// accelerate keeps the number in DeepSpeed's file whatever `ds_stage` says, 2 where it is left out.
+#[test]
+fn xlams_stage_is_that_of_deepspeeds_file() {
+    let asks = |read: &Resolution| {
+        let mut stages = read.questions.iter().filter(|asked| asked.asks == Asked::Setting(Field::ZeroStage));
+        stages.next().map(|asked| asked.proposal.clone().unwrap_or_default())
+    };
+    let of_two = XLAM.replace("config_ds_03.json", "config_ds_02.json");
+    let unnamed = XLAM.replace("config_ds_03.json", "ours.json");
+    let none = XLAM.replace("--ds_config_path examples/deepspeed_configs/config_ds_03.json", "");
+    for (text, stage, asked) in [
+        (format!("{XLAM} --ds_stage 3"), "3", None),
+        (of_two.clone(), "2", None),
+        (none.clone(), "2", None),
+        (format!("{unnamed} --ds_stage 3"), "3", None),
+        // What the file says is not known, or its name says another stage.
+        (XLAM.to_owned(), "", Some("3")),
+        (format!("{XLAM} --ds_stage 2"), "", Some("3")),
+        (format!("{of_two} --ds_stage 3"), "", Some("2")),
+        (format!("{none} --ds_stage 3"), "", Some("2")),
+        (unnamed, "", Some("")),
+    ] {
+        let read = script(&text);
+        assert_eq!(asks(&read).as_deref(), asked, "{text}");
+        assert_eq!(read.plan.is_some(), asked.is_none(), "{text}: {:?}", read.diagnostics);
+        if asked.is_none() {
+            assert_eq!(value(&read, Field::ZeroStage), stage, "{text}");
+        }
+    }
+    let file = r#"{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 2}"#;
+    for option in ["", "--ds_stage 2", "--ds_stage 3"] {
+        let command = format!("{XLAM} {option}");
+        let source = Source::from_files([("run.sh", command.as_str()), ("config_ds_03.json", file)]);
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert_eq!((value(&read, Field::ZeroStage), asks(&read)), ("3".to_owned(), None), "{option}");
+    }
 }
 
 /// `model_config_files/xlam_bf16_lora_1.json` of the same folder, shortened.
@@ -74,7 +118,7 @@ fn xlams_record_of_a_run_says_what_deepspeed_was_given() {
     assert_eq!(fields.map(|field| value(&read, field)), ["8", "8", "2", "lora", "32", "true"]);
 }
 
-/// `DeepSpeed-Chat/training/step1_supervised_finetuning/main.py` names its output until it has the next, and evaluates with a
+/// `DeepSpeed-Chat/training/step1_supervised_finetuning/main.py` keeps a reference to its output until it has the next, and evaluates with a
 /// cache; step 2's reward models have `num_padding_at_beginning`, also where it is 0
 /// (`step2_reward_model_finetuning/training_scripts/llama2/run_llama2_7b.sh`, which was read as step 1).
 #[test]

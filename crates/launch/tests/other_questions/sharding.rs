@@ -2,7 +2,7 @@
 
 use super::{said, script, stopped, value};
 use shardscope_bash::Environment;
-use shardscope_launch::{Request, read};
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, NumberFormat, Software};
 use shardscope_source::{Code, Source};
 
@@ -135,6 +135,34 @@ fn transformers_does_not_call_deepspeeds_checkpoints() {
     assert!(read.plan.is_some() && without == 2, "{:?}", read.diagnostics);
     let megatron = [&given[..], &[("software", "megatron_deepspeed")]].concat();
     stopped(&said("ds.json", text, &megatron), &[Field::CpuCheckpointing.name()]);
+}
+
+/// DeepSpeed's own checkpoints in a file with numbers of its own are no sign of transformers, which never calls them: "has no effect" was said of
+/// them, with a verdict.
+#[test]
+fn a_deepspeed_configuration_alone_with_its_own_checkpoints_asks_whose_they_are() {
+    let of = |more: &str, software: Option<&'static str>| {
+        let text = format!(
+            "{{\"train_batch_size\": 8, \"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 8, \"bf16\": \
+             {{\"enabled\": true}}, \"zero_optimization\": {{\"stage\": 2}}, \"activation_checkpointing\": {{{more}}}}}"
+        );
+        let answers = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("world_size", "1")];
+        let software = software.map(|software| ("software", software));
+        said("ds_config.json", &text, &answers.into_iter().chain(software).collect::<Vec<_>>())
+    };
+    let on = "\"partition_activations\": true, \"cpu_checkpointing\": true";
+    let alone = of(on, None);
+    stopped(&alone, &[Field::CpuCheckpointing.name()]);
+    let hints = |read: &Resolution| {
+        let mut hints = read.diagnostics.iter().filter_map(|said| said.hint.as_deref());
+        hints.any(|hint| hint.contains("set software to hf_transformers"))
+    };
+    assert!(hints(&alone), "{:?}", alone.diagnostics);
+    let chosen = of(on, Some("hf_transformers"));
+    assert!(chosen.plan.is_some(), "{:?}", chosen.diagnostics);
+    let without = of("\"cpu_checkpointing\": false", None);
+    assert_eq!(value(&without, Field::Software), "hf_transformers");
+    assert!(without.plan.is_some() && !hints(&without), "{:?}", without.diagnostics);
 }
 
 /// LLaMA-Factory `examples/extras/galore/llama3_full_sft.yaml`, shortened: the Trainer takes `galore_layerwise` on one
