@@ -59,7 +59,7 @@ fn of_types(table: &mut Table, software: Software) {
     let one = table.count(Field::NumQueryGroups) == Some(1);
     if modules && one && differs(word::ModuleVariant::IndexedQkv) && table.is(word::AttnImplementation::Sdpa)
     {
-        let message = "SDPA of one key head, for which torch had no fused kernel before 2026 and kept all scores; flash_attention_2 and eager are known";
+        let message = "SDPA of one key head, for which torch had no fused kernel before 2026 and kept all scores; flash_attention_2 and eager are modelled";
         table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
     }
 }
