@@ -60,7 +60,7 @@ fn sync_each_batch_reduces_them_with_every_micro_batch() {
 #[test]
 fn accelerates_file_says_so_as_well() {
     let file = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 1\n  \
-        fsdp_sharding_strategy: SHARD_GRAD_OP\n";
+        fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
     let command = "accelerate launch --config_file fsdp.yaml train.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True \
         --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --model_max_length 2048";
     let source = Source::from_files([("fsdp.yaml", file), ("run.sh", command)]);
