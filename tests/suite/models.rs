@@ -26,11 +26,13 @@ fn plan(name: &str) -> Plan {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
     }
-    // Models with norms only after attention and MLP, with xIELU or with short convolutions are only supported there
-    // too.
-    let xielu = reading.value(Field::ModuleVariants).is_some_and(|variants| variants.contains("xielu"));
+    // Models with norms only after attention and MLP or without weights, with xIELU or with short convolutions are only
+    // supported there too.
+    let only_there = ["xielu", "norms_without_weights", "clipped_queries"];
+    let variants = reading.value(Field::ModuleVariants).unwrap_or_default();
+    let differs = only_there.iter().any(|variant| variants.contains(variant));
     let short = reading.value(Field::LinearMixer) == Some("short_convolution");
-    if reading.value(Field::NormsBehind).is_some() || xielu || short {
+    if reading.value(Field::NormsBehind).is_some() || differs || short {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
     }

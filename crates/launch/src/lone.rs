@@ -10,15 +10,25 @@ const SAID: &str = "TRL leaves what ranks shard to accelerate's configuration, w
      whole model";
 const HINT: &str = "paste that configuration or the launch line beside this file, or set zero_stage";
 
-const NO_PROGRAM: &str = "a DeepSpeed configuration names no program: layers of transformers are counted, which most programs train under it";
+const NO_PROGRAM: &str =
+    "no program is given beside a DeepSpeed configuration; transformers' layers are assumed";
 const PROGRAM: &str = "paste the launch line or the program beside it, or choose other software";
+
+/// Whether a text tells whose layers train: one that names its software, or a command that states sizes of layers, which only
+/// Megatron's flags do. Any other command, a program or words that start nothing leave it open.
+fn tells_layers(text: &Text) -> bool {
+    let sizes = [Field::NumLayers, Field::HiddenSize];
+    let stated = |found: &Found| {
+        matches!(found.origin, Origin::Script | Origin::Environment) && sizes.contains(&found.field)
+    };
+    text.reading.software.is_some() || text.format.is_none() && text.reading.found.iter().any(stated)
+}
 
 /// A DeepSpeed configuration with numbers of its own, beside which nothing tells whose layers train. Beside a script of
 /// Megatron-DeepSpeed it is that script's.
 fn without_program(texts: &mut [Text]) {
     let is_engine = |text: &Text| text.format.is_some_and(|format| format.role() == Role::Engine);
-    if texts.iter().any(|text| !is_engine(text) && (text.format.is_none() || text.reading.software.is_some()))
-    {
+    if texts.iter().any(|text| !is_engine(text) && tells_layers(text)) {
         return;
     }
     for text in texts {

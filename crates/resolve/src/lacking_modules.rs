@@ -50,16 +50,35 @@ fn of_types(table: &mut Table, software: Software) {
     let modules = software.semantics().eager_modules;
     let variants = table.listed::<word::ModuleVariant>();
     let differs = |variant| variants.contains(&variant);
-    if !modules && differs(word::ModuleVariant::Xielu) {
-        let message = "an activation function with weights of its own (xIELU) in this software";
-        table.lack(Field::ModuleVariants, "xielu", Effect::Memory, message);
+    // The layers of other software have norms with weights, no clamps, and activations without weights.
+    let only_there = [
+        (
+            word::ModuleVariant::NormsWithoutWeights,
+            "norms_without_weights",
+            "norms without weights (OLMo's first models)",
+        ),
+        (
+            word::ModuleVariant::ClippedQueries,
+            "clipped_queries",
+            "clamped queries, keys and values (clip_qkv)",
+        ),
+        (word::ModuleVariant::Xielu, "xielu", "an activation function with weights of its own (xIELU)"),
+    ];
+    let (words, parts): (Vec<&str>, Vec<&str>) = only_there
+        .into_iter()
+        .filter(|(variant, ..)| !modules && differs(*variant))
+        .map(|(_, word, what)| (word, what))
+        .unzip();
+    if !words.is_empty() {
+        let message = format!("{} in this software", parts.join(", "));
+        table.lack(Field::ModuleVariants, &words.join(" "), Effect::Memory, &message);
     }
     // `sdp_utils_cpp.h:check_batch_size_and_num_heads_dense` refused a single key head for many queries until
     // pytorch/pytorch#191085; Falcon does not repeat it, unlike `sdpa_attention_forward`.
     let one = table.count(Field::NumQueryGroups) == Some(1);
     if modules && one && differs(word::ModuleVariant::IndexedQkv) && table.is(word::AttnImplementation::Sdpa)
     {
-        let message = "SDPA of one key head, for which torch had no fused kernel before 2026 and kept all scores; flash_attention_2 and eager are known";
+        let message = "SDPA of one key head, for which torch had no fused kernel before 2026 and kept all scores; flash_attention_2 and eager are modelled";
         table.lack(Field::AttnImplementation, "sdpa", Effect::Memory, message);
     }
 }

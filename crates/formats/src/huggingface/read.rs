@@ -9,7 +9,7 @@ use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
-use super::harmless::harmless;
+use super::harmless::{harmless, unused_by};
 use super::lacking::{lacking, left_out};
 use super::shape;
 use crate::leaves::{Leaves, Scalars};
@@ -121,7 +121,7 @@ fn read(root: &Node) -> Reading {
         Err(Refusal::Stopped(stop)) => stopped(&mut leaves, root, stated, &stop),
         Err(_) => {}
     }
-    dropout(&mut leaves, &why);
+    dropout(&mut leaves, stated, &why);
     precision(&mut leaves, root);
     left_whole(&mut leaves, root);
     // The model then works out the balancing loss of its routers in every forward pass, whatever trains it.
@@ -132,7 +132,7 @@ fn read(root: &Node) -> Reading {
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
     }
-    for key in harmless() {
+    for key in harmless(stated) {
         leaves.pass_everywhere(key);
     }
     leaves.finish_architecture("a Hugging Face model configuration")
@@ -183,9 +183,11 @@ fn stopped(leaves: &mut Leaves<'_>, root: &Node, model_type: &str, stop: &Stop) 
     leaves.reading.diagnostics.push(Diagnostic::error(Code::BadConfiguration, message).at_some(span));
 }
 
-fn dropout(leaves: &mut Leaves<'_>, why: &str) {
-    leaves
-        .take(&["hidden_dropout", "resid_pdrop", "resid_dropout", "residual_dropout"], Field::HiddenDropout);
+fn dropout(leaves: &mut Leaves<'_>, model_type: &str, why: &str) {
+    let unused: Vec<&str> = unused_by(model_type).collect();
+    let residual = ["hidden_dropout", "resid_pdrop", "resid_dropout", "residual_dropout"];
+    let read: Vec<&str> = residual.into_iter().filter(|key| !unused.contains(key)).collect();
+    leaves.take(&read, Field::HiddenDropout);
     leaves.take(&["attention_dropout", "attn_pdrop", "attn_dropout"], Field::AttentionDropout);
     leaves.state_all(&[(Field::HiddenDropout, "0"), (Field::AttentionDropout, "0")], Origin::Default, why);
 }

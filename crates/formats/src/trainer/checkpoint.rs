@@ -1,6 +1,7 @@
 //! The checkpoint from which a trainer starts: its shape by name, and whether its weights are already quantized.
 
 use super::dialect::Dialect;
+use super::xlam;
 use crate::leaves::{Leaf, Leaves};
 use crate::named::{quantized_word, take_model, with_vision};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
@@ -42,7 +43,7 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         other.used.set(true);
     }
     let name = quantized(leaves, leaf);
-    coded(leaves, name);
+    coded(leaves, dialect, leaf, name);
     decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
@@ -52,14 +53,18 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
 /// transformers' modules of the same type (`transformers/models/auto/auto_factory.py:from_pretrained`).
 const CODED: [&str; 3] = ["mosaicml/mpt-", "tiiuae/falcon-7b", "tiiuae/falcon-40b"];
 
-/// Stops a model of [`CODED`] that its own code is to run.
-fn coded(leaves: &mut Leaves<'_>, name: &str) {
+/// Stops a model of [`CODED`] that its own code is to run, because an option says so or the program always does.
+fn coded(leaves: &mut Leaves<'_>, dialect: Dialect, named: &Leaf, name: &str) {
     let lower = name.to_ascii_lowercase();
-    let own = CODED.iter().any(|start| lower.starts_with(start));
-    if let Some(leaf) = leaves.yes("trust_remote_code").filter(|_| own) {
-        let what = "the code in this model's repository, in the place of transformers' modules";
+    if !CODED.iter().any(|start| lower.starts_with(start)) {
+        return;
+    }
+    let what = "the code in this model's repository, in the place of transformers' modules";
+    if let Some(leaf) = leaves.yes("trust_remote_code") {
         let item = NotModelled::new(&leaf.path, "true", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
+    } else if dialect.trusts_repositories() || xlam::is_own(leaves) {
+        leaves.lack(named, Effect::Memory, what);
     }
 }
 

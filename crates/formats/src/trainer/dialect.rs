@@ -182,6 +182,12 @@ impl Dialect {
         }
     }
 
+    /// Whether it loads models with `trust_remote_code=True` in its own code (`swift/model/register.py`:
+    /// `default_trust_remote_code`); for the others it is an option that is off by default, or nothing that they pass.
+    pub(super) const fn trusts_repositories(self) -> bool {
+        matches!(self, Self::Swift)
+    }
+
     /// How it determines the names of all linear layers, if it lists them itself instead of leaving that to PEFT.
     pub(super) const fn names_layers(self) -> Option<&'static str> {
         match self {

@@ -34,12 +34,16 @@ fn find<'t>(leaves: &Leaves<'t>, name: &str) -> Option<&'t Leaf> {
     leaves.all().iter().find(is_it)
 }
 
+/// Whether the options are this program's, which loads its model with `trust_remote_code=True` (`sft_foundation_trainer.py`).
+pub(super) fn is_own(leaves: &Leaves<'_>) -> bool {
+    find(leaves, REQUIRED).is_some()
+        && OWN.iter().any(|name| find(leaves, name).is_some())
+        && !leaves.has("beta")
+}
+
 /// What it does whatever its options say, and its defaults.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
-    let is_own = find(leaves, REQUIRED).is_some()
-        && OWN.iter().any(|name| find(leaves, name).is_some())
-        && !leaves.has("beta");
-    if !is_own {
+    if !is_own(leaves) {
         return;
     }
     let why = "as xLAM's train_sft.py does";

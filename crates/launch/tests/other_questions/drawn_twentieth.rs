@@ -1,7 +1,10 @@
 //! Misreadings found in the twentieth draw of public files.
 
 use super::{said, script, stopped, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, read};
 use shardscope_plan::Field;
+use shardscope_source::Source;
 
 /// sarvamai/sarvam-open-instruct `mini.sh`: eager attention, and a sum beside the model's own loss. Flash attention and one loss were
 /// read.
@@ -18,7 +21,16 @@ fn open_instruct_without_flash_attention_is_eager_and_a_sum_keeps_two_losses() {
     assert_eq!(attention("--dataset_mixer_list a 1.0"), "flash_attention_2");
     assert_eq!(attention("--dataset_mixer_list a 1.0 --use_flash_attn True"), "flash_attention_2");
     assert_eq!(attention("--dataset_mixer_list a 1.0 --use_flash_attn False"), "eager");
-    assert_eq!(attention("--train_file a.jsonl --use_flash_attn False"), "sdpa");
+    let undated = "--train_file a.jsonl --use_flash_attn False";
+    stopped(&of(undated), &["use_flash_attn"]);
+    stopped(&of("--dataset_name a --use_flash_attn False"), &["use_flash_attn"]);
+    // An option that came with the change, or after it.
+    assert_eq!(attention(&format!("{undated} --fused_optimizer")), "eager");
+    // Liger's class got sdpa from March to August 2025.
+    stopped(&of("--dataset_mixer_list a 1.0 --use_liger_kernel --use_flash_attn False"), &["use_flash_attn"]);
+    let later =
+        "--dataset_mixer_list a 1.0 --use_liger_kernel --sequence_parallel_size 1 --use_flash_attn False";
+    assert_eq!(attention(later), "eager");
     assert!(of("--reduce_loss mean").plan.is_some());
     stopped(&of("--reduce_loss sum"), &["reduce_loss"]);
 }
@@ -210,7 +222,36 @@ fn a_deepspeed_configuration_alone_is_of_no_megatron() {
         [Field::Software, Field::WorldSize].map(|field| value(&read, field)),
         ["hf_transformers", "1"]
     );
-    assert!(read.diagnostics.iter().any(|said| said.message.contains("names no program")));
+    assert!(read.diagnostics.iter().any(|said| said.message.contains("no program is given")));
+}
+
+/// Only a text of Megatron's makes the configuration beside it Megatron-DeepSpeed's; the user's own Python file, or one that starts
+/// nothing, does not.
+#[test]
+fn a_deepspeed_configuration_beside_another_program_is_of_no_megatron() {
+    let config = "{\"train_batch_size\": 8, \"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 1, \"bf16\": \
+                  {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}";
+    let beside = |name: &str, text: &str| {
+        let source = Source::from_files([("ds_config.json", config), (name, text)]);
+        let set = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")];
+        let overrides: Vec<_> = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let read =
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
+        let said = read.diagnostics.iter().any(|said| said.message.contains("no program is given"));
+        (value(&read, Field::Software), said)
+    };
+    let transformers = ("hf_transformers".to_owned(), true);
+    for program in [
+        "import torch\nimport deepspeed\nengine, _, _, _ = deepspeed.initialize(model=model, config=path)\n",
+        "import subprocess\nimport sys\nsubprocess.run(['deepspeed', 'train.py', '--seed', '1'])\n",
+        "import torch\nimport deepspeed\nfor batch in loader:\n    loss = model(batch)\n    engine.backward(loss)\n",
+        "import torch\nimport torch.optim\noptimizer = torch.optim.AdamW(parameters)\n",
+    ] {
+        assert_eq!(beside("my.py", program), transformers, "{program}");
+    }
+    assert_eq!(beside("notes.txt", "a run of last week\n"), transformers);
+    let megatron = "deepspeed pretrain_gpt.py --num-layers 28 --hidden-size 3584 --num-attention-heads 28\n";
+    assert_eq!(beside("run.sh", megatron), ("megatron_deepspeed".to_owned(), false));
 }
 
 /// wangwk699/axolotl-exp `qwen3-8b_codefeedback_adamw_s42_full_ft.yml`: FSDP's own checkpoints, which are not the reentrant ones of

@@ -1,7 +1,7 @@
 //! Layers that differ from GPT's: other heads, experts under a fork's names, hybrid patterns, and kinds that are not
 //! modelled.
 
-use super::{launch, script, stopped, value};
+use super::{launch, said, script, stopped, value};
 use shardscope_plan::Field;
 
 #[test]
@@ -39,4 +39,46 @@ fn a_pattern_of_hybrid_layers_is_a_plan() {
     assert!(mixers.single_block && linear.norm);
     assert_eq!(plan.model().count_layers(|kind| kind.mixer.is_linear()), 3);
     assert_eq!(plan.model().count_layers(|kind| kind.mixer.attends()), 1);
+}
+
+/// mosaicml/mpt-7b `config.json`: sixteen of its keys were not read and marked the verdict; transformers' `modeling_mpt.py` has none of
+/// them, and drops by `attn_config.attn_pdrop` alone.
+#[test]
+fn keys_that_mpts_modules_leave_unused_mark_no_verdict() {
+    let file = |dropped: &str| {
+        format!(
+            r#"{{"architectures": ["MPTForCausalLM"], "attn_config": {{"alibi": true, "alibi_bias_max": 8, "attn_impl": "torch",
+            "attn_pdrop": 0, "attn_type": "multihead_attention", "attn_uses_sequence_id": false, "clip_qkv": null,
+            "prefix_lm": false, "qk_ln": false, "softmax_scale": null}}, "auto_map": {{"AutoConfig":
+            "configuration_mpt.MPTConfig", "AutoModelForCausalLM": "modeling_mpt.MPTForCausalLM"}}, "d_model": 4096,
+            "emb_pdrop": {dropped}, "embedding_fraction": 1.0, "expansion_ratio": 4, "init_config": {{"emb_init_std": null,
+            "emb_init_uniform_lim": null, "fan_mode": "fan_in", "init_div_is_residual": true, "init_gain": 0,
+            "init_nonlinearity": "relu", "init_std": 0.02, "name": "kaiming_normal_", "verbose": 0}}, "init_device": "cpu",
+            "learned_pos_emb": true, "logit_scale": null, "max_seq_len": 2048, "model_type": "mpt", "n_heads": 32,
+            "n_layers": 32, "no_bias": true, "norm_type": "low_precision_layernorm", "resid_pdrop": {dropped},
+            "tokenizer_name": "EleutherAI/gpt-neox-20b", "torch_dtype": "bfloat16", "transformers_version": "4.28.1",
+            "use_cache": false, "verbose": 0, "vocab_size": 50432}}"#
+        )
+    };
+    let answers = [
+        ("world_size", "8"),
+        ("seq_length", "2048"),
+        ("micro_batch_size", "1"),
+        ("software", "hf_transformers"),
+    ];
+    for dropped in ["0", "0.1"] {
+        let read = said("config.json", &file(dropped), &answers);
+        let plan =
+            read.plan.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", read.diagnostics, read.not_modelled));
+        assert!(plan.recipe().marks.not_read.is_empty(), "{:?}", plan.recipe().marks);
+        assert_eq!(value(&read, Field::HiddenDropout), "0");
+    }
+    // The same keys elsewhere are not known.
+    let other = file("0").replace("\"mpt\"", "\"gpt2\"");
+    let read = said("config.json", &other, &answers);
+    assert!(
+        read.diagnostics.iter().any(|said| said.message.contains("expansion_ratio")),
+        "{:?}",
+        read.diagnostics
+    );
 }

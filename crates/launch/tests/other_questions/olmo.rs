@@ -169,3 +169,33 @@ fn what_olmo_does_otherwise_stops_by_name() {
         assert_eq!(read.not_modelled.len(), 1, "{:?}", read.not_modelled);
     }
 }
+
+/// `norms_without_weights` and `clipped_queries` are of transformers' modules and of OLMo's own: under Megatron and torchtitan their
+/// layers are others, which the figures once were of without a word.
+#[test]
+fn olmos_own_parts_stop_in_software_of_other_layers() {
+    let file = |clip: &str| {
+        format!(
+            "{{\"model_type\": \"olmo\", \"hidden_size\": 4096, \"intermediate_size\": 11008, \"num_attention_heads\": 32, \
+             \"num_hidden_layers\": 32, \"max_position_embeddings\": 2048, \"vocab_size\": 50304, \"clip_qkv\": {clip}}}"
+        )
+    };
+    let under = |software: &str, clip: &str| {
+        let answers = [
+            ("software", software),
+            ("world_size", "8"),
+            ("seq_length", "2048"),
+            ("micro_batch_size", "1"),
+            ("global_batch_size", "8"),
+        ];
+        let read = said("config.json", &file(clip), &answers);
+        let names = read.not_modelled.iter().map(|item| item.value.clone()).collect::<Vec<_>>();
+        (read.plan.is_some(), names)
+    };
+    for software in ["megatron_core_te", "megatron_core_local", "megatron_deepspeed", "torchtitan"] {
+        assert_eq!(under(software, "null"), (false, vec!["norms_without_weights".to_owned()]), "{software}");
+        let both = vec!["norms_without_weights clipped_queries".to_owned()];
+        assert_eq!(under(software, "8.0"), (false, both), "{software}");
+    }
+    assert_eq!(under("hf_transformers", "8.0"), (true, vec![]));
+}

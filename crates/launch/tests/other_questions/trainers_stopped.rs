@@ -115,6 +115,23 @@ fn code_of_a_models_own_repository_stops_by_name() {
     };
     stopped(&line("mosaicml/mpt-7b", "--trust_remote_code True"), &["trust_remote_code"]);
     stopped(&line("tiiuae/falcon-7b-instruct", "--trust_remote_code True"), &["trust_remote_code"]);
+    // Programs that pass it in their code: ms-swift, and xLAM's `train_sft.py`.
+    let swift = |model: &str| {
+        script(&format!(
+            "NPROC_PER_NODE=8 swift sft --model {model} --train_type full --torch_dtype bfloat16 --max_length 1024 \
+             --per_device_train_batch_size 1 --attn_impl eager --output_dir out"
+        ))
+    };
+    stopped(&swift("tiiuae/falcon-7b"), &["model"]);
+    assert!(!swift("Qwen/Qwen3-8B").not_modelled.iter().any(|item| item.is_called("model")));
+    let xlam = |model: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 src/foundation_modeling/train/train_sft.py --model_name {model} --model_save_id c \
+             --ds_stage 2 --weight_precision bf16 --gradient_accumulation_steps 1 --per_device_train_batch_size 1"
+        ))
+    };
+    stopped(&xlam("mosaicml/mpt-7b"), &["model_name"]);
+    assert!(xlam("Qwen/Qwen3-8B").not_modelled.is_empty());
     for (model, more) in [("mosaicml/mpt-7b", ""), ("Qwen/Qwen3-8B", "--trust_remote_code True")] {
         let said = line(model, more).not_modelled;
         assert!(!said.iter().any(|item| item.is_called("trust_remote_code")), "{said:?}");
