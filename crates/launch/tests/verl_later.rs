@@ -106,6 +106,40 @@ fn a_text_without_verls_key_is_warned_of_releases_that_wait() {
     assert_eq!(warned("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=32"), 0);
 }
 
+/// An entropy in verl's loss holds the counted tensors if compiled and taken as a whole; a coefficient of 0 adds none.
+#[test]
+fn an_entropy_in_verls_loss_is_read() {
+    let with = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm {more} trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        let entropy = resolution.plan.as_ref().and_then(|plan| Some(plan.recipe().rollout.as_ref()?.entropy));
+        (entropy, stopped_by(&resolution).len())
+    };
+    let actor = "actor_rollout_ref.actor.";
+    assert_eq!(with(&format!("{actor}entropy_coeff=0")), (Some(false), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.0")), (Some(false), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001")), (Some(true), 0));
+    assert_eq!(with(&format!("{actor}calculate_entropy=True")), (Some(true), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}entropy_checkpointing=True")), (None, 1));
+    let megatron = format!("{actor}strategy=megatron");
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {megatron}")), (Some(true), 0));
+    // Since #6016 of April 2026 the loss takes the metric under Megatron too, times a coefficient of 0.
+    assert_eq!(with(&format!("{actor}calculate_entropy=True {megatron}")), (Some(true), 0));
+    assert_eq!(
+        with(&format!("{actor}calculate_entropy=True {actor}entropy_coeff=0 {megatron}")),
+        (Some(true), 0)
+    );
+    // verl of before July 24, 2025, by a key of then: the loss wrote over the logits of the entropy, and only the
+    // coefficient put it there.
+    let spring = format!("{actor}checkpoint.contents=['model'] {megatron}");
+    assert_eq!(with(&format!("{actor}calculate_entropy=True {spring}")), (Some(false), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {spring}")), (None, 1));
+}
+
 /// The engine of verl's supervised trainer is a key without a dot.
 #[test]
 fn another_engine_of_verls_supervised_trainer_stops_by_its_name() {

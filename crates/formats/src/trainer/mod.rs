@@ -24,6 +24,7 @@ mod objective;
 mod offloading;
 mod open_instruct;
 mod oumi;
+mod packing;
 mod parts;
 mod place;
 mod python;

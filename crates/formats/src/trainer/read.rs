@@ -4,8 +4,8 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation,
-    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, recomputed, spread,
-    swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
+    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, recomputed,
+    spread, swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -63,7 +63,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     recomputed::read(&mut leaves);
     kernels::attention(&mut leaves);
     kernels::liger(&mut leaves);
-    packing(&mut leaves, dialect);
+    packing::read(&mut leaves, dialect);
     if dialect == Dialect::LlamaCookbook {
         cookbook::read(&mut leaves);
     }
@@ -358,22 +358,6 @@ fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
         _ => ("bf16", early::KEPT),
     };
     leaves.state(Field::ParamsDtype, format, Origin::Default, why);
-}
-
-fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
-        if let Some(leaf) = leaves.yes(path) {
-            leaves.switch(Field::Packing, true, leaf);
-        }
-    }
-    // ms-swift's packs, which may be longer than the longest sample (`swift/dataset/packing.py`).
-    if dialect == Dialect::Swift
-        && let Some(leaf) = leaves.get("packing_length").filter(|_| leaves.flag("packing") == Some(true))
-    {
-        leaves.reading.keep(&|found| found.field != Field::SeqLength);
-        leaves.take(&["packing_length"], Field::SeqLength);
-        leaves.pass(&leaf.path);
-    }
 }
 
 /// Asks for what a trainer's settings leave open.
