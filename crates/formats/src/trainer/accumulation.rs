@@ -29,6 +29,10 @@ const OPEN: &str = "a release of transformers 4";
 
 /// Reads when FSDP reduces gradients: `sync_each_batch` has them reduced, and held as shards, with every micro-batch.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    // llama-cookbook's own loop reduces gradients with every micro-batch (`utils/train_utils.py:train`).
+    if dialect == Dialect::LlamaCookbook {
+        return;
+    }
     file(leaves);
     let engine = leaves.reading.value(Field::DataParallelEngine).unwrap_or_default().to_owned();
     // LLaMA-Factory's second trainer has a loop of its own, which reduces them each time.

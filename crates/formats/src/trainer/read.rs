@@ -75,10 +75,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
     spread::spread(&mut leaves);
-    // llama-cookbook's own loop reduces gradients with every micro-batch (`utils/train_utils.py:train`).
-    if dialect != Dialect::LlamaCookbook {
-        accumulation::read(&mut leaves, dialect);
-    }
+    accumulation::read(&mut leaves, dialect);
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
     if dialect.is_unsloth() {
