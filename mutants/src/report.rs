@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::list::Mutant;
 
 /// The fewest of a hundred viable mutants to catch: the score at the last measurement, so that it only grows.
-pub(crate) const LEAST: f64 = 99.2;
+pub(crate) const LEAST: f64 = 99.7;
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
