@@ -64,7 +64,7 @@ pub(super) fn of_latent(
         // The compiled norm keeps its input, of which the key/value latent is a view.
         tape.keep(needed, input, &[x.n, whole], x.compute_width, of.own);
         tape.keep(needed, statistics, &[x.n], FLOAT, &DEVIATION);
-        return needed || x.trains;
+        return x.trains;
     }
     // In fp32 there is nothing to cast, and a view keeps its storage alive.
     if x.compute_width == FLOAT {
