@@ -3,6 +3,7 @@
 use super::super::leaves::{Leaf, Leaves};
 use super::super::names;
 use crate::named::{take_model, with_vision};
+use crate::remote_code;
 use crate::{Asked, Effect, NotModelled, Origin, Question};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
@@ -17,6 +18,13 @@ pub(super) fn model(leaves: &mut Leaves<'_>, paths: &[&str]) {
     }
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// Stops a model that brings code of its own, for an engine that trains transformers' modules: with the option, or `always`.
+pub(super) fn own_code(leaves: &mut Leaves<'_>, paths: &[&str], option: &str, always: bool) {
+    if let Some(leaf) = leaves.first(paths) {
+        remote_code::stop(leaves, leaf, &leaf.value, option, always);
+    }
 }
 
 fn last(path: &str) -> &str {

@@ -3,7 +3,7 @@
 //! `openrlhf/utils/deepspeed/deepspeed.py`.
 
 use super::super::leaves::Leaves;
-use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, policy, transformers};
+use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, own_code, policy, transformers};
 use super::openrlhf_names::RELEASE;
 use crate::{Asked, Effect, Found, Origin, Question};
 use shardscope_plan::Field;
@@ -69,7 +69,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         let what = "an entropy term in the loss, which needs a gradient of its own";
         lack(leaves, leaf, Effect::Memory, what);
     }
-    model(leaves, &["actor.model_name_or_path", "model.model_name_or_path"]);
+    let model_paths = ["actor.model_name_or_path", "model.model_name_or_path"];
+    // `openrlhf/models/actor.py`: `from_pretrained(..., trust_remote_code=True)`.
+    own_code(leaves, &model_paths, "trust_remote_code", true);
+    model(leaves, &model_paths);
     if leaves.reading.value(Field::MaxTokensPerGpu).is_none() {
         ask(leaves, &[(Field::MicroBatchSize, "Micro-batch size?", "1")]);
     }

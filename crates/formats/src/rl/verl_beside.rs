@@ -2,7 +2,7 @@
 //! `verl/workers/fsdp_workers.py:CriticWorker, RewardModelWorker`, `verl/trainer/config/{critic,reward_model}`.
 
 use super::super::leaves::{Leaf, Leaves};
-use super::common::lack;
+use super::common::{lack, own_code};
 use super::verl_early;
 use super::verl_megatron::{ACTOR, at, world};
 use crate::{Effect, Origin};
@@ -13,6 +13,10 @@ const REF: &str = "actor_rollout_ref.ref.";
 
 /// Models besides the policy.
 pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
+    if !megatron {
+        let option = "actor_rollout_ref.model.trust_remote_code";
+        own_code(leaves, &["actor_rollout_ref.model.path"], option, false);
+    }
     let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
     let penalised =
         yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");

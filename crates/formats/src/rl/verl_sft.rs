@@ -2,8 +2,8 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
-    ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32,
-    shards, transformers,
+    ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, on_npu, own_code,
+    reduces_in_fp32, shards, transformers,
 };
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
@@ -102,7 +102,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "model.fsdp_config.offload_params",
     ]);
     on_npu(leaves);
-    model(leaves, &["model.partial_pretrain", "model.path"]);
+    let model_paths = ["model.partial_pretrain", "model.path"];
+    own_code(leaves, &model_paths, "model.trust_remote_code", false);
+    model(leaves, &model_paths);
     ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
 }
 

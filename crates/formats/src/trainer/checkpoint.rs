@@ -4,6 +4,7 @@ use super::dialect::Dialect;
 use super::xlam;
 use crate::leaves::{Leaf, Leaves};
 use crate::named::{quantized_word, take_model, with_vision};
+use crate::remote_code;
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
@@ -43,29 +44,11 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         other.used.set(true);
     }
     let name = quantized(leaves, leaf);
-    coded(leaves, dialect, leaf, name);
+    let trusts = dialect.trusts_repositories() || xlam::is_own(leaves);
+    remote_code::stop(leaves, leaf, name, "trust_remote_code", trusts);
     decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
-}
-
-/// Models whose `config.json` has an `auto_map` to code in their repository, which `trust_remote_code` runs in the place of
-/// transformers' modules of the same type (`transformers/models/auto/auto_factory.py:from_pretrained`).
-const CODED: [&str; 3] = ["mosaicml/mpt-", "tiiuae/falcon-7b", "tiiuae/falcon-40b"];
-
-/// Stops a model of [`CODED`] that its own code is to run, because an option says so or the program always does.
-fn coded(leaves: &mut Leaves<'_>, dialect: Dialect, named: &Leaf, name: &str) {
-    let lower = name.to_ascii_lowercase();
-    if !CODED.iter().any(|start| lower.starts_with(start)) {
-        return;
-    }
-    let what = "the code in this model's repository, in the place of transformers' modules";
-    if let Some(leaf) = leaves.yes("trust_remote_code") {
-        let item = NotModelled::new(&leaf.path, "true", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    } else if dialect.trusts_repositories() || xlam::is_own(leaves) {
-        leaves.lack(named, Effect::Memory, what);
-    }
 }
 
 /// The key for a program that loads its model with `AutoModelForCausalLM`.

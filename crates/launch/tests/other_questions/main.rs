@@ -29,6 +29,7 @@ mod loops;
 mod olmo;
 mod olmo_core;
 mod oumi;
+mod own_code;
 mod own_programs;
 mod pairs;
 mod pretraining;

@@ -1,0 +1,76 @@
+//! Models whose repository on the Hub brings code of its own.
+//!
+//! Their `config.json` has an `auto_map`; `trust_remote_code` then runs that code in the place of transformers' modules of
+//! the same type (`transformers/models/auto/auto_factory.py:from_pretrained`). It keeps other tensors: Phi-3's turns its
+//! logits to fp32 and keeps a shifted copy, MoEs gather each expert's tokens in a loop.
+
+use crate::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled};
+
+/// How the names of such models start. Sources: the `config.json` of each; microsoft/Phi-4 and Phi-1, Qwen from 1.5 on,
+/// Falcon 3 and the models distilled from DeepSeek-R1 have no `auto_map`.
+const CODED: [&str; 13] = [
+    "mosaicml/mpt-",
+    "tiiuae/falcon-7b",
+    "tiiuae/falcon-40b",
+    "microsoft/phi-3",
+    "microsoft/phi-4-mini",
+    "deepseek-ai/deepseek-coder-v2",
+    "deepseek-ai/deepseek-v2",
+    "deepseek-ai/deepseek-v3",
+    "deepseek-ai/deepseek-r1",
+    "moonshotai/moonlight-",
+    "moonshotai/kimi-k2",
+    "minimaxai/minimax-m2",
+    "nvidia/nvidia-nemotron-nano-",
+];
+
+/// What the verdict says of such a run.
+const WHAT: &str = "the code in this model's repository, in the place of transformers' modules";
+
+/// Whether the model called `name` brings code for a type that transformers has too.
+pub(crate) fn is_brought(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let distilled = lower.contains("distill") || lower.contains("qwen");
+    !distilled && CODED.iter().any(|start| lower.starts_with(start))
+}
+
+/// Stops a run of that code: because the option at `path` says so, or because the program `always` trusts repositories.
+pub(crate) fn stop(leaves: &mut Leaves<'_>, named: &Leaf, name: &str, path: &str, always: bool) {
+    if !is_brought(name) {
+        return;
+    }
+    let lack = |leaf: &Leaf, value: &str| {
+        NotModelled::new(&leaf.path, value, Effect::Memory, WHAT).at_some(leaf.span)
+    };
+    let item = match leaves.yes(path) {
+        Some(leaf) => lack(leaf, "true"),
+        None if always => lack(named, name),
+        None => return,
+    };
+    leaves.reading.not_modelled.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_brought;
+
+    #[test]
+    fn models_with_code_of_their_own_are_told_from_their_relatives() {
+        let brought =
+            ["microsoft/Phi-3-mini-4k-instruct", "deepseek-ai/DeepSeek-V2-Lite", "moonshotai/Kimi-K2-Base"];
+        for name in brought {
+            assert!(is_brought(name), "{name}");
+        }
+        let native = [
+            "microsoft/phi-4",
+            "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+            "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
+            "deepseek-ai/deepseek-llm-7b-base",
+            "unsloth/Phi-3-mini-4k-instruct",
+        ];
+        for name in native {
+            assert!(!is_brought(name), "{name}");
+        }
+    }
+}
