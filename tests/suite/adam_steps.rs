@@ -84,7 +84,7 @@ fn adam_over_all_tensors_at_once_makes_the_roots_of_second_moments() {
     // Only adapters, and sharded moments.
     let lora = step(1, "--optim adamw_torch --use_peft True --lora_r 16 --lora_target_modules q_proj", "");
     assert_eq!(lora.roots, 0, "the peak is in backward");
-    let sharded = step(2, "--optim adamw_torch --fsdp full_shard", "");
+    let sharded = step(2, "--optim adamw_torch --fsdp \"full_shard auto_wrap\"", "");
     assert_eq!(sharded.roots, 4 * sharded.parameters.div_ceil(2));
 }
 

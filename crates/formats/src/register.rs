@@ -22,7 +22,7 @@ use super::recipes::{Recipe, Xtuner};
 use super::rl::RlFormat;
 use super::skypilot::SkyPilot;
 use super::titan::Torchtitan;
-use super::trainer::{Dialect, Oumi, Trainer};
+use super::trainer::{Dialect, FsdpFile, Oumi, Trainer};
 use crate::Reading;
 use shardscope_config_tree::Tree;
 use shardscope_plan::Field;
@@ -72,6 +72,7 @@ const READERS: &[&dyn Reader] = &[
     &Trainer(Dialect::DeepSpeedChat),
     &Trainer(Dialect::LlamaCookbook),
     &Trainer(Dialect::Transformers),
+    &FsdpFile,
     &AwsFsdp,
     &MegatronFlags,
     &Nanotron,

@@ -219,7 +219,7 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, recognised by their keys, and what to paste instead.
-const BESIDE: [(&[&str], &str, &str); 27] = [
+const BESIDE: [(&[&str], &str, &str); 24] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings for data preparation, not for training",
@@ -303,21 +303,6 @@ const BESIDE: [(&[&str], &str, &str); 27] = [
         &["integrations", "command"],
         "a MosaicML platform job whose command starts the training",
         "paste the llm-foundry config that its command names",
-    ),
-    (
-        &["transformer_layer_cls_to_wrap"],
-        "FSDP settings for the transformers Trainer (--fsdp_config)",
-        "paste the script that names it, with its options",
-    ),
-    (
-        &["fsdp_transformer_layer_cls_to_wrap"],
-        "FSDP settings for the transformers Trainer (--fsdp_config)",
-        "paste the script that names it, with its options",
-    ),
-    (
-        &["transformer_layer_cls_to_wrap", "cpu_ram_efficient_loading"],
-        "FSDP settings for the transformers Trainer (--fsdp_config)",
-        "paste the script that names it, with its options",
     ),
     (
         &["rollout.response_length", "data.output_path"],

@@ -1,14 +1,16 @@
 //! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
 //! configuration of an engine without a program.
 
-use crate::formats::{Role, Text};
-use crate::{Found, Origin};
+use crate::formats::{FSDP_SETTINGS, Role, Text};
+use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
 const SAID: &str = "TRL leaves what ranks shard to accelerate's configuration, which is not here: each of several ranks is taken to hold the \
      whole model";
 const HINT: &str = "paste that configuration or the launch line beside this file, or set zero_stage";
+
+const SCRIPT: &str = "paste the script that names it, with its options";
 
 const NO_PROGRAM: &str =
     "no program is given beside a DeepSpeed configuration; transformers' layers are assumed";
@@ -61,6 +63,13 @@ const SOFTWARE: &str = "paste the launch line or the program beside it; if it tr
 
 /// Says what is assumed where neither a command nor a file of the launcher or of the engine says what ranks shard.
 pub(crate) fn tell(texts: &mut [Text]) {
+    if let [text] = texts
+        && text.format.is_some_and(|format| format.name() == FSDP_SETTINGS)
+    {
+        let said = Diagnostic::error(Code::NoTraining, FSDP_SETTINGS);
+        text.reading = Reading { diagnostics: vec![said.hint(SCRIPT)], ..Reading::default() };
+        return;
+    }
     without_program(texts);
     let decides = |text: &Text| {
         text.format.is_none_or(|format| matches!(format.role(), Role::Job | Role::Launcher | Role::Engine))

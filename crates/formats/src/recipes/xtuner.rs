@@ -53,7 +53,7 @@ impl Reader for Xtuner {
     fn read_words(&self, words: &[crate::Argument]) -> Reading {
         let scalars = words::leaves(words);
         let mut leaves = Leaves::over(&scalars);
-        spread(&mut leaves);
+        spread(&mut leaves, None);
         for path in ["launcher", "work_dir", "seed", "resume"] {
             leaves.pass(path);
         }

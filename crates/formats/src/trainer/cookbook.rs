@@ -38,12 +38,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let Some(leaf) = sharded else { return };
     leaves.say(Field::DataParallelEngine, "fsdp1", leaf);
     leaves.say(Field::ZeroStage, "3", leaf);
-    let recomputes = leaves.flag("fsdp_config.fsdp_activation_checkpointing") != Some(false);
+    // `utils/config_utils.py:update_config` takes a key with and without the name of its configuration.
+    let recomputes = ["fsdp_config.fsdp_activation_checkpointing", "fsdp_activation_checkpointing"]
+        .iter()
+        .find_map(|path| leaves.flag(path))
+        != Some(false);
+    leaves.pass("fsdp_activation_checkpointing");
     let note = "fsdp_activation_checkpointing is on by default";
     leaves.say_noted(Field::GradientCheckpointing, &recomputes.to_string(), leaf, note);
     for (path, what) in [
         ("fsdp_config.hsdp", "sharding within groups, replicated across them (HSDP)"),
         ("fsdp_config.fsdp_cpu_offload", "weights and gradients on the host (FSDP)"),
+        ("fsdp_cpu_offload", "weights and gradients on the host (FSDP)"),
     ] {
         if let Some(leaf) = leaves.yes(path) {
             let item = NotModelled::new(path, "", Effect::Memory, what).at_some(leaf.span);

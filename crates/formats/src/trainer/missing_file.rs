@@ -28,6 +28,13 @@ pub(crate) fn open_stage(name: &str, by: &str, span: Option<Span>) -> (Found, Qu
     open(Field::ZeroStage, name, by, span, (prompt, &choices, stage(name)))
 }
 
+/// Whether a missing FSDP file of this name checkpoints layers: left open and asked for.
+pub(super) fn open_checkpointing(name: &str, by: &str, span: Option<Span>) -> (Found, Question) {
+    let prompt =
+        format!("Does {name} turn activation_checkpointing on? Paste it beside this text, or answer");
+    open(Field::GradientCheckpointing, name, by, span, (prompt, &["true", "false"], Some("false")))
+}
+
 /// The parts that a file of this name offloads to the host, if its name indicates offloading. DeepSpeed offloads
 /// optimizer states from stage 1 on, and weights only at stage 3 (`deepspeed/runtime/zero/config.py`): the former
 /// follow from the name, the latter are asked for.

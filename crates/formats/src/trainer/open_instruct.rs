@@ -29,6 +29,16 @@ const SINCE_EAGER_LIGER: &[&str] = &["sequence_parallel_size"];
 /// 2024, and left the choice to transformers before (`use_flash_attention_2=False`, so sdpa), as it did for Liger's class from
 /// March (efa36849b) to August 2025 and `dpo_tune.py` until 2025. No option of `finetune.py` was there only before.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    // `dpo.py` trains OLMo-core's modules with them; they were passed over with every other `fsdp_` key.
+    for path in ["fsdp_shard_degree", "fsdp_num_replicas"] {
+        if let Some(leaf) = leaves.get(path) {
+            leaves.lack(
+                leaf,
+                Effect::Memory,
+                "groups of OLMo-core's FSDP, in which weights are sharded or replicated",
+            );
+        }
+    }
     let Some(leaf) = leaves.get("use_flash_attn").filter(|leaf| leaf.flag() == Some(false)) else { return };
     let tunes = matches!(leaves.reading.value(Field::TrainingObjective), None | Some("" | "sft"));
     let marks = match leaves.yes("use_liger_kernel") {

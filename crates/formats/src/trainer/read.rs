@@ -74,7 +74,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::groups(&mut leaves);
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
-    spread::spread(&mut leaves);
+    spread::spread(&mut leaves, Some(dialect));
     accumulation::read(&mut leaves, dialect);
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);

@@ -2,6 +2,8 @@
 //! and the groups of LLaMA-Factory's second format.
 
 use super::accumulation::waits;
+use super::dialect::Dialect;
+use super::fsdp;
 use super::missing_file::{offloads, open_stage};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
@@ -9,7 +11,7 @@ use shardscope_plan::Field;
 use shardscope_source::Span;
 
 /// How the model is distributed over accelerators: DeepSpeed's and FSDP's files and options.
-pub(crate) fn spread(leaves: &mut Leaves<'_>) {
+pub(crate) fn spread(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
     let named = ["deepspeed", "deepspeed_config"];
     let file = named.iter().find_map(|path| leaves.get(path).filter(|leaf| leaf.flag().is_none()));
     let stated = leaves.reading.found.iter().any(|found| found.field == Field::ZeroStage);
@@ -46,12 +48,10 @@ pub(crate) fn spread(leaves: &mut Leaves<'_>) {
         }
     }
     written_out(leaves);
-    for path in ["deepspeed", "fsdp", "fsdp_config"] {
-        for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
-            leaf.used.set(true);
-        }
+    for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with("deepspeed")) {
+        leaf.used.set(true);
     }
-    fsdp(leaves);
+    fsdp::read(leaves, dialect);
     mesh(leaves);
     if let Some(leaf) = leaves.get("config_file") {
         if let Some(engine) = engine_of(&leaf.value) {
@@ -300,69 +300,6 @@ fn written_out(leaves: &mut Leaves<'_>) {
     leaves.reading.not_modelled.extend(read.not_modelled);
     leaves.reading.not_read.extend(read.not_read);
     leaves.reading.diagnostics.extend(read.diagnostics);
-}
-
-/// The values of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).
-fn fsdp(leaves: &mut Leaves<'_>) {
-    let config = |leaves: &Leaves<'_>, key: &str| {
-        let paths = [format!("fsdp_config.{key}"), format!("fsdp_config.fsdp_{key}")];
-        paths.iter().find_map(|path| leaves.get(path)).map(|leaf| (leaf.value.clone(), leaf.flag()))
-    };
-    // An empty list shards nothing, as no value does.
-    let is_said =
-        |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "[]" | "{}") && leaf.flag() != Some(false);
-    let words = leaves.all().iter().filter(is_said).find(|leaf| leaf.path == "fsdp");
-    // Templates leave the group empty if nothing is sharded.
-    let stated = |leaf: &&Leaf| {
-        leaf.path.starts_with("fsdp_config") && !matches!(leaf.value.as_str(), "" | "[]" | "{}")
-    };
-    let Some(leaf) = words.or_else(|| leaves.all().iter().find(stated)) else {
-        return;
-    };
-    let said = leaf.value.as_str();
-    if said.contains(".json") {
-        let second = said.contains("fsdp2");
-        leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-        left_to_file(leaves, leaf);
-        return;
-    }
-    let version = config(leaves, "version")
-        .or_else(|| leaves.get("fsdp_version").map(|leaf| (leaf.value.clone(), None)));
-    // ms-swift's short name.
-    let second = said == "fsdp2" || version.is_some_and(|(version, _)| version == "2");
-    leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-    let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
-    let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);
-    let of_two = said.contains("zero2") || strategy.ends_with("ZERO2");
-    let keeps = said.contains("shard_grad_op")
-        || strategy == "SHARD_GRAD_OP"
-        || (of_two && !second)
-        || (second && reshards == Some(false));
-    let stage = match () {
-        () if said.contains("no_shard") || strategy == "NO_SHARD" => "0",
-        () if keeps => "2",
-        () => "3",
-    };
-    leaves.say(Field::ZeroStage, stage, leaf);
-    let hybrid = said.contains("hybrid") || strategy.trim_start_matches('_').starts_with("HYBRID");
-    if hybrid && !second {
-        leaves.switch(Field::ShardWithinNodes, true, leaf);
-    } else if hybrid {
-        let what = "sharding within nodes, replicated across nodes (HSDP)";
-        let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    let offloads =
-        said.contains("offload") || config(leaves, "offload_params").and_then(|(_, flag)| flag) == Some(true);
-    if offloads {
-        // CPUOffload: shards of weights, gradients and optimizer states live on the host, and
-        // one layer at a time is gathered.
-        leaves.switch(Field::OffloadParam, true, leaf);
-        leaves.switch(Field::OffloadOptimizer, true, leaf);
-    }
-    if config(leaves, "activation_checkpointing").and_then(|(_, flag)| flag) == Some(true) {
-        leaves.switch(Field::GradientCheckpointing, true, leaf);
-    }
 }
 
 /// Sharding is configured in a file that is only named: it is asked for, with what the name suggests as the proposal.

@@ -1,7 +1,6 @@
 //! The words of a command as the keys of a settings file.
 
 use super::super::scalars::{Leaf, Scalars};
-use super::accumulation::SETTINGS;
 use crate::Argument;
 use shardscope_config_tree::read_json;
 
@@ -38,9 +37,13 @@ pub(crate) fn leaves(words: &[Argument]) -> Scalars {
     Scalars::from_leaves(leaves.into_iter().flat_map(unfolded).collect())
 }
 
+/// Arguments that are dictionaries, each also given as JSON in one word (`training_args.py:_VALID_DICT_FIELDS`).
+const DICTIONARIES: [&str; 4] =
+    ["accelerator_config", "deepspeed", "fsdp_config", "gradient_checkpointing_kwargs"];
+
 /// An option whose value is JSON in one word, as `training_args.py:__post_init__` loads it, under the names of its keys.
 fn unfolded(leaf: Leaf) -> Vec<Leaf> {
-    if leaf.path != SETTINGS || leaf.hole.is_some() || !leaf.value.starts_with('{') {
+    if !DICTIONARIES.contains(&leaf.path.as_str()) || leaf.hole.is_some() || !leaf.value.starts_with('{') {
         return vec![leaf];
     }
     let tree = read_json(&leaf.value, 0);
@@ -48,7 +51,10 @@ fn unfolded(leaf: Leaf) -> Vec<Leaf> {
         return vec![leaf];
     };
     let within = Scalars::from_node(root);
-    let named =
-        |inner: &Leaf| Leaf { path: format!("{SETTINGS}.{}", inner.path), span: leaf.span, ..inner.clone() };
+    let named = |inner: &Leaf| Leaf {
+        path: format!("{}.{}", leaf.path, inner.path),
+        span: leaf.span,
+        ..inner.clone()
+    };
     within.all().iter().map(named).collect()
 }

@@ -7,7 +7,7 @@ use shardscope_plan::Field;
 
 const TRAINER: &str = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 1 \
     --gradient_accumulation_steps 4 --bf16 True --gradient_checkpointing True --attn_implementation flash_attention_2 \
-    --fsdp full_shard --output_dir out --model_max_length 2048";
+    --fsdp \"full_shard auto_wrap\" --output_dir out --model_max_length 2048";
 const VERL: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
     data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.actor.ppo_mini_batch_size=64 \
     actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.model.use_remove_padding=True \

@@ -1,0 +1,85 @@
+//! FSDP as transformers' Trainer is told of it: words, JSON in one word, and a file that may be beside the command.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Asked, Request, Resolution, read};
+use shardscope_plan::{Field, Recompute};
+use shardscope_source::Source;
+
+fn resolved(options: &str, file: Option<&str>, answers: &[(&str, &str)]) -> Resolution {
+    let run = format!(
+        "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 --block_size 2048 \
+         --per_device_train_batch_size 2 {options}\n"
+    );
+    let mut files = vec![("run.sh", run.as_str())];
+    files.extend(file.map(|text| ("fsdp_config.json", text)));
+    let overrides: Vec<(String, String)> =
+        answers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    read(&Request {
+        source: &Source::from_files(files),
+        environment: &Environment::default(),
+        overrides: &overrides,
+    })
+}
+
+/// Whether layers are recomputed, once there is a plan.
+fn recomputes(read: &Resolution) -> bool {
+    let plan = read.plan.as_ref().unwrap_or_else(|| panic!("no plan: {:?}", read.diagnostics));
+    matches!(plan.recipe().recompute, Recompute::Uniform { .. })
+}
+
+const SHARDS: &str = "--fsdp \"full_shard auto_wrap\"";
+const H100: (&str, &str) = ("accelerator", "H100-SXM");
+
+#[test]
+fn json_in_one_word_is_read_as_a_file_is() {
+    for (json, again) in
+        [("{\"activation_checkpointing\": true}", true), ("{\"activation_checkpointing\": false}", false)]
+    {
+        let read = resolved(&format!("{SHARDS} --fsdp_config '{json}'"), None, &[H100]);
+        assert_eq!(recomputes(&read), again, "{json}");
+        let file = json.replace('}', ", \"transformer_layer_cls_to_wrap\": [\"Qwen2DecoderLayer\"]}");
+        let read = resolved(&format!("{SHARDS} --fsdp_config fsdp_config.json"), Some(&file), &[H100]);
+        assert_eq!(recomputes(&read), again, "{json} beside the command");
+    }
+    let unknown = resolved(&format!("{SHARDS} --fsdp_config '{{\"mystery\": 3}}'"), None, &[H100]);
+    assert!(unknown.plan.is_none(), "an unknown key may change what is held");
+}
+
+#[test]
+fn a_file_that_is_not_here_is_asked_for() {
+    let options = format!("{SHARDS} --fsdp_config conf/fsdp_config.json");
+    let read = resolved(&options, None, &[H100]);
+    let asks = Asked::Setting(Field::GradientCheckpointing);
+    let question = read.questions.iter().find(|question| question.asks == asks).expect("a question");
+    assert!(question.prompt.contains("fsdp_config.json"), "{}", question.prompt);
+    assert!(read.plan.is_none(), "an open question has no plan");
+    for (answer, again) in [("true", true), ("false", false)] {
+        let read = resolved(&options, None, &[H100, ("gradient_checkpointing", answer)]);
+        assert_eq!(recomputes(&read), again, "{answer}");
+    }
+    assert!(recomputes(&resolved(&format!("{options} --gradient_checkpointing"), None, &[H100])));
+    let offloads = resolved("--fsdp full_shard,auto_wrap --fsdp_config fsdp_offload.json", None, &[H100]);
+    assert!(offloads.plan.is_none() && !offloads.not_modelled.is_empty(), "the name says that it offloads");
+}
+
+#[test]
+fn other_units_than_layers_stop() {
+    for options in [
+        "--fsdp full_shard",
+        "--fsdp \"full_shard auto_wrap\" --fsdp_min_num_params 100000000",
+        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 2000}'",
+        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"xla\": true}'",
+    ] {
+        let read = resolved(options, None, &[H100]);
+        assert!(read.plan.is_none() && !read.not_modelled.is_empty(), "{options}");
+    }
+    for options in
+        [SHARDS, "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 0, \"xla\": false}'"]
+    {
+        assert!(!recomputes(&resolved(options, None, &[H100])), "{options}");
+    }
+    // Only transformers 5 has it as a switch, and there it shards by FSDP2.
+    let switched = resolved("--fsdp", None, &[H100]);
+    let engine = switched.setting(Field::DataParallelEngine).map(|setting| setting.value.written());
+    assert_eq!(engine.as_deref(), Some("fsdp2"));
+}
