@@ -69,6 +69,7 @@ fn other_units_than_layers_stop() {
         "--fsdp \"full_shard auto_wrap\" --fsdp_min_num_params 100000000",
         "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 2000}'",
         "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"xla\": true}'",
+        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"limit_all_gathers\": false}'",
     ] {
         let read = resolved(options, None, &[H100]);
         assert!(read.plan.is_none() && !read.not_modelled.is_empty(), "{options}");

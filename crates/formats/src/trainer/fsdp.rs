@@ -151,6 +151,9 @@ fn units(leaves: &mut Leaves<'_>, dialect: Option<Dialect>, said: &Leaf) {
     if let Some(leaf) = config(leaves, "xla").filter(|leaf| leaf.flag() == Some(true)) {
         lack(leaves, leaf, "XLA's own FSDP");
     }
+    if let Some(leaf) = config(leaves, "limit_all_gathers").filter(|leaf| leaf.flag() == Some(false)) {
+        lack(leaves, leaf, "FSDP without its rate limiter, which holds gathered units to two");
+    }
     let policy = config(leaves, "auto_wrap_policy");
     let others = ["NO_WRAP", "SIZE_BASED_WRAP"];
     let by_size = config(leaves, "min_num_params")
