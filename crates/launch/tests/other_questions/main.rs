@@ -21,6 +21,7 @@ mod drawn_tuning;
 mod drawn_twelfth;
 mod drawn_twentieth;
 mod forks;
+mod foundry;
 mod frameworks;
 mod grouped;
 mod layer_kinds;
