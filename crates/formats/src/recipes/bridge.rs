@@ -100,7 +100,7 @@ const PERFORMANCE: Rows = &[
 ];
 
 /// Provider settings for models on the Hub that the checkpoint does not have (`models/*/*_bridge.py`).
-const PROVIDER: &[(Field, &str)] = &[
+pub(crate) const PROVIDER: &[(Field, &str)] = &[
     (Field::HiddenDropout, "0"),
     (Field::AttentionDropout, "0"),
     (Field::BiasDropoutFusion, "true"),
@@ -110,7 +110,7 @@ const PROVIDER: &[(Field, &str)] = &[
     (Field::GradientAccumulationFusion, "true"),
 ];
 /// The same for models with experts.
-const EXPERTS: &[(Field, &str)] = &[
+pub(crate) const EXPERTS: &[(Field, &str)] = &[
     (Field::MoeGroupedGemm, "true"),
     (Field::MoePermuteFusion, "true"),
     (Field::MoeTokenDispatcherType, "alltoall"),
