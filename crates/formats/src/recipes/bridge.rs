@@ -183,8 +183,8 @@ impl Calls for Bridge {
                     text(tree, "moe_flex_dispatcher_backend").is_some_and(|backend| !backend.is_empty());
                 Some(if named { rows(&[("moe_token_dispatcher_type", "flex")]) } else { Tree::new() })
             }
-            // The tables do not record which modules a recipe's graphs capture; cuda_graph_impl
-            // states whether there are graphs.
+            // Which modules graphs capture is known where a recipe assigns it; cuda_graph_impl states
+            // whether there are graphs.
             "set_cuda_graph_modules" | "clear_cuda_graph_modules" => Some(Tree::new()),
             "_enable_overlap_param_gather_with_optimizer_step" => Some(Tree::new()),
             _ => None,
