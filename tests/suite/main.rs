@@ -32,6 +32,7 @@ mod finetuning;
 mod flops;
 mod formats;
 mod formula;
+mod foundry_loss;
 mod full_under_unsloth;
 mod fuzzed;
 mod generation_peak;

@@ -18,6 +18,11 @@ pub fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Option<Sp
     {
         return;
     }
+    fill_model(reading, name, flag, span);
+}
+
+/// The same where the text states sizes of its own, which override the model's.
+pub(crate) fn fill_model(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
     let found = catalog::find(name);
     let address = found.address();
     if let Some(model) = found.model() {

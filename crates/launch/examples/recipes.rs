@@ -46,6 +46,21 @@ const USUAL: &[(&str, &str)] = &[
     ("ddp.use_megatron_fsdp", "false"),
     ("ddp.data_parallel_sharding_strategy", "no_shard"),
     ("tokenizer.tokenizer_type", "HuggingFaceTokenizer"),
+    ("model.cuda_graph_scope", "[]"),
+    ("model.cuda_graph_scope", "full"),
+    ("model.cpu_offloading_weights", "false"),
+    ("model.activation_offload_fraction", "1.0"),
+];
+/// Settings that the reader passes over, and those that come with the model's name.
+const WITHOUT: [&str; 8] = [
+    "ddp.average_in_collective",
+    "ddp.check_for_nan_in_grad",
+    "model.fine_grained_offloading_max_inflight_offloads",
+    "model.delay_offload_until_cuda_graph",
+    "model.is_hybrid_model",
+    "model.hybrid_layer_pattern",
+    "model.window_size",
+    "model.window_attn_skip_freq",
 ];
 
 /// Models of other modalities, which are not estimated, except for [`TOWERS`].
@@ -57,7 +72,7 @@ const TOWERS: &str = "qwen3_vl_";
 
 /// Whether a recipe of that name is left out.
 fn is_other(name: &str) -> bool {
-    let tower = name.starts_with(TOWERS) && name.contains("_sft_");
+    let tower = name.starts_with(TOWERS) && (name.contains("_sft_") || name.contains("_pretrain_"));
     !tower && OTHERS.iter().any(|other| name.contains(other))
 }
 
@@ -99,7 +114,8 @@ fn main() -> ExitCode {
                 let group = |known: &&str| {
                     known.ends_with('.') || path.get(known.len()..).is_some_and(|rest| rest.starts_with('.'))
                 };
-                KEPT.iter().any(|known| path == *known || (path.starts_with(known) && group(known)))
+                !WITHOUT.contains(&path)
+                    && KEPT.iter().any(|known| path == *known || (path.starts_with(known) && group(known)))
             };
             let open = recipe.open.iter().map(|path| (path.as_str(), "?"));
             let said = recipe.settings.iter().map(|(path, value)| (path.as_str(), value.as_str()));

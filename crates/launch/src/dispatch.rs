@@ -1,6 +1,7 @@
 //! Classifies every pasted text, calls the reader for its kind, and returns the readings in order of precedence.
 
 use super::answers::{fill, spread};
+use super::by_file;
 use super::detect::{TextKind, detect};
 use super::environment;
 use super::formats::{
@@ -22,7 +23,7 @@ use super::{
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
-use shardscope_plan::{Field, Software, Subject};
+use shardscope_plan::{Field, Subject};
 use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 use std::collections::HashSet;
 
@@ -62,7 +63,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     None => format.read_tree(&tree),
                 };
                 fill(&mut reading, environment);
-                on_one_device(&mut reading, &part.name);
+                by_file::take(&mut reading, &part.name);
                 let mut here = Vec::new();
                 let root = tree.documents.first();
                 for (name, span) in root.map(|root| format.bases(root)).unwrap_or_default() {
@@ -194,14 +195,6 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
         });
     }
     reading
-}
-
-/// torchtune's files for single-device recipes have this in their name, and say it nowhere else (`recipes/configs/`).
-fn on_one_device(reading: &mut Reading, file: &str) {
-    let torchtune = matches!(reading.software, Some((Software::Torchtune | Software::Torchtune06, _)));
-    if torchtune && file.contains("_single_device") {
-        reading.take(Found::new(Field::WorldSize, "1", Origin::Derived).note("named for a single device"));
-    }
 }
 
 /// What is said of a missing file which a settings file builds on; if it says what trains, no verdict holds without it.

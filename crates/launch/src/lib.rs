@@ -3,6 +3,7 @@
 
 mod answers;
 mod assigned;
+mod by_file;
 mod commands;
 mod counted;
 mod detect;

@@ -285,8 +285,8 @@ impl Run<'_> {
                     // The function's result may be known even if it cannot be followed.
                     let known = self.calls.value(name, &given);
                     let tree = self.call(function, given).0;
-                    let open = tree.iter().any(|(_, scalar)| scalar.hole.is_some());
-                    return known.filter(|_| open && tree.len() == 1).unwrap_or(tree);
+                    let open = tree.iter().any(|(path, scalar)| path.is_empty() && scalar.hole.is_some());
+                    return known.filter(|_| open).unwrap_or(tree);
                 }
                 let own = name.rsplit_once('.').filter(|(_, method)| self.calls.gives_its_own(method));
                 if let Some((object, _)) = own.filter(|(object, _)| scope.holds(object)) {

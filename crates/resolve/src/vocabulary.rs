@@ -155,7 +155,8 @@ fn propose(table: &mut Table) {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     }
     // Naming the model answers this as well.
-    if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
+    let asks_model = table.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::Model));
+    if asks_model || !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         return;
     }
     if open {

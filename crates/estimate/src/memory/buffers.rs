@@ -236,7 +236,10 @@ fn reference_logits(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
 /// is fused with the output layer leaves none there (`liger_kernel/transformers/model/llama.py:lce_forward`).
 fn last_output(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
-    let has_logits = recipe.tuning.objective == Objective::NextToken && recipe.loss == LossKind::Torch;
+    // Modules of transformers copy the logits that flash-attn's loss reads (`eager/ends.rs:shifted`).
+    let reads_them = recipe.loss == LossKind::FusedLogits && !recipe.software.semantics().eager_modules;
+    let has_logits =
+        recipe.tuning.objective == Objective::NextToken && (recipe.loss == LossKind::Torch || reads_them);
     let bytes = Count::of_shape(&[x.n, x.v]).bytes(x.compute_width);
     (recipe.transformers.holds_output && has_logits && projections(counts) > 0)
         .then(|| Term::new("logits of the last output", bytes, &OUTPUT))

@@ -58,6 +58,8 @@ fn foundry(leaves: &mut Leaves<'_>) {
         leaves.pass_below(&["model.peft_config."]);
     }
     leaves.pass_words("llm-foundry");
+    // `composer/trainer/trainer.py:_train_microbatch`: `self.state.outputs`, until the next micro-batch's replace them.
+    leaves.state(Field::LogitsHeld, "true", Origin::Default, "Composer keeps the outputs of a micro-batch");
     fsdp(leaves);
     let named = leaves.text("model.pretrained_model_name_or_path").unwrap_or_default().to_ascii_lowercase();
     let (named, overrides) =
@@ -186,6 +188,9 @@ fn mpt(leaves: &mut Leaves<'_>, group: &str) {
         }
         leaves.pass(&key("attn_config.attn_uses_sequence_id"));
     }
+    if !loaded {
+        loss(leaves);
+    }
     evaluation(leaves);
     leaves.state_all(
         &[
@@ -198,6 +203,17 @@ fn mpt(leaves: &mut Leaves<'_>, group: &str) {
         Origin::Default,
         why,
     );
+}
+
+/// `modeling_mpt.py:ComposerMPTCausalLM`. A checkpoint that transformers loads has the loss of its own code, PyTorch's.
+fn loss(leaves: &mut Leaves<'_>) {
+    const KERNEL: &str = "fused_logits";
+    match leaves.get("model.loss_fn") {
+        Some(leaf) if leaf.value == "torch_crossentropy" => leaves.say(Field::LossKind, "torch", leaf),
+        Some(leaf) if leaf.value == "fused_crossentropy" => leaves.say(Field::LossKind, KERNEL, leaf),
+        Some(leaf) => leaves.lack(leaf, Effect::Memory, "this cross entropy of MPT"),
+        None => leaves.state(Field::LossKind, KERNEL, Origin::Default, "fused_crossentropy of MPT"),
+    }
 }
 
 /// Batch size of an evaluation, if there is one and it is larger than a micro-batch

@@ -262,13 +262,10 @@ const FORKS: &[Fork] = &[
     lacking("audio-encoder-model", Arity::One, Effect::Model, PARTS),
     lacking("guidance-embed", Arity::On, Effect::Model, DIFFUSION),
     lacking("guidance-scale", Arity::One, Effect::Model, DIFFUSION),
-    lacking(
-        "bridge-hf-model",
-        Arity::One,
-        Effect::Model,
-        "a model that Megatron-Bridge builds from a configuration of Hugging Face",
-    ),
+    // Hygon's (`bridged.rs`).
+    takes("bridge-hf-model", &[]),
     switch("use-bridge", &[]),
+    switch("bridge-language-model-only", &[]),
     // Reinforcement learning and preference training.
     // slime and miles hold the reference's weights on the host and swap them in (`TensorBackuper`).
     takes("ref-load", &[(Field::RlReference, Some("host"))]),

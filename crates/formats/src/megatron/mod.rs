@@ -1,5 +1,6 @@
 //! The Megatron-LM command line of every release, and the settings that its flags state.
 
+mod bridged;
 mod engine;
 mod family;
 mod flags;

@@ -4,14 +4,13 @@ use super::engine;
 use super::family;
 use super::flags::{self, Arity, Flag};
 use super::forks;
-use super::pai;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::respelt::{self, truth};
 use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
-use super::{idle, tokenizer, unmodelled};
+use super::{bridged, idle, pai, tokenizer, unmodelled};
 use crate::named::quantized_word;
 use crate::options::{Changes, OfWords, little, of_key};
 use crate::telling;
@@ -374,6 +373,7 @@ impl ArgumentReader<'_> {
         experts_of_old(&mut self.reading);
         pai::together(&mut self.reading, self.words);
         slime::together(&mut self.reading, self.words, self.program, self.train_only);
+        bridged::together(&mut self.reading, self.words);
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);
         }

@@ -54,7 +54,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], program: &str,
 }
 
 /// The value of an option, in one word or two; the last one counts.
-fn value_of<'a>(words: &'a [Argument], option: &str) -> Option<(&'a str, &'a Argument)> {
+pub(super) fn value_of<'a>(words: &'a [Argument], option: &str) -> Option<(&'a str, &'a Argument)> {
     words.iter().enumerate().rev().find_map(|(at, word)| match word.text.strip_prefix(option)? {
         "" => words.get(at + 1).map(|next| (next.text.as_str(), next)),
         rest => rest.strip_prefix('=').map(|value| (value, word)),

@@ -100,7 +100,7 @@ const PERFORMANCE: Rows = &[
 ];
 
 /// Provider settings for models on the Hub that the checkpoint does not have (`models/*/*_bridge.py`).
-const PROVIDER: &[(Field, &str)] = &[
+pub(crate) const PROVIDER: &[(Field, &str)] = &[
     (Field::HiddenDropout, "0"),
     (Field::AttentionDropout, "0"),
     (Field::BiasDropoutFusion, "true"),
@@ -110,7 +110,7 @@ const PROVIDER: &[(Field, &str)] = &[
     (Field::GradientAccumulationFusion, "true"),
 ];
 /// The same for models with experts.
-const EXPERTS: &[(Field, &str)] = &[
+pub(crate) const EXPERTS: &[(Field, &str)] = &[
     (Field::MoeGroupedGemm, "true"),
     (Field::MoePermuteFusion, "true"),
     (Field::MoeTokenDispatcherType, "alltoall"),
@@ -183,8 +183,8 @@ impl Calls for Bridge {
                     text(tree, "moe_flex_dispatcher_backend").is_some_and(|backend| !backend.is_empty());
                 Some(if named { rows(&[("moe_token_dispatcher_type", "flex")]) } else { Tree::new() })
             }
-            // The tables do not record which modules a recipe's graphs capture; cuda_graph_impl
-            // states whether there are graphs.
+            // Which modules graphs capture is known where a recipe assigns it; cuda_graph_impl states
+            // whether there are graphs.
             "set_cuda_graph_modules" | "clear_cuda_graph_modules" => Some(Tree::new()),
             "_enable_overlap_param_gather_with_optimizer_step" => Some(Tree::new()),
             _ => None,

@@ -21,6 +21,7 @@ use shardscope_python::evaluate::{Outcome, evaluate};
 use shardscope_python::program::{self, Function};
 use shardscope_source::{Code, Diagnostic, Span};
 
+pub(crate) use bridge::{EXPERTS, PROVIDER};
 pub use olmo_core::read_olmo_core;
 use shardscope_resolve::Asked;
 pub use table::{BRIDGE, TITAN};

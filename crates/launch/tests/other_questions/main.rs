@@ -5,6 +5,7 @@ mod accumulation;
 mod adapters;
 mod automodel;
 mod automodel_experts;
+mod bridged;
 mod computed;
 mod drawn;
 mod drawn_eighteenth;
@@ -21,6 +22,7 @@ mod drawn_tuning;
 mod drawn_twelfth;
 mod drawn_twentieth;
 mod forks;
+mod foundry;
 mod frameworks;
 mod grouped;
 mod layer_kinds;
@@ -292,10 +294,6 @@ fn megatron_under_another_trainers_name_is_no_trainer_of_transformers() {
             .is_none()
     );
     stopped(&script(&text.replace("tuner_type lora", "tuner_type lora --target_regex x")), &["target-regex"]);
-    stopped(
-        &script(&launch("pretrain_gpt.py", "--use-bridge --bridge-hf-model /models/x")),
-        &["bridge-hf-model"],
-    );
 }
 
 #[test]

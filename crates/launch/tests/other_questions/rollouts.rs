@@ -288,6 +288,17 @@ fn a_file_that_verls_words_build_on_is_known_or_asked_for() {
     assert_eq!(value(&megatron, Field::Software), "megatron_core_te");
 }
 
+/// `examples/split_placement/main_ppo_split.py` halves the accelerators, which its file says by its name alone.
+#[test]
+fn a_critic_beside_the_policy_is_not_answered_as_one_in_its_place() {
+    let file = "data:\n  max_prompt_length: 512\n  max_response_length: 1024\n  train_batch_size: 1024\nactor_rollout_ref:\n  \
+        model: {path: Qwen/Qwen2.5-7B}\n  actor: {strategy: fsdp, ppo_mini_batch_size: 256, ppo_micro_batch_size: 64}\n  \
+        rollout: {name: vllm, n: 1}\ncritic:\n  model: {path: Qwen/Qwen2.5-7B}\n  ppo_micro_batch_size: 64\n\
+        algorithm: {adv_estimator: gae}\ntrainer: {nnodes: 1, n_gpus_per_node: 8}\n";
+    assert!(said("ppo_trainer.yaml", file, &[]).not_modelled.is_empty());
+    stopped(&said("config/ppo_trainer_split.yaml", file, &[]), &["main_ppo_split.py"]);
+}
+
 /// `verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml` of January 2025, and
 /// `verl/trainer/main_ppo.py`, which always had a role for the reference: Unakar/Logic-RL
 /// `examples/ppo_trainer/run_gemma.sh`, shortened.

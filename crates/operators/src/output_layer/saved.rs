@@ -10,6 +10,7 @@ const FUSED_LOSS: &str = "transformer_engine/pytorch/cross_entropy.py";
 const LINEAR_LOSS: &str = "megatron/core/fusions/fused_linear_cross_entropy.py; Liger, Cut Cross-Entropy";
 const COMPILED: &str =
     "torch.compile of torch.nn.functional.cross_entropy: what its backward needs is recomputed";
+const FLASH_LOSS: &str = "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, inplace_backward=False";
 const CHUNKS: &str =
     "ChunkedDistributedLogprob of NeMo-RL (nemo_rl/distributed/model_utils.py) and of SkyRL (model_utils.py)";
 /// Bytes of an fp32 number.
@@ -31,6 +32,9 @@ static WEIGHT_GRADIENT: Formula = Formula::new(
 );
 static KEPT: Formula =
     Formula::new("n·V·B", "The logits in 16 bits: a compiled loss recomputes the softmax.", COMPILED);
+static READ: Formula = Formula::new("n·V·B", "The logits, which backward reads again.", FLASH_LOSS);
+static SUMS_OF_LOSS: Formula = Formula::new("4·n", "Log-sum-exp of each token's logits, fp32.", FLASH_LOSS);
+static LABELS: Formula = Formula::new("8·n", "Labels, int64.", FLASH_LOSS);
 static STATISTICS: Formula = Formula::new("8·n", "Max logit and log-sum-exp, fp32.", COMPILED);
 static SOFTMAX: Formula = Formula::new("4·n·V", "Softmax over the vocabulary, fp32.", LOSS);
 static LOGITS: Formula =
@@ -66,6 +70,14 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     match x.recipe().loss {
         LossKind::TransformerEngine => {
             out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
+        }
+        LossKind::FusedLogits => {
+            // A loop that keeps the model's output has the same logits until its next one, which are counted there.
+            if !x.recipe().transformers.holds_output {
+                out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &READ));
+            }
+            out.push(Saved::new("log of the softmax's sum", &[x.n], FLOAT, &SUMS_OF_LOSS));
+            out.push(Saved::new("labels", &[x.n], INDEX, &LABELS));
         }
         LossKind::Compiled => {
             // If a pipeline gathers the outputs, the logits are among them.

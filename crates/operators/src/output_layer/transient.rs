@@ -89,7 +89,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         Transient::new("loss", Bytes::ZERO, loss(x)),
         Transient::new("backward of the output layer", loss_returned(x), backward(x)),
     ];
-    if x.recipe().loss == LossKind::Compiled {
+    if matches!(x.recipe().loss, LossKind::Compiled | LossKind::FusedLogits) {
         // One kernel reads the saved logits and writes their gradient.
         let gradient = Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
@@ -159,6 +159,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
         // Log-probabilities over ranks: what they hold in addition is listed separately.
         LossKind::TransformerEngine
             | LossKind::Compiled
+            | LossKind::FusedLogits
             | LossKind::Distributed
             | LossKind::DistributedCopy
             | LossKind::DistributedChunks(_)
@@ -204,8 +205,10 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
 fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     let recipe = x.recipe();
     let mut out = Vec::with_capacity(4);
-    // In fp32 the saved softmax becomes the gradient itself, and Transformer Engine has written it over the logits.
-    if x.width < FLOAT && recipe.loss != LossKind::TransformerEngine {
+    // In fp32 the saved softmax becomes the gradient itself, and Transformer Engine has written it over the logits;
+    // flash-attn's kernel writes it beside them whatever their dtype.
+    let apart = x.width < FLOAT || recipe.loss == LossKind::FusedLogits;
+    if apart && recipe.loss != LossKind::TransformerEngine {
         out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT));
     }
     out.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));

@@ -1,0 +1,85 @@
+//! A model that Megatron-Bridge builds under Hygon's Megatron-LM (HYGON-AI/Megatron-LM-das,
+//! `hcu_megatron/training/training.py:setup_model_and_optimizer`): everything that its command line does not state is the
+//! checkpoint configuration's or the provider's, not Megatron's default.
+
+use super::slime::value_of;
+use crate::named::fill_model;
+use crate::recipes::{EXPERTS, PROVIDER};
+use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic};
+
+/// Options that are none of `TransformerConfig`'s fields, and therefore not handed on to the provider
+/// (`_bridge_select_runtime_field_names`): the configuration's value holds whatever the command line says.
+const NOT_HANDED_ON: [Field; 7] = [
+    Field::VocabSize,
+    Field::TokenizerType,
+    Field::TokenizerModel,
+    Field::MakeVocabSizeDivisibleBy,
+    Field::PadVocabSize,
+    Field::MaxPositionEmbeddings,
+    Field::UntieEmbeddingsAndOutputWeights,
+];
+
+pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
+    const OPTION: &str = "--bridge-hf-model";
+    let Some(switch) = words.iter().find(|word| word.text == "--use-bridge") else { return };
+    let Some((name, word)) = value_of(words, OPTION) else {
+        let what = "Megatron-Bridge without a model, at which the program stops";
+        reading
+            .not_modelled
+            .push(NotModelled::new(&switch.text, "", Effect::Model, what).at_some(switch.span));
+        return;
+    };
+    reading.keep(&|found| !NOT_HANDED_ON.contains(&found.field));
+    let mut state = |field: Field, value: &str, why: &str| {
+        if reading.value(field).is_none() {
+            reading.take(Found::new(field, value, Origin::Derived).note(why));
+        }
+    };
+    state(
+        Field::PadVocabSize,
+        "false",
+        "Megatron-Bridge's provider does not pad the vocabulary (should_pad_vocab)",
+    );
+    // `_bridge_apply_runtime_overrides` hands on `args.position_embedding_type` whether or not it was stated.
+    state(
+        Field::PositionEmbeddingType,
+        "learned_absolute",
+        "Megatron-LM's default, which replaces the provider's",
+    );
+    if words.iter().any(|word| word.text == "--bridge-language-model-only") {
+        state(Field::VisionTower, "false", "--bridge-language-model-only builds the decoder alone");
+    } else {
+        state(Field::VisionModules, "provider", "Megatron-Bridge builds the model");
+    }
+    let of_provider = "set by Megatron-Bridge's providers for models of the Hub";
+    PROVIDER.iter().for_each(|(field, value)| state(*field, value, of_provider));
+    if word.hole.is_none() && !name.is_empty() {
+        fill_model(reading, name, OPTION, word.span);
+    } else {
+        ask(reading, name, word);
+    }
+    if reading.value(Field::NumExperts).is_some() {
+        for (field, value) in EXPERTS.iter().filter(|(field, _)| *field != Field::NumExperts) {
+            if reading.value(*field).is_none() {
+                reading.take(Found::new(*field, *value, Origin::Derived).note(of_provider));
+            }
+        }
+    }
+}
+
+/// Asks for the model: sizes on the command line do not tell which layers a configuration has.
+fn ask(reading: &mut Reading, name: &str, word: &Argument) {
+    let message = format!("the model that Megatron-Bridge builds is {name}, which is not given here");
+    let hint = "name it, or paste its config.json as well";
+    reading.diagnostics.push(Diagnostic::error(Code::UnknownModel, message).hint(hint).at_some(word.span));
+    reading.questions.push(Question {
+        asks: Asked::Setting(Field::Model),
+        prompt:
+            "Which model does Megatron-Bridge build? Its name on the Hub, or paste its config.json as well"
+                .to_owned(),
+        choices: Vec::new(),
+        proposal: None,
+    });
+}
