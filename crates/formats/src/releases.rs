@@ -26,18 +26,30 @@ pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]>
             }
             None => rest,
         };
-        let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
-        let Some((sign, rest)) = found else { continue };
+        let found =
+            ["==", "<=", "~=", "<"].into_iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
+        // A release in words names all of its numbers (`tested with trl 0.29.1`).
+        let Some((sign, rest)) = found.or_else(|| Some(("==", exact(rest)?))) else { continue };
         let end = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(rest.len());
         let Some([major, minor]) = numbers(rest.get(..end).unwrap_or_default()) else { continue };
         // `<` a release means the release before it.
-        return Some(match (*sign, minor) {
+        return Some(match (sign, minor) {
             ("<", 0) => [major.saturating_sub(1), if major > 1 { 99 } else { before_one }],
             ("<", _) => [major, minor - 1],
             _ => [major, minor],
         });
     }
     None
+}
+
+/// A release of three numbers with which `text` begins, and after which a word or a sentence ends.
+fn exact(text: &str) -> Option<&str> {
+    let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
+    let release = text.get(..end)?;
+    let three = release.split('.').count() == 3 && release.split('.').all(|part| part.parse::<u64>().is_ok());
+    let ends =
+        text.get(end..)?.chars().next().is_none_or(|next| next.is_whitespace() || ",;)\"'".contains(next));
+    (three && ends).then_some(release)
 }
 
 #[cfg(test)]
@@ -54,6 +66,8 @@ mod tests {
             ("%pip install trl[vllm]==1.15.0", Some([1, 15])),
             ("pip install trl==x trl[a,b]~=0.7", Some([0, 7])),
             ("pip install trl>=0.9", None),
+            ("Tested against:\n    transformers 5.4.0\n    trl 0.29.1\n    peft 0.18.1", Some([0, 29])),
+            ("# trl 0.29.1+, or trl 0.9", None),
             ("import trl\nctrl==3.0", None),
             ("pip install trl", None),
             ("pip install trl[", None),

@@ -182,6 +182,7 @@ fields! {
     MaxTokensPerMicroBatch "max_tokens_per_micro_batch" Count(1, MAX_SEQUENCE), "tokens of one micro-batch up to which samples are packed";
     UseDynamicBatchSize "use_dynamic_batch_size" Flag, "micro-batches packed up to a number of tokens instead of samples (slime)";
     RampupBatchSize "rampup_batch_size" Counts, "start, increment and samples of a growing batch";
+    LeastBatchSize "least_batch_size" Count(1, MAX_BATCH), "sequences that a step takes at least where neither batch nor accumulation is stated (ms-swift)";
     StepBatchSizeSchedule "step_batch_size_schedule" Text, "batch sizes from token thresholds on";
     DecreaseBatchSizeIfNeeded "decrease_batch_size_if_needed" Flag, "round the global batch down to what divides";
     TrainIters "train_iters" Count(0, u64::MAX >> 12), "steps of the run";

@@ -60,6 +60,17 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     let slice = micro.saturating_mul(data);
     // Before the default below: the schedule states a global batch.
     schedule(table);
+    // `swift/trainers/arguments.py` counts ranks, whatever they share.
+    if let Some(least) = table.count(Field::LeastBatchSize)
+        && !table.has(Field::GlobalBatchSize)
+    {
+        let all = micro.saturating_mul(table.number(Field::WorldSize)).max(1);
+        table.derive(
+            Field::NumMicroBatches,
+            Int(least.div_ceil(all)),
+            "the least batch / (micro batch x ranks), rounded up",
+        );
+    }
     if let Some(count) = table.count(Field::NumMicroBatches)
         && !table.has(Field::GlobalBatchSize)
     {

@@ -125,6 +125,15 @@ pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
     table.format(Field::ParamsDtype).unwrap_or(NumberFormat::Fp32)
 }
 
+/// Whether DeepSpeed's bf16 optimizer trains bf16 weights under transformers, as it does where nothing is sharded: with states in
+/// shards and gradients summed in fp32 (`deepspeed/runtime/engine.py:get_data_types, _do_optimizer_sanity_check`).
+pub(super) fn sums_apart(table: &Table) -> bool {
+    table.is(Software::HfTransformers)
+        && table.is(word::DataParallelEngine::DeepSpeed)
+        && table.number(Field::ZeroStage) == 0
+        && table.format(Field::ParamsDtype) == Some(NumberFormat::Bf16)
+}
+
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
 pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberFormat) -> NumberFormat {
     // Megatron turns on fp32 accumulation by itself under --bf16: a bf16 sum over many micro-batches loses small
@@ -143,8 +152,13 @@ pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberF
         table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(true), rule);
     }
     table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
-    let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { NumberFormat::Fp32 } else { params };
-    let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
+    let (dtype, rule) = if sums_apart(table) {
+        (NumberFormat::Fp32, "DeepSpeed's bf16 optimizer sums gradients in fp32 at stage 0")
+    } else {
+        let wide = table.on(Field::AccumulateAllreduceGradsInFp32);
+        let dtype = if wide { NumberFormat::Fp32 } else { params };
+        (dtype, "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights")
+    };
     table.derive(Field::GradsDtype, dtype.value(), rule);
     table.format(Field::GradsDtype).unwrap_or(dtype)
 }

@@ -195,7 +195,8 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
     }
     // A stated stage (DeepSpeed, a reader's rule) is kept.
     table.derive(Field::ZeroStage, Int(stage), rule);
-    let deepspeed = table.is_any(&[Software::MegatronDeepspeed, Software::GptNeox]);
+    let deepspeed = table.is_any(&[Software::MegatronDeepspeed, Software::GptNeox])
+        || super::precision::sums_apart(table);
     match table.number(Field::ZeroStage) {
         0 if deepspeed && table.on(Field::Bf16) => {
             table.remark(Field::ZeroStage, "DeepSpeed's bf16 optimizer shards its states even at stage 0");

@@ -22,6 +22,7 @@ mod verl_early;
 mod verl_forks;
 mod verl_idle;
 mod verl_megatron;
+mod verl_rounds;
 mod verl_scored;
 mod verl_sft;
 

@@ -8,7 +8,7 @@ use super::common::{
     reduces_in_fp32, shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
-use super::{verl_beside, verl_early, verl_forks, verl_idle, verl_megatron, verl_scored};
+use super::{verl_beside, verl_early, verl_forks, verl_idle, verl_megatron, verl_rounds, verl_scored};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
@@ -47,6 +47,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     verl_forks::stop(leaves);
     verl_beside::beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
+    if megatron {
+        verl_megatron::experts(leaves);
+    }
     let open = [
         (Field::MicroBatchSize, "Micro-batch size of the actor (ppo_micro_batch_size_per_gpu)?", "1"),
         (Field::SeqLength, "Prompt plus response length, in tokens?", "1024"),
@@ -292,15 +295,12 @@ fn batch(leaves: &mut Leaves<'_>) {
     }
     leaves.take(&[&at(ROLLOUT, "n")], Field::RolloutsPerPrompt);
     defaults(leaves, VERL, &[(Field::RolloutsPerPrompt, "1")]);
-    // 0 if prompts arrive one by one (`fully_async_policy`).
-    if leaves.whole("data.train_batch_size") != Some(0) {
-        leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
-    }
+    let trained = verl_rounds::prompts(leaves);
     let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
     // No mini-batch is larger than the number of rollouts (`data.make_iterator`, early `batch.split`;
     // today's verl refuses to start).
     let agents = search.map_or(1, |own| own.state(leaves));
-    let made = leaves.reading.count(Field::RolloutPrompts).map_or(u64::MAX, |all| all.saturating_mul(agents));
+    let made = trained.map_or(u64::MAX, |all| all.saturating_mul(agents));
     let sequences = |prompts: u64| prompts.min(made).saturating_mul(rollouts).to_string();
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {

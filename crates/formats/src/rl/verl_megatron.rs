@@ -116,6 +116,26 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// What verl gives Megatron core for experts, whichever way it builds the model: mbridge (`core/llm_bridge.py:_build_base_config`,
+/// `models/qwen3moe.py`, `qwen3_vl`, `deepseek_v3.py`), its own converter (`models/mcore/config_converter.py`) or Megatron-Bridge
+/// (`megatron_workers.py`, `engine/megatron/transformer_impl.py`).
+pub(super) fn experts(leaves: &mut Leaves<'_>) {
+    // A model that is known to have none; one that is asked for may have them.
+    let said = |field| leaves.reading.value(field).is_some();
+    if said(Field::NumLayers) && !said(Field::NumExperts) {
+        return;
+    }
+    defaults(
+        leaves,
+        VERL,
+        &[
+            (Field::MoeTokenDispatcherType, "alltoall"),
+            (Field::MoeRouterLoadBalancingType, "none"),
+            (Field::MoeGroupedGemm, "true"),
+        ],
+    );
+}
+
 /// The library that builds a model with a vision tower: mbridge (`vanilla_mbridge`, on by default),
 /// which freezes nothing, or Megatron-Bridge, whose provider decides that. Both build towers of
 /// Qwen3-VL's kind from Megatron core's layers.

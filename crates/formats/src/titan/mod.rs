@@ -229,6 +229,13 @@ fn recompute(leaves: &mut Leaves<'_>) {
             let note = format!("one layer in {every} is recomputed");
             whole_layers(leaves, place, "block", (layers / every).max(1), &note);
         }
+        // How many that are depends on the model, which the reader is asked for only after this file is read.
+        ("selective", Some(every), None) if every > 1 => {
+            let what =
+                "one layer in several that is recomputed, of a model whose layers this file does not tell";
+            leaves.lack(place, Effect::Memory, what);
+        }
+        ("selective", Some(1), None) => whole_layers(leaves, place, "uniform", 1, "every layer"),
         ("selective", ..) => {
             let note = "every second matmul and the attention output are saved";
             leaves.say_noted(Field::RecomputeGranularity, "selective", place, note);

@@ -141,7 +141,10 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // A custom script with a rank and no switch: its program may always train adapters (FastChat's `train_lora.py`), or
     // use a switch that is not known here.
     let sized = ["lora_r", "lora_rank", "lora_alpha", "lora_target_modules", "lora_dropout"];
-    let own = dialect == Dialect::Transformers && sized.iter().any(|path| leaves.has(path));
+    let sizes = |paths: &[&str]| paths.iter().any(|path| leaves.has(path));
+    // TRL's own programs leave a rank without `use_peft` unread; others that read the same file may not.
+    let own = dialect == Dialect::Transformers && sizes(&sized)
+        || dialect == Dialect::Trl && sizes(&["lora_r", "lora_rank"]);
     let known =
         leaves.reading.value(Field::TrainType).is_some() || switches.iter().any(|path| leaves.has(path));
     // Rollouts of a program that names its model elsewhere, and its adapters as well.
@@ -167,7 +170,7 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
             asks: Asked::Setting(Field::TrainType),
             prompt: prompt.to_owned(),
             choices: ["lora", "full"].map(str::to_owned).to_vec(),
-            proposal: Some(if own { "lora" } else { "full" }.to_owned()),
+            proposal: Some(if own && dialect == Dialect::Transformers { "lora" } else { "full" }.to_owned()),
         });
         return;
     }

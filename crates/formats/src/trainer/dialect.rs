@@ -110,8 +110,10 @@ impl Dialect {
             Self::UnslothArguments => {
                 &[(Field::MicroBatchSize, "8"), (Field::NumMicroBatches, "1"), (Field::Optimizer, "adam")]
             }
+            // As many micro-batches as make a batch of 16 (`swift/trainers/arguments.py`).
             Self::Swift => &[
                 (Field::MicroBatchSize, "1"),
+                (Field::LeastBatchSize, "16"),
                 (Field::GradientCheckpointing, "true"),
                 (Field::Optimizer, "adam"),
             ],

@@ -61,6 +61,11 @@ impl Reader for Trainer {
         }
     }
 
+    fn needs_bases(&self) -> bool {
+        // Hydra composes model, precision and adapters of other files into these settings.
+        true
+    }
+
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
         match self.0 {

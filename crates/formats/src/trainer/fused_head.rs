@@ -179,6 +179,11 @@ pub(super) fn is_of_four(leaves: &Leaves<'_>) -> bool {
     OF_FOUR.iter().any(|key| leaves.has(key))
 }
 
+/// Whether there is an argument that no release of TRL since 0.29 has.
+pub(super) fn is_of_older(leaves: &Leaves<'_>) -> bool {
+    OF_OLDER.iter().chain(&OF_OLDER_ROLLOUTS).any(|key| leaves.has(key))
+}
+
 /// Whether a program around unsloth has an argument that only older releases, or those of transformers 4, have.
 /// `max_seq_length` does not count, as it is also unsloth's name for the model's length.
 pub(super) fn is_older(leaves: &Leaves<'_>) -> bool {

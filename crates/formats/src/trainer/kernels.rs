@@ -70,6 +70,16 @@ pub(super) fn attention(leaves: &mut Leaves<'_>) {
 /// axolotl names Liger's kernels individually; other trainers have one switch for all of them. Each replaces a module
 /// or function with its own saved tensors, so each saves the same alone as together with the others.
 pub(super) fn liger(leaves: &mut Leaves<'_>) {
+    // ms-swift then takes the loss of each token from the logits, whatever Liger's forward is (`swift/trainers/seq2seq_trainer.py`).
+    if leaves.yes("use_liger_kernel").is_some()
+        && let Some(leaf) = leaves.yes("enable_dft_loss")
+    {
+        leaves.lack(
+            leaf,
+            Effect::Memory,
+            "Liger's layers without its loss, which weighing each token replaces",
+        );
+    }
     let parts = [
         &["liger_rope"][..],
         &["liger_rms_norm"],

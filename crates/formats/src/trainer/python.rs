@@ -219,6 +219,8 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if compiled {
         program.state(super::unsloth::COMPILED, "true");
     }
+    let told = [super::quantized_peft::told(text), super::unsloth_full::told(text).filter(|_| fast)];
+    told.into_iter().flatten().for_each(|(key, value)| program.state(key, value));
     if fast {
         let images = ["image", "Image", "video", "pixel"].iter().any(|word| text.contains(word));
         program.state(super::unsloth::SHOWN, if images { "images" } else { super::unsloth::TEXT });

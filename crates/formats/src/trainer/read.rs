@@ -4,8 +4,9 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation,
-    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, recomputed,
-    spread, swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words, xlam,
+    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, quantized_peft,
+    recomputed, spread, swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words,
+    xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -105,14 +106,20 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     for (field, value) in dialect.defaults() {
         // The length of rollouts is asked for if it is not stated.
         // Nor are accumulation steps beside a batch of all ranks.
-        let whole =
-            *field == Field::NumMicroBatches && leaves.reading.value(Field::GlobalBatchSize).is_some();
+        let given = |field| leaves.reading.found.iter().any(|found| found.field == field);
+        let whole = match field {
+            Field::NumMicroBatches => leaves.reading.value(Field::GlobalBatchSize).is_some(),
+            // ms-swift's GRPO does not accumulate unless it is told to (`swift/arguments/rlhf_args.py`).
+            Field::LeastBatchSize => policy || given(Field::NumMicroBatches),
+            _ => false,
+        };
         if !(policy && *field == Field::SeqLength || whole) {
             leaves.state(*field, value, Origin::Default, &whose);
         }
     }
     eight_bit::read(&mut leaves, dialect);
     fused_head::read(&mut leaves, dialect);
+    quantized_peft::read(&mut leaves, dialect);
     recomputed::reentrance(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
@@ -123,7 +130,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         unsloth::with_model(&mut leaves);
         unsloth_compiled::with_model(&mut leaves);
     }
-    open(&mut leaves, dialect);
+    open(&mut leaves);
     let software = if fast { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains transformers models", dialect.name())));
     leaves.finish(dialect.name())
@@ -358,7 +365,7 @@ fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
 }
 
 /// Asks for what a trainer's settings leave open.
-fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+fn open(leaves: &mut Leaves<'_>) {
     /// A sequence length at which most models are fine-tuned.
     const USUAL: u64 = 2048;
     let longest = leaves.reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
@@ -378,7 +385,4 @@ fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "Sequence length that samples are truncated or packed to?",
         longest.min(USUAL).to_string(),
     );
-    if dialect == Dialect::Swift {
-        ask(Field::NumMicroBatches, "Gradient accumulation steps?", "16".to_owned());
-    }
 }

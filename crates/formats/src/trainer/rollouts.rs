@@ -1,6 +1,7 @@
 //! GRPO and RLOO under transformers trainers.
 
 use super::dialect::Dialect;
+use super::reference;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, NotModelled, Origin, Question};
 use shardscope_plan::Field;
@@ -96,12 +97,17 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
         );
     }
     let answer = default_answer(leaves, &find, is_swift, early);
-    engine(leaves, &find, is_swift, answer);
+    engine(leaves, &find, is_swift, early, answer);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
         let note = "vllm_device: a separate accelerator";
         leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
     }
-    reference(leaves, if is_swift || early { EARLY_BETA } else { defaults.beta });
+    reference::read(
+        leaves,
+        find(leaves, "max_prompt_length").filter(|_| !is_swift),
+        is_swift || early,
+        defaults.beta,
+    );
     length(leaves, &find, early, answer);
     leaves.pass_below(&["trl.", "vllm."]);
 }
@@ -141,6 +147,7 @@ fn engine(
     leaves: &mut Leaves<'_>,
     find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
     is_swift: bool,
+    early: bool,
     answer: Option<u64>,
 ) {
     let uses = find(leaves, "use_vllm").and_then(|path| leaves.yes(&path));
@@ -148,6 +155,8 @@ fn engine(
     let server = mode.as_deref() == Some("server")
         || mode.is_none()
             && ["vllm_server_host", "vllm_server_base_url"].iter().any(|key| find(leaves, key).is_some());
+    let before_one =
+        !is_swift && !early && mode.is_none() && BEFORE_ONE.iter().any(|key| find(leaves, key).is_some());
     let chosen = find(leaves, "use_vllm")
         .and_then(|path| leaves.get(&path))
         .filter(|leaf| leaf.flag().is_none() && !leaf.value.is_empty());
@@ -169,8 +178,17 @@ fn engine(
             Origin::Derived,
             "a separate server, which the text does not describe",
         );
+    } else if before_one && uses.is_some() {
+        let why = "TRL before 1.0, which an argument belongs to, takes rollouts from a separate server unless vllm_mode says otherwise";
+        leaves.state(Field::RolloutGpus, "0", Origin::Derived, why);
     }
 }
+
+/// Arguments of `GRPOConfig` that releases before 1.0 alone have. `vllm_mode` was "server" from 0.18, which introduced it, to
+/// 0.29 (huggingface/trl#5255 of March 2026 made it "colocate"); 0.16 and 0.17 had the server alone, 0.14 and 0.15 the
+/// accelerator after those that train (`trl/trainer/grpo_config.py` of these releases).
+const BEFORE_ONE: [&str; 4] =
+    ["max_prompt_length", "use_liger_loss", "vllm_guided_decoding_regex", "vllm_max_model_len"];
 
 /// Settings of `generate` with other memory requirements.
 const OTHERWISE: [(&str, &str); 7] = [
@@ -250,42 +268,6 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
             leaves.state(Field::RolloutResponse, &tokens.to_string(), Origin::Default, OF_CUT);
         }
         (None, None) => leaves.state(Field::RolloutResponse, "512", Origin::Default, "default of TRL"),
-    }
-}
-
-/// ms-swift's weight of the distance to the reference, which was also TRL's for GRPO.
-const EARLY_BETA: f64 = 0.04;
-
-/// The policy is compared with its initial weights unless the weight of that term, beta, is 0.
-fn reference(leaves: &mut Leaves<'_>, default: f64) {
-    let beta =
-        leaves.first(&["beta", "rl_beta", "trl.beta"]).map(|leaf| leaf.value.parse::<f64>().unwrap_or(1.0));
-    let held = beta.unwrap_or(default) != 0.0;
-    let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
-    let open = leaves.get("beta").filter(|leaf| leaf.hole.is_some() && !adapters);
-    if let Some(leaf) = open {
-        // A weight that the program computes.
-        leaves.say(Field::RlReference, "", leaf);
-        leaves.reading.questions.push(Question {
-            asks: Asked::Setting(Field::RlReference),
-            prompt: "Does the loss compare the policy with a second copy of its weights (beta above 0, and no adapters: device), or not \
-                     (none)?"
-                .to_owned(),
-            choices: ["none", "device"].map(str::to_owned).to_vec(),
-            proposal: Some("none".to_owned()),
-        });
-    }
-    let (place, note) = match (held, adapters) {
-        (false, _) => ("none", "beta is 0"),
-        (true, true) => ("none", "the base model with adapters disabled"),
-        (true, false) => ("device", "a second copy of the weights, sharded the same way"),
-    };
-    if open.is_none() {
-        leaves.state(Field::RlReference, place, Origin::Derived, note);
-    }
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO and RLOO have no critic");
-    if let Some(leaf) = leaves.get("reward_model") {
-        lack(leaves, leaf, "a reward model on the same accelerators");
     }
 }
 

@@ -11,6 +11,14 @@ const SWITCH: &str = "full_finetuning";
 /// The key for a program that gives its model no adapters.
 pub(super) const BARE: &str = "unsloth_bare";
 
+/// The key for a program that calls `unsloth_multigpu.enable_multi_gpu` (tanghui315/unsloth-multigpu, `core/ddp_launcher.py`).
+pub(super) const PROCESSES: &str = "enable_multi_gpu";
+
+/// Whether the program's own text starts such processes.
+pub(super) fn told(text: &str) -> Option<(&'static str, &'static str)> {
+    text.contains("enable_multi_gpu(").then_some((PROCESSES, "true"))
+}
+
 /// The switch, if it is on.
 pub(super) fn switch<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     leaves.yes(SWITCH)

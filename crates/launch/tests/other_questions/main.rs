@@ -21,6 +21,7 @@ mod drawn_thirteenth;
 mod drawn_tuning;
 mod drawn_twelfth;
 mod drawn_twentieth;
+mod drawn_twenty_first;
 mod forks;
 mod foundry;
 mod frameworks;

@@ -219,14 +219,14 @@ fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
         [Field::RolloutGpus, Field::RlReference, Field::RolloutMemoryFraction]
             .map(|field| value(resolution, field))
     };
-    assert_eq!(shown(&read("")), ["", "none", "0.3"]);
+    assert_eq!(shown(&read("beta: 0.0\n")), ["0", "none", "0.3"]);
     let early = read("vllm_device: auto\n");
     assert_eq!(shown(&early), ["1", "device", "0.9"]);
     assert!(early.plan.is_some(), "{:?}", early.diagnostics);
     assert_eq!(shown(&read("vllm_device: cuda:3\nbeta: 0\n")), ["1", "none", "0.9"]);
     assert_eq!(shown(&read("vllm_device: auto\nvllm_gpu_memory_utilization: 0.7\n")), ["1", "device", "0.7"]);
     // A text that names the vLLM mode is for the current TRL.
-    assert_eq!(shown(&read("vllm_device: auto\nvllm_mode: colocate\n")), ["", "none", "0.3"]);
+    assert_eq!(shown(&read("vllm_device: auto\nvllm_mode: colocate\nbeta: 0.0\n")), ["", "none", "0.3"]);
     // R1-V's program based on TRL 0.14 takes the pixels of an image.
     assert_eq!(shown(&read("max_pixels: 401408\n")), ["1", "device", "0.9"]);
 }

@@ -273,7 +273,11 @@ fn several_completions_of_a_prompt_are_rollouts() {
     let read = said("r.yaml", &rloo, &[("world_size", "8")]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     assert_eq!(value(&read, Field::RlReference), "device");
-    assert_eq!(value(&said("g.yaml", &text.replace("beta: 0.001\n", ""), &[]), Field::RlReference), "none");
+    let bare = text.replace("beta: 0.001\n", "");
+    // The limit of prompts belongs to releases with a reference and without one.
+    assert_eq!(value(&said("g.yaml", &bare, &[]), Field::RlReference), "");
+    let bare = bare.replace("max_prompt_length: 256\n", "");
+    assert_eq!(value(&said("g.yaml", &bare, &[]), Field::RlReference), "none");
 }
 
 /// TRL's `examples/scripts/rloo.py`, shortened, and its command: two completions per prompt and a reference by default.

@@ -246,6 +246,23 @@ impl<'a> Program<'a> {
         if key == "model_init_kwargs" && value != "None" {
             return self.unpack(call, value, from, end, true);
         }
+        if key == "gradient_checkpointing_kwargs"
+            && let Some(Value::Dictionary(pairs)) = self.known.object(value, from)
+        {
+            let said = pairs
+                .into_iter()
+                .find(|(key, _)| key == "use_reentrant")
+                .and_then(|(_, value)| value?.setting());
+            if let Some(word) = said {
+                let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+                self.push(
+                    "gradient_checkpointing_kwargs.use_reentrant",
+                    &word,
+                    Some(Span::new(place(from), place(end))),
+                );
+            }
+            return;
+        }
         // Every reader accepts comma-separated names as a list.
         let value = [".split(\",\")", ".split(',')"]
             .iter()
