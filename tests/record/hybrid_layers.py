@@ -248,6 +248,7 @@ LATENT = dict(num_attention_heads=4, num_key_value_heads=4, kv_lora_rank=40, qk_
 GROUPED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=96,
                first_k_dense_replace=1)
 ROUTED = dict(num_experts=4, num_experts_per_tok=2)
+GEMMA4 = dict(sliding_window=40, hidden_size_per_layer_input=0, layer_types=["sliding_attention"] * 3 + ["full_attention"])
 CASES = {
     "qwen3_5_text": dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24,
                          linear_value_head_dim=32, **HEADS),
@@ -346,8 +347,14 @@ CASES = {
     "vaultgemma": dict(sliding_window=40, query_pre_attn_scalar=32, **HEADS),
     "minicpm3": dict(q_lora_rank=48, **LATENT),
     "mellum": dict(moe_intermediate_size=96, **ROUTED, **HEADS),
-    "gemma4_text": dict(sliding_window=40, global_head_dim=32, hidden_size_per_layer_input=0,
-                        layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
+    # Heads of full attention wider than any kernel with groups takes, as in the released ones.
+    "gemma4_text": dict(global_head_dim=320, num_global_key_value_heads=1, attention_k_eq_v=True, **GEMMA4, **HEADS),
+    "gemma4_text:apart": dict(global_head_dim=64, **GEMMA4, **HEADS),
+    "gemma4_text:moe": dict(global_head_dim=320, num_global_key_value_heads=1, attention_k_eq_v=True, enable_moe_block=True,
+                            num_experts=4, top_k_experts=2, moe_intermediate_size=96, **GEMMA4, **HEADS),
+    "gemma4_text:small": {**GEMMA4, **HEADS, "num_hidden_layers": 8, "global_head_dim": 64, "hidden_size_per_layer_input": 24,
+                          "num_kv_shared_layers": 4, "use_double_wide_mlp": True, "vocab_size_per_layer_input": 1000,
+                          "layer_types": (["sliding_attention"] * 3 + ["full_attention"]) * 2},
     "internlm3": HEADS,
     "iquestcoder": HEADS,
     "hyperclovax": WHOLE,
@@ -375,6 +382,9 @@ CASES = {
     "hyperclovax:plain": dict(use_post_norm=False, **WHOLE),
     "olmo:clipped": dict(clip_qkv=8.0, **WHOLE),
     "mpt:clipped": dict(n_layers=4, d_model=128, n_heads=4, attn_config=dict(clip_qkv=6.0)),
+    # A single key head, which every query head views.
+    "gemma3_text:one_key": dict(sliding_window=40, layer_types=["sliding_attention"] * 3 + ["full_attention"],
+                                **{**HEADS, "num_key_value_heads": 1}),
     "gemma:gelu_new": dict(hidden_activation="gelu_new", hidden_act="gelu_new", **HEADS),
 }
 
@@ -437,6 +447,11 @@ ADAPTED = {
     "falcon": ["query_key_value"],
     "falcon:new": ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"],
     "mistral4": ["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"],
+    "gemma4_text": PROJECTIONS,
+    "gemma4_text:apart": ["q_proj", "v_proj"],
+    "gemma4_text:moe": "all-linear",
+    "gemma4_text:small": PROJECTIONS,
+    "gemma3_text:one_key": ["q_proj", "v_proj"],
 }
 
 if __name__ == "__main__":

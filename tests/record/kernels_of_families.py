@@ -1,7 +1,7 @@
 """Counts the kernels of one layer of other families than Llama as PyTorch dispatches them, and the bytes that each reads and writes
 (`kernels_of_a_layer.py`, whose rules these are), forward and backward: experts, other norms, caps, fused projections, biases.
 
-    pip install torch==2.15.0 transformers==5.17.0  # Apertus: 5.23.0
+    pip install torch==2.15.0 transformers==5.17.0  # Apertus and Gemma 4: 5.23.0
     python kernels_of_families.py > ../data/measured/kernels_of_families.jsonl
 
 Runs on a CPU. A layer is run by itself with what its model hands it. Weights of norms have too few elements to count.
@@ -20,6 +20,7 @@ LEAST = 8192
 COMMON = dict(hidden_size=H, intermediate_size=768, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=64, vocab_size=512)
 ALL_HEADS = {**COMMON, "num_key_value_heads": 4}
 ROUTED = dict(num_experts=32, num_experts_per_tok=2, moe_intermediate_size=128)
+GEMMA4 = dict(COMMON, global_head_dim=96, hidden_size_per_layer_input=0, pad_token_id=0)
 # Model type, what its configuration says, the layer, attention.
 CASES = {
     "mixtral": ("mixtral", {**COMMON, "intermediate_size": 128, "num_local_experts": 32, "num_experts_per_tok": 2}, 1, "sdpa"),
@@ -40,6 +41,9 @@ CASES = {
     "granite": ("granite", COMMON, 1, "sdpa"),
     "gpt_neox": ("gpt_neox", {**ALL_HEADS, "rotary_pct": 0.5}, 1, "sdpa"),
     "apertus": ("apertus", {**ALL_HEADS, "pad_token_id": 0}, 1, "sdpa"),
+    "gemma4": ("gemma4_text", {**GEMMA4}, 1, "sdpa"),
+    "gemma4 full": ("gemma4_text", {**GEMMA4, "attention_k_eq_v": True}, 3, "sdpa"),
+    "gemma4_moe": ("gemma4_text", {**GEMMA4, "enable_moe_block": True, "num_experts": 32, "top_k_experts": 2, "moe_intermediate_size": 128}, 1, "sdpa"),
     "bloom": ("bloom", dict(hidden_size=H, n_layer=4, n_head=4, vocab_size=512, hidden_dropout=0.0, attention_dropout=0.0), 1, "eager"),
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use shardscope::operators::{Symbols, layer_operators};
-use shardscope::plan::{ActivationSteps, Normalization, PositionEmbedding, Router};
+use shardscope::plan::{ActivationSteps, Mixer, Normalization, PositionEmbedding, Router};
 use shardscope::source::Source;
 
 use crate::formats::resolved;
@@ -64,12 +64,22 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
             let tokens = if id.starts_with("qwen3_5") { x.n } else { x.s };
             let type_unrotated = ["exaone", "cohere2", "cwm"].iter().any(|name| id.starts_with(name));
             let unrotated = case["config"]["no_rope_layers"].is_array() || type_unrotated;
-            let rotates = (0..plan.model().num_layers)
-                .filter(|at| unrotated || plan.model().layer_kind(*at).mixer == kind.mixer);
+            let alike = |at: &u64| {
+                let other = plan.model().layer_kind(*at).mixer;
+                other.attends() && other.is_windowed() == kind.mixer.is_windowed()
+            };
+            let rotates = (0..plan.model().num_layers).filter(|at| unrotated || alike(at));
             let rotary = plan.model().position_embedding == PositionEmbedding::Rope;
             if rotary && kind.mixer.attends() && rotates.count() == 1 {
                 let width = if plan.model().arrangement.fp32_rotation { 4 } else { x.width };
-                kept += 2 * tokens * x.rotated * width;
+                let rotated = if kind.mixer.is_windowed() { x.rotated } else { x.whole().rotated };
+                kept += 2 * tokens * rotated * width;
+            }
+            // Keys and values that a later layer reads as well belong to no layer alone; autocast casts keys for each.
+            let lends = case["config"]["num_kv_shared_layers"] == 4 && kind.mixer == Mixer::Attention;
+            if lends && case["attn"] == "sdpa" {
+                let (full, cast) = (x.whole(), u64::from(!case["autocast"].is_null()));
+                kept -= (2 - cast) * x.n * full.k * full.d * x.compute_width;
             }
             // The recording used the CPU's autocast, which does not compute the third power in fp32.
             let gelu = plan.model().arrangement.activation_steps == ActivationSteps::NewGelu;
@@ -164,6 +174,19 @@ fn what_is_not_recorded_stops_by_name() {
         let set = [("software", "hf_transformers"), ("attn_implementation", attention)];
         let stopped = plan_of(model_type, &set).not_modelled;
         assert_eq!(stops, stopped.iter().any(|item| item.is_called("attn_implementation")), "{stopped:?}");
+    }
+    // Heads of Gemma 4's full attention are wider than flash-attn takes, and only transformers' modules have them.
+    for (model_type, set, stops) in [
+        ("gemma4_text", ("software", "megatron_core"), true),
+        ("gemma4_text:small", ("software", "automodel"), true),
+        ("gemma4_text", ("attn_implementation", "flash_attention_2"), true),
+        ("gemma4_text:apart", ("attn_implementation", "flash_attention_2"), false),
+        ("gemma4_text:small", ("rollout_engine", "sglang"), true),
+        ("gemma4_text:moe", ("attn_implementation", "sdpa"), false),
+    ] {
+        let set = if set.0 == "software" { vec![set] } else { vec![("software", "hf_transformers"), set] };
+        let stopped = plan_of(model_type, &set).not_modelled;
+        assert_eq!(stops, stopped.iter().any(|item| item.is_called("full_attention_heads")), "{stopped:?}");
     }
     let elsewhere = plan_of("apertus", &[("software", "megatron_core")]).not_modelled;
     assert!(elsewhere.iter().any(|item| item.is_called("module_variants")), "{elsewhere:?}");

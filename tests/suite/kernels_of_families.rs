@@ -14,13 +14,15 @@ const RECORDED: &str = include_str!("../data/measured/kernels_of_families.jsonl"
 
 /// Cases that are not counted yet, by name prefix: DeepSeek's latent attention (a CPU has no fused kernel for it),
 /// layers without rotation, conversions between types in some families under autocast of fp32 weights, and xIELU under
-/// autocast, whose exponential and softplus a CPU takes in 16 bits and a GPU in fp32. One that becomes correct fails.
-const OPEN: [&str; 12] = [
+/// autocast, whose exponential and softplus a CPU takes in 16 bits and a GPU in fp32. One that becomes correct fails. Gemma 4's experts were
+/// recorded under transformers 5.23, which masks none of their tensors: 3 kernels each way and two small ones less.
+const OPEN: [&str; 13] = [
     "apertus bf16 autocast",
     "apertus fp32",
     "bloom fp32",
     "deepseek_v2",
     "gemma2 fp32",
+    "gemma4_moe",
     "gpt_neox fp32",
     "gpt_oss fp32",
     "olmo2 fp32",
@@ -88,5 +90,5 @@ fn layers_of_families_have_the_kernels_that_pytorch_dispatched() {
         layers += 1;
     }
     assert!(off.is_empty(), "{} of {layers}\n{}", off.len(), off.join("\n"));
-    assert_eq!(layers, 51);
+    assert_eq!(layers, 60);
 }

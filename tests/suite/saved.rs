@@ -186,6 +186,11 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
         (Operator::OutputLayer, _) => "loss",
         (
             Operator::WindowedAttention
+            | Operator::BorrowedAttention
+            | Operator::BorrowedWindowedAttention
+            | Operator::WideMlp
+            | Operator::LayerInputs
+            | Operator::LayerInput
             | Operator::Linear(_)
             | Operator::MtpProjection
             | Operator::VisionLayer

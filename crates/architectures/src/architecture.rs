@@ -152,7 +152,10 @@ impl Architecture {
     /// What stands beside the language model and has no figures: all of [`Self::left_out`] but a vision tower whose parameters
     /// are known.
     pub fn without_figures(&self) -> impl Iterator<Item = &str> {
-        let known = |key: &&str| self.tower.is_none() || *key != VISION;
+        let known = |key: &&str| match &self.tower {
+            Some(tower) => *key != VISION && !(tower.audio && *key == AUDIO),
+            None => true,
+        };
         self.left_out.iter().map(String::as_str).filter(known)
     }
 }
@@ -167,10 +170,12 @@ const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl
     solar_open exaone_moe hy_v3 cwm granitemoeshared youtu llama4_text ernie4_5_moe phimoe granitemoehybrid \
     bamba falcon_h1 nemotron_h bloom gptj \
     lfm2 lfm2_moe ministral3 gpt_bigcode jais2 vaultgemma minicpm3 mellum \
-    olmo apertus helium mpt gpt_neo falcon mistral4 internlm3 iquestcoder hyperclovax";
+    olmo apertus helium mpt gpt_neo falcon mistral4 internlm3 iquestcoder hyperclovax gemma4_text";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";
+/// The same of an audio tower.
+const AUDIO: &str = "audio_config";
 
 fn type_of(node: &Node) -> Option<&str> {
     node.get("model_type")?.word()
@@ -258,16 +263,24 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
     for word in e.words("gaps")? {
         gaps.push(Gap::called(&word).ok_or(Stop::Unfit(word))?);
     }
-    for (name, gap) in [
-        ("a", Gap::SizesPerLayer),
-        ("k", Gap::SizesPerLayer),
-        ("d", Gap::SizesPerLayer),
-        ("f", Gap::SizesPerLayer),
+    let sign = |index: u64| {
+        usize::try_from(index).ok().and_then(|at| shape.mixers.as_bytes().get(at)).copied().unwrap_or(b'*')
+    };
+    for (name, of_full) in [
+        ("a", None),
+        ("k", shape.full.map(|full| full.groups)),
+        ("d", shape.full.map(|full| full.width)),
+        ("f", None),
     ] {
-        if let Ok(first) = e.size_at(name, 0)
-            && (1..shape.layers).any(|index| e.size_at(name, index) != Ok(first))
-        {
-            gaps.push(gap);
+        let Ok(first) = e.size_at(name, 0) else { continue };
+        // Attention to the whole sequence may have sizes of its own.
+        let wide = |index| shape.double_wide && name == "f" && matches!(sign(index), b'A' | b'W');
+        let stated = |index| {
+            let whole = of_full.filter(|_| matches!(sign(index), b'*' | b'A')).unwrap_or(first);
+            if wide(index) { 2 * whole } else { whole }
+        };
+        if (0..shape.layers).any(|index| e.size_at(name, index) != Ok(stated(index))) {
+            gaps.push(Gap::SizesPerLayer);
         }
     }
     let heads = if shape.norms_over_heads { shape.heads + shape.groups } else { 2 } * shape.head_width;

@@ -30,8 +30,6 @@ pub enum Gap {
     PerLayerEmbeddings,
     /// Several residual streams (DeepSeek-V4, Gemma 3n).
     HyperConnections,
-    /// A dense MLP beside the experts of the same layer (Gemma 4).
-    DenseBesideExperts,
     /// Experts that do nothing (LongCat).
     ZeroExperts,
     /// Two attentions and two MLPs in one layer (LongCat).
@@ -75,7 +73,6 @@ const WORDS: &[(Gap, &str, &str)] = &[
     (Gap::SharedKeysAndValues, "shared_keys_and_values", "keys and values shared between layers"),
     (Gap::PerLayerEmbeddings, "per_layer_embeddings", "embeddings for every layer"),
     (Gap::HyperConnections, "hyper_connections", "several residual streams (hyper-connections)"),
-    (Gap::DenseBesideExperts, "dense_beside_experts", "a dense MLP beside the experts"),
     (Gap::ZeroExperts, "zero_experts", "experts that do nothing"),
     (Gap::DoubleLayer, "double_layer", "two attentions and two MLPs in a layer"),
     (Gap::PostNorms, "post_norms", "norms after attention and MLP"),

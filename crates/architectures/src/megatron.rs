@@ -42,6 +42,12 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
         attention += if shape.query_key_norms { normed * d * weights } else { 0 };
     }
     attention += if shape.sinks { heads } else { 0 };
+    let whole = shape.full.map_or(attention, |full| {
+        let (width, groups) = (u128::from(full.width), u128::from(full.groups));
+        let parts = if full.keys_as_values { 1 } else { 2 };
+        let normed = if shape.query_key_norms { 2 * width * weights } else { 0 };
+        h * (2 * heads + parts * groups) * width + normed
+    });
     let linear = shape.linear.as_ref().map_or(0, |mixer| linear_mixer(mixer, h));
     let gate: u128 = if shape.gated { 2 } else { 1 };
     // Down projection and one or two up projections; biases as wide as what they are added to.
@@ -63,7 +69,9 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
                 None => experts * mlp(u128::from(routed.width)),
             };
             // The router has a row for each expert.
-            let moe = h * experts + all_bias * experts + routed_experts + shared;
+            // A dense MLP beside them, three norms, and the router's weights.
+            let beside = if routed.beside { dense + 4 * h + experts } else { 0 };
+            let moe = h * experts + all_bias * experts + routed_experts + shared + beside;
             (routed.layers.iter().filter(|moe| **moe).count() as u128, moe)
         }
         None => (0, 0),
@@ -88,10 +96,25 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
                     'M' => linear,
                     // `P` has both side by side.
                     'P' => linear + attention,
+                    '*' => whole,
+                    // Queries and output alone.
+                    'A' | 'W' => {
+                        let width =
+                            shape.full.filter(|_| sign == 'A').map_or(d, |full| u128::from(full.width));
+                        let normed = if shape.query_key_norms { width * weights } else { 0 };
+                        2 * h * heads * width + normed
+                    }
                     _ => attention,
                 }
             });
-            mixers + layers * norms * norm + moe_layers * moe + (layers - moe_layers) * dense
+            let borrowed = shape.mixers.chars().filter(|sign| matches!(sign, 'A' | 'W')).count() as u128;
+            let wider = if shape.double_wide { borrowed * mlp(u128::from(shape.ffn)) } else { 0 };
+            // Gate, projection and norm in each layer; the table, one projection and one norm for all.
+            let inputs = shape.layer_inputs.map_or(0, |(width, vocabulary)| {
+                let (width, vocabulary) = (u128::from(width), u128::from(vocabulary));
+                layers * (2 * h * width + h) + (vocabulary + h) * layers * width + width
+            });
+            mixers + layers * norms * norm + moe_layers * moe + (layers - moe_layers) * dense + wider + inputs
         }
     };
     u64::try_from(all + norm + ends + positions).ok()

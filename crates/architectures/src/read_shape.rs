@@ -1,7 +1,7 @@
 //! The shape of a model, from what its type's rules make of a configuration.
 
 use crate::evaluate::{Evaluation, Stop};
-use crate::shape::{Latent, Linear, Routed, Shape};
+use crate::shape::{Full, Latent, Linear, Routed, Shape};
 
 /// The shape of a decoder of so many `layers`.
 ///
@@ -38,6 +38,7 @@ pub(crate) fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
                 None
             },
             layers: pattern,
+            beside: e.holds("beside_dense")?,
         }),
         None => None,
     };
@@ -84,6 +85,20 @@ pub(crate) fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         window: if windowed > 0 { Some((e.size("window")?, e.holds("chunked")?)) } else { None },
         linear: if linear.is_empty() { None } else { Some(linear_sizes(e, linear)?) },
         output_gate: says("output_gate")?,
+        full: if e.defines("full_width") {
+            Some(Full {
+                groups: e.size("full_groups")?,
+                width: e.size("full_width")?,
+                keys_as_values: e.holds("keys_as_values")?,
+            })
+        } else {
+            None
+        },
+        layer_inputs: match e.size("layer_inputs")? {
+            0 => None,
+            width => Some((width, e.size("layer_vocabulary")?)),
+        },
+        double_wide: e.holds("double_wide")?,
         blocks,
     })
 }

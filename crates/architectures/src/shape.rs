@@ -63,7 +63,7 @@ pub struct Shape {
     /// Routed experts.
     pub routed: Option<Routed>,
     /// What mixes tokens in each layer, a sign each: `*` attention, `w` attention to a window, `M` the linear mixer, `P`
-    /// attention and the linear mixer side by side.
+    /// attention and the linear mixer side by side, `A` and `W` attention with an earlier layer's keys and values.
     pub mixers: String,
     /// Tokens of the window, and whether it is a chunk that does not slide.
     pub window: Option<(u64, bool)>,
@@ -71,6 +71,12 @@ pub struct Shape {
     pub linear: Option<Linear>,
     /// Whether the attention's output has a gate as wide as the queries, made by their projection.
     pub output_gate: bool,
+    /// Heads of attention to the whole sequence, where those of windowed layers differ.
+    pub full: Option<Full>,
+    /// Width of the embeddings that each layer has of its own, and rows of their table.
+    pub layer_inputs: Option<(u64, u64)>,
+    /// Whether MLPs of layers that borrow keys and values are twice as wide.
+    pub double_wide: bool,
     /// Layers of one block each, in Megatron's signs: `M`, `*`, `-` an MLP, `E` experts.
     pub blocks: Option<String>,
 }
@@ -106,6 +112,17 @@ pub struct Arrangement {
     pub attention_softcap: bool,
     /// Logits go through a tanh.
     pub final_softcap: bool,
+}
+
+/// Sizes of attention to the whole sequence beside windowed layers of other sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Key and value heads.
+    pub groups: u64,
+    /// Width of a head.
+    pub width: u64,
+    /// Whether the keys' projection gives the values too.
+    pub keys_as_values: bool,
 }
 
 /// Sizes of multi-latent attention.
@@ -163,4 +180,7 @@ pub struct Routed {
     pub latent: Option<u64>,
     /// Which layers have experts.
     pub layers: Vec<bool>,
+    /// Whether these layers have a dense MLP beside them, a norm behind either and a router with weights per channel and per
+    /// expert (Gemma 4).
+    pub beside: bool,
 }

@@ -25,6 +25,8 @@ pub struct Tower {
     pub hooked: bool,
     /// What it keeps for backward, in the words of `shardscope_plan::VisionKept::named`; none where that is not recorded.
     pub kept: Vec<String>,
+    /// Whether an audio tower is counted among its parameters.
+    pub audio: bool,
     /// Names that linear layers of it share with those of decoders, by which adapters may reach it.
     pub shared: Vec<String>,
 }
@@ -52,6 +54,7 @@ impl Tower {
             hidden: e.size("h")?,
             patches: e.size("patches")?,
             hooked: e.holds("hooked")?,
+            audio: e.size("audio")? > 0,
             // What is not recorded leaves the parameters known.
             kept: kept(e).unwrap_or_default(),
             shared: e.words("shared")?,

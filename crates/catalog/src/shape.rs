@@ -163,6 +163,12 @@ fn mixers(out: &mut Settings, shape: &Shape) {
     if shape.output_gate {
         out.flag(Field::AttentionOutputGate, true);
     }
+    if let Some(full) = shape.full {
+        out.say(Field::FullAttentionHeads, &format!("{} {}", full.groups, full.width));
+    }
+    if let Some((width, vocabulary)) = shape.layer_inputs {
+        out.say(Field::LayerInputs, &format!("{width} {vocabulary}"));
+    }
     let Some(linear) = &shape.linear else { return };
     out.say(Field::LinearMixer, &linear.kind);
     out.count(Field::LinearNumKeyHeads, linear.key_heads);
@@ -218,6 +224,11 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
     variants.extend((shape.norm_weights == 0).then(|| "norms_without_weights".to_owned()));
     let unbiased = shape.layer_norms && shape.norm_weights == 1;
     variants.extend(unbiased.then(|| "norms_without_biases".to_owned()));
+    let shared = shape.full.is_some_and(|full| full.keys_as_values);
+    variants.extend(shared.then(|| "keys_as_values".to_owned()));
+    let beside = shape.routed.as_ref().is_some_and(|routed| routed.beside);
+    variants.extend(beside.then(|| "dense_beside_experts".to_owned()));
+    variants.extend(shape.double_wide.then(|| "double_wide_mlp".to_owned()));
     let act = shape.activation.as_str();
     if !KERNELS.contains(&act) {
         variants.push(act.to_owned());

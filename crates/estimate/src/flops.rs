@@ -204,10 +204,13 @@ fn megatron(plan: &Plan) -> Flops {
     let count = |asked: &dyn Fn(LayerKind) -> bool| {
         number(model.count_layers(asked)) + if asked(last) { depths } else { 0.0 }
     };
-    let dense = count(&|kind| kind.feed_forward.is_dense());
+    let beside = model.arrangement.dense_beside_experts;
+    let dense = count(&|kind| kind.feed_forward.is_dense() || beside && kind.feed_forward.is_routed());
     let moe = count(&|kind| kind.feed_forward.is_routed());
     let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
-    let attention = megatron_attention(model, plan.attended_length()) * count(&|kind| kind.mixer.attends())
+    let attention = megatron_attention(model, plan.attended_length(), true)
+        * count(&|kind| kind.mixer.attends() && !kind.mixer.is_windowed())
+        + megatron_attention(model, plan.attended_length(), false) * count(&|kind| kind.mixer.is_windowed())
         + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
@@ -232,12 +235,16 @@ fn megatron_experts(model: &Model, gate: f64) -> f64 {
 }
 
 /// Multiply-adds of one attention block per token, with its core halved by causality.
-fn megatron_attention(model: &Model, attended: u64) -> f64 {
+fn megatron_attention(model: &Model, attended: u64, whole: bool) -> f64 {
     let [h, s, heads] = [model.hidden_size, attended, model.num_attention_heads].map(number);
     let Some(latent) = &model.latent else {
-        let query = number(model.kv_channels) * heads;
-        let groups = number(model.kv_channels) * number(model.num_query_groups);
-        return h * (query + 2.0 * groups) + query * s + query * h;
+        let full = model.mixers.full.filter(|_| whole);
+        let (width, groups, pair) = full.map_or((model.kv_channels, model.num_query_groups, 2), |full| {
+            (full.width, full.groups, if full.keys_as_values { 1 } else { 2 })
+        });
+        let query = number(width) * heads;
+        let groups = number(width) * number(groups);
+        return h * (query + number(pair) * groups) + query * s + query * h;
     };
     let [query, value] = [latent.query_width(), latent.v_head_dim].map(number);
     let [plain, rotated, rank] =

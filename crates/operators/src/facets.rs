@@ -2,7 +2,8 @@
 
 use super::{
     Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled, eager,
-    embedding, experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, shared, vision,
+    embedding, experts, latent_attention, layer_inputs, linear, mlp, mtp, norm, output_layer, sampled,
+    shared, vision,
 };
 
 /// The facet `$name` of `$operator`.
@@ -14,11 +15,15 @@ macro_rules! facet {
             Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm => {
                 norm::$name($operator, $x)
             }
-            Self::SelfAttention => attention::$name($x),
-            Self::WindowedAttention => attention::$name(&$x.windowed()),
+            Self::SelfAttention
+            | Self::WindowedAttention
+            | Self::BorrowedAttention
+            | Self::BorrowedWindowedAttention => attention::$name($x),
             Self::LatentAttention => latent_attention::$name($x),
             Self::Linear(kind) => linear::$name(kind, $x),
-            Self::Mlp => mlp::$name($x),
+            Self::Mlp | Self::WideMlp => mlp::$name($x),
+            Self::LayerInputs => layer_inputs::all::$name($x),
+            Self::LayerInput => layer_inputs::own::$name($x),
             Self::Experts => experts::$name($x),
             Self::OutputLayer => output_layer::$name($x),
             Self::MtpProjection => mtp::$name($x),
@@ -30,6 +35,7 @@ impl Operator {
     /// Its weights, full and on one rank.
     #[must_use]
     pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
+        let x = &x.of(self);
         let mut weights = facet!(self, weights, x);
         adapters::adapt(self, x, &mut weights);
         weights
@@ -39,6 +45,7 @@ impl Operator {
     /// for, whole-layer recomputation is not.
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
+        let x = &x.of(self);
         let other = sampled::saved(self, x).or_else(|| compiled::saved(self, x));
         other.or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
@@ -58,8 +65,11 @@ impl Operator {
     #[must_use]
     pub fn forward_points(self, x: &Symbols<'_>) -> Vec<Transient> {
         match self {
-            Self::SelfAttention | Self::LatentAttention => attention::forward_points(x),
-            Self::WindowedAttention => attention::forward_points(&x.windowed()),
+            Self::SelfAttention
+            | Self::WindowedAttention
+            | Self::BorrowedAttention
+            | Self::BorrowedWindowedAttention
+            | Self::LatentAttention => attention::forward_points(&x.of(self)),
             _ => Vec::new(),
         }
     }
@@ -68,12 +78,13 @@ impl Operator {
     /// holds from then on.
     #[must_use]
     pub fn passing(self, x: &Symbols<'_>) -> Vec<Saved> {
-        eager::passing(self, x)
+        eager::passing(self, &x.of(self))
     }
 
     /// What its passes allocate beyond the saved activations, at their peaks.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
+        let x = &x.of(self);
         let points = eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x));
         compiled::bounded(self, x, points)
     }
@@ -81,6 +92,7 @@ impl Operator {
     /// Its arithmetic for one micro-batch on one rank.
     #[must_use]
     pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
+        let x = &x.of(self);
         let mut work = facet!(self, work, x);
         adapters::adapt_work(self, x, &mut work);
         shared::cast_weights(x, &mut work);
@@ -96,6 +108,7 @@ impl Operator {
     /// What it sends for one micro-batch on one rank.
     #[must_use]
     pub fn messages(self, x: &Symbols<'_>) -> Vec<Message> {
+        let x = &x.of(self);
         let mut messages = facet!(self, messages, x);
         messages.extend(adapters::messages(self, x));
         messages

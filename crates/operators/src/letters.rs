@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 84] = [
+pub const LETTERS: [(&str, &str); 87] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -49,6 +49,12 @@ pub const LETTERS: [(&str, &str); 84] = [
     ("dv", "head dimension of values"),
     ("hk", "query and key heads of a linear mixer per rank; Mamba-2's groups"),
     ("hv", "value heads of a linear mixer per rank; Mamba-2's heads"),
+    (
+        "rotf",
+        "columns rotated per head of attention to the whole sequence where windowed layers have other heads, else 0",
+    ),
+    ("ple", "width of each layer's own embedding (hidden_size_per_layer_input)"),
+    ("vple", "rows of the table of all layers' own embeddings"),
     ("dk", "key head dimension of a linear mixer; a state-space layer's state size"),
     ("dl", "value head dimension of a linear mixer"),
     ("lk", "width of all queries, or of all keys, of a linear mixer per rank: hk · dk"),

@@ -17,6 +17,7 @@ mod experts;
 mod facets;
 mod fp32_between_modules;
 mod latent_attention;
+mod layer_inputs;
 mod letters;
 mod linear;
 mod low_rank;

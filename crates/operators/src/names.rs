@@ -43,6 +43,24 @@ const LAYERS: [Names; LayerKind::ALL.len()] = [
     names!("mlp layer", "each MLP layer"),
     names!("expert layer", "each expert layer"),
     names!("empty layer", "each empty layer"),
+    names!("dense layer with borrowed keys and values", "each dense layer with borrowed keys and values"),
+    names!("moe layer with borrowed keys and values", "each MoE layer with borrowed keys and values"),
+    names!(
+        "attention layer with borrowed keys and values",
+        "each attention layer with borrowed keys and values"
+    ),
+    names!(
+        "dense layer with windowed attention to borrowed keys and values",
+        "each dense layer with windowed attention to borrowed keys and values"
+    ),
+    names!(
+        "moe layer with windowed attention to borrowed keys and values",
+        "each MoE layer with windowed attention to borrowed keys and values"
+    ),
+    names!(
+        "windowed attention layer with borrowed keys and values",
+        "each windowed attention layer with borrowed keys and values"
+    ),
 ];
 const EMBEDDING: Names = names!("embedding", "embedding");
 const FINAL_NORM: Names = names!("final norm", "final norm");

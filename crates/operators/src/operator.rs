@@ -20,6 +20,10 @@ pub enum Operator {
     SelfAttention,
     /// Self-attention to a window or a chunk of the sequence.
     WindowedAttention,
+    /// Self-attention to the whole sequence with an earlier layer's keys and values.
+    BorrowedAttention,
+    /// The same to a window.
+    BorrowedWindowedAttention,
     /// Multi-latent attention, including its residual addition.
     LatentAttention,
     /// Linear attention or a state-space mixer, including its residual addition.
@@ -30,6 +34,12 @@ pub enum Operator {
     PreExpertsNorm,
     /// Dense MLP, including its residual addition.
     Mlp,
+    /// A dense MLP twice as wide as those of other layers.
+    WideMlp,
+    /// Embeddings of all layers' own: looked up, projected from the word embeddings and normed.
+    LayerInputs,
+    /// A layer's own embedding: gated, projected, normed, and added to the residual stream.
+    LayerInput,
     /// Router, dispatcher, experts and shared experts, including the residual addition.
     Experts,
     /// Norm after the last layer.
@@ -58,13 +68,18 @@ impl Operator {
     pub fn captured(self, x: &Symbols<'_>, modules: GraphModules) -> Captured {
         let whole = match self {
             Self::InputNorm => modules.attention || modules.mixer,
-            Self::SelfAttention | Self::WindowedAttention | Self::LatentAttention => modules.attention,
+            Self::SelfAttention
+            | Self::WindowedAttention
+            | Self::BorrowedAttention
+            | Self::BorrowedWindowedAttention
+            | Self::LatentAttention => modules.attention,
             Self::Linear(LinearKind::Mamba | LinearKind::Mamba2) => modules.mixer,
             Self::Linear(_) => modules.attention,
-            Self::PreMlpNorm | Self::Mlp => modules.mlp,
+            Self::PreMlpNorm | Self::Mlp | Self::WideMlp | Self::LayerInput => modules.mlp,
             Self::PreExpertsNorm => modules.experts || modules.router,
             Self::Experts => modules.experts && !self.reads_back(x),
             Self::Embedding
+            | Self::LayerInputs
             | Self::VisionLayer
             | Self::VisionEnds
             | Self::Projector
@@ -100,9 +115,13 @@ impl Operator {
             self,
             Self::SelfAttention
                 | Self::WindowedAttention
+                | Self::BorrowedAttention
+                | Self::BorrowedWindowedAttention
                 | Self::LatentAttention
                 | Self::Linear(_)
                 | Self::Mlp
+                | Self::WideMlp
+                | Self::LayerInput
                 | Self::Experts
         )
     }
@@ -135,10 +154,14 @@ impl Operator {
             Self::InputNorm => "input_layernorm",
             Self::SelfAttention => "self_attention",
             Self::WindowedAttention => "windowed_attention",
+            Self::BorrowedAttention => "borrowing_attention",
+            Self::BorrowedWindowedAttention => "borrowing_windowed_attention",
             Self::LatentAttention => "multi_latent_attention",
             Self::Linear(kind) => kind.name(),
             Self::PreMlpNorm | Self::PreExpertsNorm => "pre_mlp_layernorm",
-            Self::Mlp => "mlp",
+            Self::Mlp | Self::WideMlp => "mlp",
+            Self::LayerInputs => "per_layer_inputs",
+            Self::LayerInput => "per_layer_input",
             Self::Experts => "moe",
             Self::FinalNorm => "final_layernorm",
             Self::OutputLayer => "output_layer",

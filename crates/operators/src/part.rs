@@ -60,7 +60,12 @@ pub enum WeightPart {
     /// A norm over the heads' queries or keys: it is replicated on tensor ranks, and each sees only its own heads.
     HeadNorm,
     /// The fused projection of queries, keys and values, or its bias.
-    JointQueries,
+    JointQueries {
+        /// Rows of the keys on one rank.
+        keys: u64,
+        /// Rows of the values.
+        values: u64,
+    },
     /// The first projection of an MLP, whose gate is the first half of its rows, or its bias.
     GateAndUp,
     /// Part of a vision tower: text tokens do not pass it, and it may be stored in its own format.
@@ -294,9 +299,8 @@ pub fn of_modules(x: &Symbols<'_>, weight: &Weight) -> Vec<Shape> {
     let arranged = &x.model().arrangement;
     let rows = weight.local.first().copied().unwrap_or_default();
     let parts = match weight.part {
-        WeightPart::JointQueries if !arranged.fused_qkv => {
-            let keys = if arranged.whole_keys { 0 } else { x.k * x.d };
-            [rows.saturating_sub(2 * keys), keys, keys]
+        WeightPart::JointQueries { keys, values } if !arranged.fused_qkv => {
+            [rows.saturating_sub(keys + values), keys, values]
         }
         WeightPart::GateAndUp if x.gate > 1 && !arranged.fused_gate_up => [rows / 2, rows - rows / 2, 0],
         _ => return vec![weight.local],

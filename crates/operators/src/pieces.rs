@@ -67,6 +67,8 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
         index = Addressed { elements: of_part(index.elements), bytes: of_part(index.bytes) };
     }
     index.bytes = [index.bytes[0].min(bytes[0]), index.bytes[1].min(bytes[1])];
+    // Of queries alone.
+    let launches = if x.borrows { launches.map(|each| each / 2) } else { launches };
     addressed("rotary", bytes.map(Bytes::new), launches, index)
 }
 
@@ -173,6 +175,19 @@ pub(super) fn addition(x: &Symbols<'_>, name: &'static str, p: u64, bias: bool) 
     let bytes = [p + 2 * r + drop, 3 * r + moved + drop + bias * p];
     let launches = [1 + dropped + scaled, 1 + casts + dropped + scaled + bias];
     kernel(name, bytes.map(|each| Bytes::new(x.s_local * x.h * each)), launches)
+}
+
+/// The sum of the gradients of keys and of values where one projection gives both.
+pub(super) fn joint_gradient(x: &Symbols<'_>) -> Option<Work> {
+    let bytes = Bytes::new(3 * x.n * x.k * x.d * x.compute_width);
+    (x.pair == 1).then(|| kernel("key_value_gradients", [Bytes::ZERO, bytes], [0, 1]))
+}
+
+/// The constant of a layer that its output is multiplied by in place, and the gradient's product with it.
+pub(super) fn layer_scale(x: &Symbols<'_>) -> Option<Work> {
+    let there = x.in_pieces() && x.model().arrangement.scaled_layers;
+    let bytes = Bytes::new(2 * x.s_local * x.h * x.residual_width);
+    there.then(|| kernel("layer_scale", [bytes; 2], [1, 1]))
 }
 
 /// What runs around the products of `layers` layers that read one input: casts of it under autocast, which caches

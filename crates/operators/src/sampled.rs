@@ -54,8 +54,13 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         | Operator::VisionLayer
         | Operator::VisionEnds
         | Operator::Projector
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention
         | Operator::LatentAttention
         | Operator::Linear(_)
+        | Operator::WideMlp
+        | Operator::LayerInputs
+        | Operator::LayerInput
         | Operator::Experts
         | Operator::FinalNorm
         | Operator::OutputLayer

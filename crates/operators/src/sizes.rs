@@ -143,7 +143,7 @@ fn probability(plan: &Plan) -> u64 {
         // And every sum.
         Router::Sigmoid => arranged.normalized_routing && recipe.autocasts(),
         Router::Fp32Held => width == NumberFormat::Fp32.width(),
-        Router::Fp32 | Router::Fp32Grouped => true,
+        Router::Fp32 | Router::Fp32Grouped | Router::Normed => true,
         // Autocast computes the router's product in 16 bits; weights that are not summed in place are in fp32 anyway.
         Router::Fp32Sigmoid => arranged.fp32_routing || !recipe.autocasts(),
     };

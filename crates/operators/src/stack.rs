@@ -20,6 +20,8 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Operators {
     match kind.mixer {
         Mixer::Attention => operators.push(attention),
         Mixer::Windowed => operators.push(Operator::WindowedAttention),
+        Mixer::Borrowed => operators.push(Operator::BorrowedAttention),
+        Mixer::BorrowedWindowed => operators.push(Operator::BorrowedWindowedAttention),
         Mixer::Linear => operators.extend(linear),
         // One norm stands before both, which read its output in parallel (Falcon-H1's decoder layer).
         Mixer::Both => {
@@ -29,9 +31,20 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Operators {
         Mixer::None => {}
     }
     match kind.feed_forward {
-        FeedForward::Dense => operators.extend([Operator::PreMlpNorm, Operator::Mlp]),
-        FeedForward::Moe => operators.extend([Operator::PreExpertsNorm, Operator::Experts]),
+        FeedForward::Dense => {
+            let wide = kind.mixer.borrows() && x.model().arrangement.double_wide;
+            operators.extend([Operator::PreMlpNorm, if wide { Operator::WideMlp } else { Operator::Mlp }]);
+        }
+        FeedForward::Moe => {
+            if x.model().arrangement.dense_beside_experts {
+                operators.extend([Operator::PreMlpNorm, Operator::Mlp]);
+            }
+            operators.extend([Operator::PreExpertsNorm, Operator::Experts]);
+        }
         FeedForward::None => {}
+    }
+    if x.model().arrangement.layer_inputs.is_some() {
+        operators.push(Operator::LayerInput);
     }
     operators
 }
@@ -110,6 +123,9 @@ impl SectionKind {
         match self {
             Self::Embedding if x.recipe().tuning.projector => {
                 smallvec![Operator::Embedding, Operator::Projector]
+            }
+            Self::Embedding if x.model().arrangement.layer_inputs.is_some() => {
+                smallvec![Operator::Embedding, Operator::LayerInputs]
             }
             Self::Embedding | Self::MtpEmbedding => smallvec![Operator::Embedding],
             Self::Layer(kind) => layer_operators(x, kind),

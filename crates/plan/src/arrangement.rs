@@ -49,6 +49,15 @@ pub struct Arrangement {
     pub norms_behind_rotation: bool,
     /// Norms of queries and keys have no weights, in layers with a window (Llama 4).
     pub plain_head_norms: bool,
+    /// Layers with experts have a dense MLP beside them: both read the residual stream through norms of their own, and a norm
+    /// follows either output and their sum (Gemma 4).
+    pub dense_beside_experts: bool,
+    /// Embeddings that each layer has of its own, gated and added behind its MLP (Gemma 4 E2B and E4B).
+    pub layer_inputs: Option<LayerInputs>,
+    /// MLPs of layers that borrow keys and values are twice as wide (Gemma 4 E2B).
+    pub double_wide: bool,
+    /// Values pass a norm without weights (Gemma 4).
+    pub value_norms: bool,
     /// Whether queries are multiplied by a factor per position.
     pub query_temperature: QueryTemperature,
     /// Eager attention casts queries and keys to fp32 (GPT-J).
@@ -74,10 +83,23 @@ pub struct Arrangement {
     pub passed_rotation: bool,
     /// What attention and MLP add to the residual stream is scaled by a constant (Granite).
     pub scaled_branches: bool,
+    /// Queries and keys are rotated before their heads come in front of tokens (Gemma 4).
+    pub tokens_first: bool,
+    /// A layer's output is multiplied in place by a constant of its own (Gemma 4).
+    pub scaled_layers: bool,
     /// GELU written out as products and a tanh, in its own autograd function, which saves its input (BLOOM).
     pub gelu_by_hand: bool,
     /// What a Mamba-2 mixer projects is multiplied by constants in the weights' dtype (Falcon-H1).
     pub scaled_mixer_inputs: bool,
+}
+
+/// Embeddings that each layer has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerInputs {
+    /// Width of one layer's.
+    pub width: u64,
+    /// Rows of their table.
+    pub vocabulary: u64,
 }
 
 /// Which norms of a model's own modules have weights.
@@ -120,6 +142,9 @@ pub enum Router {
     Sigmoid,
     /// Product, softmax and sum in the layer's dtype (Mistral 4).
     Typed,
+    /// A linear layer on the residual stream behind a norm without weights, whose output is multiplied by a weight per
+    /// channel; the softmax in fp32, and the chosen weights multiplied by one per expert (Gemma 4).
+    Normed,
 }
 
 impl Arrangement {
@@ -230,6 +255,8 @@ pub enum NormProduct {
     Wide,
     /// In fp32, with the weight cast to fp32 and the product rounded (Nemotron-H).
     Widened,
+    /// The same, with the root taken by a power, which saves the mean square beside its result (Gemma 4).
+    Raised,
     /// In fp32, with the mean subtracted in separate operations (Cohere).
     Centred,
     /// In fp32, by one plus the weight, which is stored centred on zero (Gemma, Qwen3-Next).
@@ -261,6 +288,10 @@ impl Default for Arrangement {
             typed_softmax: false,
             norms_behind_rotation: false,
             plain_head_norms: false,
+            dense_beside_experts: false,
+            layer_inputs: None,
+            double_wide: false,
+            value_norms: false,
             query_temperature: QueryTemperature::None,
             fp32_scores: false,
             embedding_norm: false,
@@ -273,6 +304,8 @@ impl Default for Arrangement {
             joint_parts: JointParts::Split,
             passed_rotation: false,
             scaled_branches: false,
+            tokens_first: false,
+            scaled_layers: false,
             gelu_by_hand: false,
             scaled_mixer_inputs: false,
         }

@@ -66,8 +66,7 @@ fields! {
     MoeSharedExpertGate "moe_shared_expert_gate" Flag, "a gate on the shared experts' output";
     MoeLatentSize "moe_latent_size" Count(1, MAX_HIDDEN), "latent size in which experts work";
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
-    // What mixes tokens in each layer.
-    MixerPattern "mixer_pattern" Text, "what mixes tokens in each layer, repeated to the last: * attention, w windowed attention, M the linear mixer, P both, - none";
+    MixerPattern "mixer_pattern" Text, "what mixes tokens in each layer, repeated to the last: * attention, w windowed attention, M the linear mixer, P both, - none, A and W attention with an earlier layer's keys and values";
     HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts; | between stages";
     HybridAttentionRatio "hybrid_attention_ratio" Real(0.0, 1.0), "fraction of a hybrid model's layers that are attention (Megatron-LM before its pattern)";
     HybridMlpRatio "hybrid_mlp_ratio" Real(0.0, 1.0), "fraction of a hybrid model's layers that are MLPs (Megatron-LM before its pattern)";
@@ -75,6 +74,8 @@ fields! {
     ChunkedAttention "chunked_attention" Flag, "chunked attention: windows that do not slide";
     WindowAttnSkipFreq "window_attn_skip_freq" Text, "every how many layers attention is not windowed, or a list of 1 for windowed";
     AttentionOutputGate "attention_output_gate" Flag, "a gate on the attention output, projected beside the queries";
+    FullAttentionHeads "full_attention_heads" Counts, "key/value heads of attention to the whole sequence, and their dimension, where windowed layers have others (Gemma 4)";
+    LayerInputs "layer_inputs" Counts, "width of the embeddings that each layer has of its own, and rows of their table (Gemma 4 E2B)";
     LinearMixer "linear_mixer" Word(LinearKind::NAMES), "kind of linear attention or state-space layer";
     LinearAttentionFreq "linear_attention_freq" Text, "every how many layers attention is not linear, or a list of 1 for linear";
     LinearNumKeyHeads "linear_num_key_heads" Count(1, MAX_HEADS), "query and key heads of a linear mixer; Mamba-2's groups";
@@ -122,8 +123,8 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "soft-capped logits (tanh)";
     NormalizedRouting "normalized_routing" Flag, "weights of the top-k experts normalized in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights normalized and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router";
-    KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router, raised_norms, value_norms, normed_router, keys_as_values, dense_beside_experts, double_wide_mlp";
+    KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand, scaled_layers, tokens_first";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
     Accelerator "accelerator" Text, "accelerator";

@@ -13,11 +13,23 @@ pub enum Mixer {
     Both,
     /// Nothing: the layer is an MLP alone (Nemotron-H).
     None,
+    /// Attention to the whole sequence with the keys and values of an earlier layer (Gemma 4 E2B).
+    Borrowed,
+    /// The same to a window.
+    BorrowedWindowed,
 }
 
 impl Mixer {
     /// Every mixer.
-    pub const ALL: [Self; 5] = [Self::Attention, Self::Windowed, Self::Linear, Self::Both, Self::None];
+    pub const ALL: [Self; 7] = [
+        Self::Attention,
+        Self::Windowed,
+        Self::Linear,
+        Self::Both,
+        Self::None,
+        Self::Borrowed,
+        Self::BorrowedWindowed,
+    ];
 
     /// Its symbol in a layer pattern; Megatron's symbol where it has one
     /// (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`).
@@ -29,6 +41,8 @@ impl Mixer {
             Self::Linear => 'M',
             Self::Both => 'P',
             Self::None => '-',
+            Self::Borrowed => 'A',
+            Self::BorrowedWindowed => 'W',
         }
     }
 
@@ -41,13 +55,19 @@ impl Mixer {
     /// Whether it has attention heads.
     #[must_use]
     pub const fn attends(self) -> bool {
-        matches!(self, Self::Attention | Self::Windowed | Self::Both)
+        matches!(self, Self::Attention | Self::Windowed | Self::Both) || self.borrows()
     }
 
     /// Whether its attention heads see only a window or a chunk of the sequence.
     #[must_use]
     pub const fn is_windowed(self) -> bool {
-        matches!(self, Self::Windowed)
+        matches!(self, Self::Windowed | Self::BorrowedWindowed)
+    }
+
+    /// Whether its keys and values are an earlier layer's.
+    #[must_use]
+    pub const fn borrows(self) -> bool {
+        matches!(self, Self::Borrowed | Self::BorrowedWindowed)
     }
 
     /// Whether it has the linear mixer.
@@ -146,6 +166,20 @@ pub struct Mixers {
     /// Whether the attention's output is multiplied by a gate that its query projection produces along with the
     /// queries (`--attention-output-gate`; Qwen3-Next).
     pub output_gate: bool,
+    /// Heads of attention to the whole sequence, where those of windowed layers differ (Gemma 4).
+    pub full: Option<FullHeads>,
+}
+
+/// Heads of attention to the whole sequence in a model whose windowed layers have heads of another width. There are as many
+/// query heads in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullHeads {
+    /// Key/value heads.
+    pub groups: u64,
+    /// Width of a head.
+    pub width: u64,
+    /// Whether the keys' projection gives the values too, before the keys' norm and rotation (`attention_k_eq_v`).
+    pub keys_as_values: bool,
 }
 
 impl Mixers {

@@ -57,7 +57,7 @@ pub mod word;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, JointParts, NormPlaces, NormProduct, NormWeights,
+    ActivationSteps, Arrangement, Dropout, JointParts, LayerInputs, NormPlaces, NormProduct, NormWeights,
     QueryTemperature, RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
@@ -69,7 +69,7 @@ pub use field::{Field, tables};
 pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, GraphModules, LossKind};
 pub use kind::ValueKind;
 pub use layer_counts::StageSizes;
-pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
+pub use layers::{FeedForward, FullHeads, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use linear_modules::{LinearModule, LoraModules};
 pub use low_rank::{LowRank, LowRankUpdate, ProjectedSide, Projection};

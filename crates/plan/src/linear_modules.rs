@@ -35,6 +35,12 @@ pub enum LinearModule {
     Router,
     /// `embed_tokens`, the word embedding, which `all-linear` leaves out.
     Embedding,
+    /// `per_layer_input_gate`, behind the MLP of a layer that has embeddings of its own (Gemma 4 E2B).
+    LayerGate,
+    /// `per_layer_projection`, behind it.
+    LayerOutput,
+    /// `per_layer_model_projection`, which projects the word embeddings for all layers.
+    LayerModel,
 }
 
 /// Linear layers of an MLP with a gate.
@@ -42,11 +48,11 @@ const OF_MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearM
 
 /// A set of linear layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoraModules(u16);
+pub struct LoraModules(u32);
 
 impl LoraModules {
     /// Every linear layer in the transformer layers, experts included (`all-linear`).
-    pub const ALL: Self = Self(0x7eff);
+    pub const ALL: Self = Self(0x7_7eff);
 
     /// The same with `module`.
     #[must_use]
@@ -120,6 +126,9 @@ impl LoraModules {
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
             "embed_tokens" => &[LinearModule::Embedding],
+            "per_layer_input_gate" => &[LinearModule::LayerGate],
+            "per_layer_projection" => &[LinearModule::LayerOutput],
+            "per_layer_model_projection" => &[LinearModule::LayerModel],
             "q_attn" => &[], // Of attention across two sequences; PEFT takes a name that nothing has.
             _ => return None,
         };

@@ -137,11 +137,14 @@ words! {
         "eager_alone", RepeatedRotation "repeated_rotation", Fp32Scores "fp32_scores", EmbeddingNorm
         "embedding_norm", SplitMixerInputs "split_mixer_inputs", ScaledMixerInputs
         "scaled_mixer_inputs", Fp32LayerNorm "fp32_layer_norm", Xielu "xielu",
-        IndexedQkv "indexed_qkv", TypedRouter "typed_router",
+        IndexedQkv "indexed_qkv", TypedRouter "typed_router", RaisedNorms "raised_norms", ValueNorms
+        "value_norms", NormedRouter "normed_router",
+        KeysAsValues "keys_as_values", DenseBesideExperts "dense_beside_experts", DoubleWideMlp "double_wide_mlp",
     }
     KernelVariant {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
         SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
+        ScaledLayers "scaled_layers", TokensFirst "tokens_first",
     }
 }
 

@@ -3,8 +3,8 @@
 use super::table::Table;
 use shardscope_plan::word::{KernelVariant as Kernel, ModuleVariant as Module};
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, JointParts, NormPlaces, NormProduct, NormWeights,
-    QueryTemperature, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormPlaces, NormProduct,
+    NormWeights, QueryTemperature, RotationTables, Router,
 };
 
 /// The arrangement of modules that readers know for the model's type.
@@ -28,6 +28,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
             () if table.on(Field::WideNorms) => NormProduct::Wide,
             () if differs(Module::WidenedNorms) => NormProduct::Widened,
+            () if differs(Module::RaisedNorms) => NormProduct::Raised,
             () if differs(Module::CentredNorms) => NormProduct::Centred,
             () => NormProduct::Rounded,
         },
@@ -47,6 +48,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs(Module::Fp32SigmoidRouter) => Router::Fp32Sigmoid,
             () if differs(Module::SigmoidRouter) => Router::Sigmoid,
             () if differs(Module::TypedRouter) => Router::Typed,
+            () if differs(Module::NormedRouter) => Router::Normed,
             () => Router::Own,
         },
         // All channels are rotated unless a fraction is stated.
@@ -71,6 +73,13 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         typed_softmax: differs(Module::TypedSoftmax),
         norms_behind_rotation: differs(Module::NormsBehindRotation),
         plain_head_norms: differs(Module::PlainHeadNorms),
+        dense_beside_experts: differs(Module::DenseBesideExperts),
+        layer_inputs: match table.counts(Field::LayerInputs).as_slice() {
+            &[width, vocabulary] => Some(LayerInputs { width, vocabulary }),
+            _ => None,
+        },
+        double_wide: differs(Module::DoubleWideMlp),
+        value_norms: differs(Module::ValueNorms),
         query_temperature: if differs(Module::QueryTemperature) {
             QueryTemperature::Unwindowed
         } else if differs(Module::TypedQueryTemperature) {
@@ -104,6 +113,8 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         },
         passed_rotation: runs(Kernel::PassedRotation),
         scaled_branches: runs(Kernel::ScaledBranches),
+        tokens_first: runs(Kernel::TokensFirst),
+        scaled_layers: runs(Kernel::ScaledLayers),
         gelu_by_hand: runs(Kernel::GeluByHand),
         scaled_mixer_inputs: differs(Module::ScaledMixerInputs),
     }

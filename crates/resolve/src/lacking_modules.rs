@@ -64,6 +64,7 @@ fn of_types(table: &mut Table, software: Software) {
         ),
         (word::ModuleVariant::Xielu, "xielu", "an activation function with weights of its own (xIELU)"),
     ];
+    super::lacking_heads::lacking(table, software);
     let (words, parts): (Vec<&str>, Vec<&str>) = only_there
         .into_iter()
         .filter(|(variant, ..)| !modules && differs(*variant))

@@ -15,6 +15,7 @@ mod hybrid;
 mod kernels;
 mod lacking;
 mod lacking_adapters;
+mod lacking_heads;
 mod lacking_modules;
 mod layout;
 mod low_rank;

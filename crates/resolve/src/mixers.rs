@@ -3,7 +3,7 @@
 use super::frequency::pattern;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int};
-use shardscope_plan::{Field, LinearKind, LinearMixer, Mixer, Mixers, Window, Word};
+use shardscope_plan::{Field, FullHeads, LinearKind, LinearMixer, Mixer, Mixers, Window, Word, word};
 use shardscope_source::Code;
 
 /// Symbols of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
@@ -30,7 +30,15 @@ pub(super) fn mixers(table: &mut Table) -> Option<Mixers> {
         pattern,
         single_block,
         output_gate: table.on(Field::AttentionOutputGate),
+        full: full(table),
     })
+}
+
+/// Heads of attention to the whole sequence, if they are stated apart from the others.
+fn full(table: &Table) -> Option<FullHeads> {
+    let &[groups, width] = table.counts(Field::FullAttentionHeads).as_slice() else { return None };
+    let keys_as_values = table.listed().contains(&word::ModuleVariant::KeysAsValues);
+    Some(FullHeads { groups, width, keys_as_values })
 }
 
 /// The layers of a hybrid pattern that have experts, if there is such a pattern.

@@ -228,6 +228,10 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
     } else if !converted && table.is(Software::HfTransformers) {
         modules = modules.without(LinearModule::Experts).without(LinearModule::Router);
     }
+    // Gemma 4's router has a linear layer, which is one of all.
+    if all && table.listed().contains(&word::ModuleVariant::NormedRouter) {
+        modules = modules.with(LinearModule::Router);
+    }
     let drops = table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0;
     Lora {
         rank: table.number(Field::LoraRank),

@@ -34,8 +34,10 @@ struct Cached {
     full: u64,
     windowed: u64,
     linear: u64,
-    /// Bytes of one token in one attention layer.
+    /// Bytes of one token in one layer of attention to the whole sequence.
     row: u64,
+    /// The same with a window; differs in Gemma 4.
+    window_row: u64,
     /// Bytes of one sequence in one linear mixer.
     state: u64,
     /// Tokens of the window.
@@ -49,10 +51,12 @@ impl Cached {
         let count = |asked: fn(Mixer) -> bool| model.count_layers(|kind| asked(kind.mixer));
         let window = model.mixers.window;
         Self {
-            full: count(|mixer| mixer.attends() && !mixer.is_windowed()),
-            windowed: count(Mixer::is_windowed),
+            // An earlier layer's keys and values are cached once.
+            full: count(|mixer| mixer.attends() && !mixer.is_windowed() && !mixer.borrows()),
+            windowed: count(|mixer| mixer.is_windowed() && !mixer.borrows()),
             linear: count(Mixer::is_linear),
-            row: row(model, tensor).get().max(1),
+            row: row(model, tensor, false).get().max(1),
+            window_row: row(model, tensor, true).get().max(1),
             state: model.mixers.linear.as_ref().map_or(1, |mixer| state(mixer, tensor).get().max(1)),
             window: window.map_or(u64::MAX, |window| window.tokens),
             chunked: window.is_some_and(|window| window.chunked),
@@ -76,19 +80,26 @@ pub(super) fn held(model: &Model, rollout: &Rollout, bytes: Bytes) -> Held {
 /// (`vllm/model_executor/models/config.py:HybridAttentionMambaModelConfig`).
 fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
     let attends = cached.full + cached.windowed > 0;
+    // The widest row among the layers that there are; narrower ones have more tokens in a block of equal bytes
+    // (`unify_kv_cache_spec_page_size`).
+    let rows = [(cached.full, cached.row), (cached.windowed, cached.window_row)];
+    let widest = rows.into_iter().filter(|(layers, _)| *layers > 0).map(|(_, row)| row).max();
+    let widest = widest.unwrap_or(cached.row);
     let block = match cached.linear {
         0 => BLOCK,
-        _ => BLOCK * cached.state.div_ceil(BLOCK.saturating_mul(cached.row)).max(1),
+        _ => BLOCK * cached.state.div_ceil(BLOCK.saturating_mul(widest)).max(1),
     };
-    let page = if attends { block.saturating_mul(cached.row) } else { cached.state };
-    let per_rollout = length.div_ceil(block);
+    let page = if attends { block.saturating_mul(widest) } else { cached.state };
+    let [whole, block] = [cached.row, cached.window_row].map(|row| block * (widest / row).max(1));
+    let per_rollout = length.div_ceil(whole);
     // A sliding window begins inside a block and may end inside another.
     let last = if cached.chunked {
         cached.window.div_ceil(block)
     } else {
         cached.window.saturating_sub(1).div_ceil(block) + 1
     };
-    let kinds = [(cached.full, per_rollout), (cached.windowed, per_rollout.min(last)), (cached.linear, 1)];
+    let windowed = length.div_ceil(block).min(last);
+    let kinds = [(cached.full, per_rollout), (cached.windowed, windowed), (cached.linear, 1)];
     let layers = || kinds.iter().map(|(layers, _)| *layers).filter(|layers| *layers > 0);
     let (least, most) = (layers().min().unwrap_or(1), layers().max().unwrap_or(1));
     // Groups have as many layers as the smallest kind, or as the largest if that is less than half again as many.
@@ -117,7 +128,8 @@ fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
         states.map_or(0, |states| states.saturating_mul(cached.linear).saturating_mul(cached.state));
     // In tenths of a layer to stay in integers; if all layers are windowed, there is no other pool to be a ratio of.
     let tenths = if cached.full > 0 { WINDOWED_TENTHS } else { 10 };
-    let cell = (cached.full * 10 + cached.windowed * tenths).saturating_mul(cached.row);
+    let whole = (cached.full * 10).saturating_mul(cached.row);
+    let cell = whole.saturating_add((cached.windowed * tenths).saturating_mul(cached.window_row));
     let tokens = (u128::from(bytes.saturating_sub(of_states)) * 10).checked_div(u128::from(cell));
     let tokens = tokens.map(|tokens| u64::try_from(tokens).unwrap_or(u64::MAX));
     let windowed = tokens.filter(|_| cached.windowed > 0).map(|tokens| {
@@ -132,10 +144,13 @@ fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
 
 /// Bytes of one token in one layer of a tensor rank: keys and values of its heads, at least one per rank; or the
 /// latent of multi-latent attention, which every rank holds in full.
-fn row(model: &Model, tensor: u64) -> Bytes {
+fn row(model: &Model, tensor: u64, windowed: bool) -> Bytes {
+    let full = model.mixers.full.filter(|_| !windowed);
+    let (groups, width) =
+        full.map_or((model.num_query_groups, model.kv_channels), |full| (full.groups, full.width));
     let elements = match &model.latent {
         Some(latent) => latent.kv_lora_rank + latent.qk_pos_emb_head_dim,
-        None => 2 * (model.num_query_groups / tensor.max(1)).max(1) * model.kv_channels,
+        None => 2 * (groups / tensor.max(1)).max(1) * width,
     };
     Count::new(elements).bytes(WIDTH)
 }
@@ -143,7 +158,10 @@ fn row(model: &Model, tensor: u64) -> Bytes {
 /// Bytes of one token in all attention layers of a tensor rank, while it is within every window.
 #[must_use]
 pub fn cached_token(model: &Model, tensor: u64) -> Bytes {
-    row(model, tensor) * model.count_layers(|kind| kind.mixer.attends())
+    let own = |mixer: Mixer| mixer.attends() && !mixer.borrows();
+    let windowed = model.count_layers(|kind| own(kind.mixer) && kind.mixer.is_windowed());
+    let whole = model.count_layers(|kind| own(kind.mixer)) - windowed;
+    row(model, tensor, false) * whole + row(model, tensor, true) * windowed
 }
 
 /// Bytes of one sequence in a linear mixer of a tensor rank: the inputs that its convolution will still read, and its
@@ -168,8 +186,16 @@ mod tests {
     use shardscope_units::Bytes;
 
     /// Gemma 3 27B: 10 of 62 layers have full attention, with 16 key/value heads of 128.
-    const GEMMA: Cached =
-        Cached { full: 10, windowed: 52, linear: 0, row: 8192, state: 1, window: 1024, chunked: false };
+    const GEMMA: Cached = Cached {
+        full: 10,
+        windowed: 52,
+        linear: 0,
+        row: 8192,
+        window_row: 8192,
+        state: 1,
+        window: 1024,
+        chunked: false,
+    };
     /// Qwen3.5 35B-A3B: 10 of 40 layers have attention, with 2 key/value heads of 256; the others have 32 states of
     /// 128 by 128.
     const QWEN: Cached = Cached {
@@ -177,6 +203,7 @@ mod tests {
         windowed: 0,
         linear: 30,
         row: 2048,
+        window_row: 2048,
         state: 2_146_304,
         window: u64::MAX,
         chunked: false,
@@ -231,6 +258,21 @@ mod tests {
         assert_eq!(paged(&half_more, 8192, 8 * 16 * 8192 * (512 + 2 * 65)).rollouts, 1);
         let alone = Cached { full: 0, ..GEMMA };
         assert_eq!(paged(&alone, 8192, 52 * 16 * 8192 * 65).rollouts, 1);
+    }
+
+    #[test]
+    fn narrower_layers_have_more_tokens_in_a_block_of_equal_bytes() {
+        // Gemma 4 31B: 10 of 60 layers with 4 heads of 512, 50 with 16 of 256: keys and values of 8,192 and 16,384 bytes.
+        let gemma = Cached { full: 10, windowed: 50, row: 8192, window_row: 16384, ..GEMMA };
+        // Blocks of 32 and of 16 tokens; five groups of windowed layers.
+        let block = 10 * 16 * 16384;
+        assert_eq!(paged(&gemma, 8192, block * (256 + 5 * 65)), Held { tokens: 8192, rollouts: 1 });
+        assert_eq!(paged(&gemma, 8192, block * (256 + 5 * 65) - 1).rollouts, 0);
+        // Wider ones beside narrower windows (Gemma 4 E2B).
+        let other = Cached { row: 16384, window_row: 8192, ..gemma };
+        assert_eq!(paged(&other, 8192, block * (512 + 5 * 33)).rollouts, 1);
+        let cell = 10 * 8192 + 50 * 16384 * 8 / 10;
+        assert_eq!(pooled(&gemma, 8192, (cell + 1) * 81_920), Held { tokens: 81_920, rollouts: 10 });
     }
 
     #[test]

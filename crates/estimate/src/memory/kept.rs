@@ -28,6 +28,11 @@ pub(super) static SPREAD_INPUT: Formula = Formula::new(
     "The saved input of a block of recomputed layers, sharded over the tensor ranks.",
     CHECKPOINT,
 );
+static BOTH_PAIRS: Formula = Formula::new(
+    "2·s·(rot + rotf)·B",
+    "RoPE cosines and sines, for the heads of windowed layers and for those of the others.",
+    "transformers/models/gemma4/modeling_gemma4.py:Gemma4TextRotaryEmbedding.forward",
+);
 static ROTARY_PAIR: Formula = Formula::new(
     "2·s·rot·B",
     "RoPE cosines and sines, shared by all layers.",
@@ -254,6 +259,11 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             return (x.model().position_embedding == PositionEmbedding::Rope)
                 .then(|| Saved::new("rotary cosines and sines", &tables, FLOAT, &LAYERS_PAIRS));
         }
+        // One pair of tables for each width of heads.
+        let (columns, formula) = match x.model().mixers.full {
+            Some(full) => (columns + full.width, &BOTH_PAIRS),
+            None => (columns, formula),
+        };
         return (semantics.modules.rotation == Rotation::Shared
             && x.model().position_embedding == PositionEmbedding::Rope)
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));

@@ -157,7 +157,7 @@ pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
     for operator in kind.kept_operators(x) {
         let mut saved = operator.saved(x);
         saved.retain(|saved| !saved.leaves(modules, least));
-        let tensors = leaves(x, &saved);
+        let tensors = leaves(&x.of(operator), &saved);
         if !tensors.is_empty() {
             by_operator.push(Breakdown::sum(operator.name(), tensors));
         }

@@ -60,7 +60,7 @@ pub(super) fn linears(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Li
     let library = lora.library.semantics();
     let mut all = match operator {
         Operator::SelfAttention | Operator::WindowedAttention => attention(x, library),
-        Operator::Mlp => mlp(x, library),
+        Operator::Mlp | Operator::WideMlp => mlp(x, library),
         Operator::Experts => experts(x, library),
         _ => Vec::new(),
     };
@@ -70,7 +70,7 @@ pub(super) fn linears(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Li
 
 fn attention(x: &Symbols<'_>, library: &AdapterSemantics) -> Vec<Linear> {
     let model = x.model();
-    let (wide, narrow) = (model.num_attention_heads * x.d, model.num_query_groups * x.d);
+    let (wide, narrow) = (model.num_attention_heads * x.d, x.groups * x.d);
     let queries = if model.mixers.output_gate { 2 * wide } else { wide };
     let column = |outer, part| Linear {
         part,
@@ -99,7 +99,7 @@ fn halves(x: &Symbols<'_>, library: &AdapterSemantics, width: u64) -> Vec<(u64, 
 }
 
 fn mlp(x: &Symbols<'_>, library: &AdapterSemantics) -> Vec<Linear> {
-    let ffn = x.model().ffn_hidden_size;
+    let ffn = x.ffn;
     let first = |(outer, part)| Linear {
         part,
         ..Linear::new(&LINEAR_FC1, Account::Mlp, Cut::Column, [x.h, outer]).within(MLP)

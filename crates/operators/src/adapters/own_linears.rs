@@ -15,17 +15,19 @@ pub(super) fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let arrangement = &x.model().arrangement;
     match operator {
-        Operator::SelfAttention | Operator::WindowedAttention => {
+        Operator::SelfAttention
+        | Operator::WindowedAttention
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention => {
             let account = Account::Attention;
             let gated = if x.model().mixers.output_gate { 2 * wide } else { wide };
             let mut out = if arrangement.fused_qkv {
                 vec![(Query, account, [x.h, wide + 2 * narrow])]
             } else {
-                vec![
-                    (Query, account, [x.h, gated]),
-                    (Key, account, [x.h, narrow]),
-                    (Value, account, [x.h, narrow]),
-                ]
+                let mut out = vec![(Query, account, [x.h, gated])];
+                out.extend((x.pair > 0).then_some((Key, account, [x.h, narrow])));
+                out.extend((x.pair > 1).then_some((Value, account, [x.h, narrow])));
+                out
             };
             out.push((Output, account, [wide, x.h]));
             out
@@ -48,7 +50,15 @@ pub(super) fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
             }
             out
         }
-        Operator::Mlp => {
+        Operator::LayerInputs => {
+            let all = x.model().num_layers * x.layer_input;
+            vec![(LinearModule::LayerModel, Account::Embedding, [x.h, all])]
+        }
+        Operator::LayerInput => vec![
+            (LinearModule::LayerGate, Account::Other, [x.h, x.layer_input]),
+            (LinearModule::LayerOutput, Account::Other, [x.layer_input, x.h]),
+        ],
+        Operator::Mlp | Operator::WideMlp => {
             let account = Account::Mlp;
             let mut out = vec![(Down, account, [x.f, x.h])];
             if !x.model().activation.is_gated() {

@@ -2,22 +2,21 @@
 //! projection row-parallel. With fewer query groups than tensor ranks the fused rows are still split evenly.
 
 use crate::{Account, Created, Symbols, Weight, WeightPart, norm};
-use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
+use shardscope_plan::{AttentionSoftmax, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let model = x.model();
-    let keys = if model.arrangement.whole_keys { 2 * model.num_query_groups * model.kv_channels } else { 0 };
-    let rows = qkv_rows(model) + gate(x, model.num_attention_heads) - keys;
-    let mut out = vec![
-        Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)
-            .as_part(WeightPart::JointQueries),
-    ];
+    let keys = if model.arrangement.whole_keys { 2 * x.groups * x.d } else { 0 };
+    let rows = qkv_rows(x) + gate(x, model.num_attention_heads) - keys;
+    let part = {
+        let keys = if model.arrangement.whole_keys || x.borrows { 0 } else { x.k * x.d };
+        WeightPart::JointQueries { keys, values: if x.pair > 1 { keys } else { 0 } }
+    };
+    let mut out =
+        vec![Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t).as_part(part)];
     let biases = model.linear_bias != LinearBias::None;
     if biases {
-        out.push(
-            Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t)
-                .as_part(WeightPart::JointQueries),
-        );
+        out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t).as_part(part));
     }
     if keys > 0 {
         out.push(Weight::replicated("key_value.weight", Account::Attention, &[keys, x.h]));
@@ -25,12 +24,14 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     }
     if model.qk_layernorm {
         let [queries, keys] = if model.arrangement.norms_over_heads {
-            [model.num_attention_heads * x.d, model.num_query_groups * x.d]
+            [model.num_attention_heads * x.d, x.groups * x.d]
         } else {
             [x.d; 2]
         };
         out.extend(norm::of_heads(x, ["q_layernorm.weight", "q_layernorm.bias"], queries));
-        out.extend(norm::of_heads(x, ["k_layernorm.weight", "k_layernorm.bias"], keys));
+        if !x.borrows {
+            out.extend(norm::of_heads(x, ["k_layernorm.weight", "k_layernorm.bias"], keys));
+        }
     }
     out.extend(sinks(x));
     out.extend(projection(x, model.num_attention_heads * x.d));
@@ -39,8 +40,8 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 }
 
 /// Rows of the unsharded fused projection: queries, keys and values.
-fn qkv_rows(model: &Model) -> u64 {
-    (model.num_attention_heads + 2 * model.num_query_groups) * model.kv_channels
+fn qkv_rows(x: &Symbols<'_>) -> u64 {
+    (x.model().num_attention_heads + x.pair * x.groups) * x.d
 }
 
 /// Rows of the gate of `heads` heads that the projection produces along with the queries; 0 without a gate.

@@ -14,18 +14,21 @@ const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let model = x.model();
-    let (tokens, heads, groups) = (x.full_tokens(), model.num_attention_heads, model.num_query_groups);
-    let packed = (x.a + 2 * x.k) * x.d;
-    let full_packed = (heads + 2 * groups) * x.d + super::gate(x, heads);
+    let (tokens, heads, groups) = (x.full_tokens(), model.num_attention_heads, x.groups);
+    let packed = (x.a + x.pair * x.k) * x.d;
+    let full_packed = (heads + x.pair * groups) * x.d + super::gate(x, heads);
     let rows = packed + super::gate(x, x.a);
     let arranged = &model.arrangement;
-    let parts = layers(x, 3, arranged.fused_qkv);
+    // Keys that are an earlier layer's are normed and rotated there.
+    let own = if x.borrows { 0 } else { x.k };
+    let parts = layers(x, 1 + x.pair, arranged.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
     work[0].repeat(1.0 - kept_columns(x) as f64 / packed.max(1) as f64);
     // Gradients of rotated queries and keys are laid out head by head and copied for their products; those of a fused
     // projection are joined.
     let copied = match arranged.joint_parts {
-        _ if parts > 1 => [(x.a + x.k) * x.d, 0],
+        _ if arranged.tokens_first => [0, 0],
+        _ if parts > 1 => [(x.a + own) * x.d, 0],
         JointParts::Split => [0, packed],
         JointParts::Headwise | JointParts::Sliced | JointParts::Selected | JointParts::Indexed => [0, 0],
     };
@@ -37,10 +40,14 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(bias_gradient(x, "linear_qkv.bias", packed, parts));
     }
     if model.qk_layernorm {
-        work.push(norm::heads(x, (x.a + x.k) * x.d));
+        work.push(norm::heads(x, (x.a + own) * x.d));
+    }
+    work.extend(norm::values(x, own * x.d));
+    if x.in_pieces() {
+        work.extend(pieces::joint_gradient(x));
     }
     if model.position_embedding == PositionEmbedding::Rope {
-        work.push(rotary(x, (x.a + x.k) * x.d));
+        work.push(rotary(x, (x.a + own) * x.d));
     }
     work.extend(copies(x, packed));
     if x.in_pieces() && x.recipe().attention_kernel != AttentionKernel::Unfused {

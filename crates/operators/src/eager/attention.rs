@@ -5,12 +5,12 @@ use super::exchange::dispatches;
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::{Step, Tape};
+use super::views::{expands_as_view, is_cast_wide, is_indexed, is_too_wide, is_view_of, rotates};
 use super::{joined, manual, norm};
 use crate::Symbols;
 use shardscope_explain::Formula;
 use shardscope_plan::{
-    AttentionKernel, AttentionSoftmax, JointParts, LinearBias, PositionEmbedding, QueryTemperature, Rotation,
-    RotationTables,
+    AttentionKernel, AttentionSoftmax, LinearBias, QueryTemperature, Rotation, RotationTables,
 };
 
 const EAGER: &str = "transformers: eager_attention_forward";
@@ -140,8 +140,12 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         QKV.run(tape, input, [x.h, wide + 2 * narrow]);
     } else {
         QUERY.run(tape, input, [x.h, if x.model().mixers.output_gate { 2 * wide } else { wide }]);
-        KEY.run(tape, input, [x.h, narrow]);
-        VALUE.run(tape, input, [x.h, narrow]);
+        if x.pair > 0 {
+            KEY.run(tape, input, [x.h, narrow]);
+        }
+        if x.pair > 1 {
+            VALUE.run(tape, input, [x.h, narrow]);
+        }
     }
     tape.step = Step::Core;
     let clipped = x.model().arrangement.clipped_queries && flow.attention;
@@ -201,16 +205,6 @@ pub(super) fn temperature(tape: &mut Tape<'_, '_>, flow: &Flow) {
     }
 }
 
-/// Whether keys and values are taken from a fused projection by index, and so newly allocated.
-fn is_indexed(x: &Symbols<'_>) -> bool {
-    x.model().arrangement.joint_parts == JointParts::Indexed
-}
-
-/// Whether queries and keys are rotated, and so newly allocated.
-fn rotates(x: &Symbols<'_>) -> bool {
-    x.model().position_embedding == PositionEmbedding::Rope
-}
-
 fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
     match tape.x.recipe().attention_kernel {
         AttentionKernel::Unfused if capped_scores::is_region(tape.x) => capped_scores::kept(tape, flow),
@@ -219,11 +213,8 @@ fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
     }
 }
 
-/// Whether the values are a view of the fused projection's output; a key/value cache copies them.
 fn is_view(tape: &Tape<'_, '_>) -> bool {
-    let joins = tape.x.recipe().software.semantics().modules.joins_projections;
-    let fused = tape.x.model().arrangement.fused_qkv && !is_indexed(tape.x);
-    (joins || fused) && !tape.x.recipe().transformers.cache
+    is_view_of(tape.x)
 }
 
 fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
@@ -237,16 +228,25 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let modules = &x.recipe().software.semantics().modules;
     let for_sdpa = modules.repeats_for_sdpa && kernel == AttentionKernel::Sdpa;
     let repeats = modules.repeats_groups && !(modules.views_one_group && x.k == 1);
-    let repeated = masked || for_sdpa || repeats || (is_indexed(x) && x.k > 1);
-    if repeated && x.k < x.a {
+    let repeated = masked || for_sdpa || repeats || is_too_wide(x, kernel) || (is_indexed(x) && x.k > 1);
+    // A single head is expanded to all queries as a view, except where all three are laid out together.
+    let viewed = x.k == 1 && expands_as_view(x);
+    // An earlier layer's keys and values are kept there; a cast of keys is this layer's own.
+    let own = any && !x.borrows;
+    if repeated && x.k < x.a && viewed {
+        let (key, formula) = if is_cast_wide(x) { (&wide, &REPEATED) } else { (&narrow, &KEYS) };
+        tape.keep(own || any && is_cast_wide(x), "key", key, width, formula);
+        tape.keep(own, "value", &narrow, width, &VALUES);
+    } else if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);
     } else {
-        tape.keep(any && !joined, "key", &narrow, width, &KEYS);
+        let key = own || any && is_cast_wide(x);
+        tape.keep(key && !joined, "key", &narrow, width, &KEYS);
         if is_view(tape) {
             tape.keep(any, "value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
         } else {
-            tape.keep(any, "value", &narrow, width, &VALUES);
+            tape.keep(own, "value", &narrow, width, &VALUES);
         }
     }
     tape.keep(any, RESULT, &wide, width, &OUT);
@@ -325,7 +325,7 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     // A single key head is expanded to all queries without a copy, and in a batch of one so are the views of its
     // parts.
     let whole = is_view(tape) && !rotates(x) && x.b == 1 && x.k == 1;
-    let one = is_indexed(x) && x.b == 1 && x.k == 1;
+    let one = (is_indexed(x) || expands_as_view(x)) && x.b == 1 && x.k == 1;
     let (repeated, formula) = if one { ([x.n, x.k, x.d], &KEYS) } else { (wide, &REPEATED) };
     // Autocast computes their product in 16 bits regardless.
     if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
@@ -333,7 +333,11 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
         tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
     } else if !whole {
         tape.keep(flow.key, "query", &wide, width, &QUERIES);
-        tape.keep(flow.query, "repeated key", &repeated, width, formula);
+        let (key, formula) =
+            if is_cast_wide(x) && !is_indexed(x) { (wide, &REPEATED) } else { (repeated, formula) };
+        // A view of an earlier layer's is kept there.
+        let own = !(one && x.borrows) || (is_cast_wide(x) && !is_indexed(x));
+        tape.keep(flow.query && own, "repeated key", &key, width, formula);
     }
     scores(tape, flow);
     // Without a rotation queries and keys are parts of the fused projection's output too.
@@ -341,7 +345,7 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
         tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
     } else {
         let formula = if one { &VALUES } else { &REPEATED };
-        tape.keep(either, "repeated value", &repeated, width, formula);
+        tape.keep(either && !(one && x.borrows), "repeated value", &repeated, width, formula);
     }
 }
 

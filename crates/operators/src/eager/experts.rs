@@ -15,6 +15,7 @@ const CLAMPED: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py:GptOssExp
 const SIGMOID: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3TopkRouter";
 const DRAWS: &str = "transformers/models/phimoe/modeling_phimoe.py:sparsemixer";
 const WEIGHING: &str = "transformers/models/llama4/modeling_llama4.py:Llama4TextMoe";
+const NORMED_ROUTER: &str = "transformers/models/gemma4/modeling_gemma4.py:Gemma4TextRouter";
 const EXPERTS: &str = "transformers/integrations/moe.py";
 const SHARED_EXPERT: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextSparseMoeBlock";
 const PARAMETERS: &str = "peft/tuners/lora/layer.py:ParamWrapper";
@@ -26,6 +27,17 @@ const BYTE: u64 = 1;
 const INDEX: u64 = 8;
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The router's input: the norm output.", ROUTING);
+static SCALED_INPUT: Formula = Formula::new(
+    "n·h·Br",
+    "The normalised stream, for the gradient of the router's weight per channel.",
+    NORMED_ROUTER,
+);
+static CHOSEN_SCALES: Formula = Formula::new("n·topk·B", "The weight of each chosen expert.", NORMED_ROUTER);
+static SCALED_CHOICE: Formula = Formula::new(
+    "4·n·topk",
+    "The top-k probabilities summed to one, for the gradient of the weights per expert, fp32.",
+    NORMED_ROUTER,
+);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
 static SCORES: Formula = Formula::new("n·E·Bp", "Each expert's score, a sigmoid.", SIGMOID);
 static TYPED_SOFTMAX: Formula = Formula::new(
@@ -135,7 +147,9 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     if adapted {
         merged(tape);
     }
-    if widens(x) {
+    if router == Router::Normed {
+        normed_router(tape, flow.residual);
+    } else if widens(x) {
         // A frozen 16-bit model under autocast computes its product in 16 bits, but still from copies.
         let again = x.recipe().autocasts() && router != Router::Fp32Held;
         let (width, input, weight) = if again {
@@ -168,7 +182,23 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     if x.moe.shared > 0 {
         shared(tape, flow.norm2);
     }
+    if x.model().arrangement.dense_beside_experts {
+        norm::of_experts(tape);
+    }
     norm::post(tape, true);
+}
+
+/// Gemma 4's router: a norm of the stream without weights, a product with a weight per channel, the linear layer.
+fn normed_router(tape: &mut Tape<'_, '_>, needed: bool) {
+    let x = tape.x;
+    norm::of_router(tape, needed);
+    tape.keep(x.trains, "router's normalised input", &[x.n, x.h], x.residual_width, &SCALED_INPUT);
+    let input = Input { shared: None, needed: needed || x.trains, cast: false };
+    ROUTER.run(tape, input, [x.h, x.moe.experts]);
+    // A weight per expert for each of the chosen, and these before it.
+    let chosen = [x.n, x.moe.topk];
+    tape.keep(true, "scales of the chosen", &chosen, x.width, &CHOSEN_SCALES);
+    tape.keep(x.trains, "normalised probabilities", &chosen, FLOAT, &SCALED_CHOICE);
 }
 
 /// The shared experts, a separate MLP; with a gate of one column their output waits for the gate's gradient.
@@ -233,7 +263,12 @@ fn merged(tape: &mut Tape<'_, '_>) {
 /// Whether the router's input is copied to fp32 because it is not fp32 already.
 fn widens(x: &Symbols<'_>) -> bool {
     match x.model().arrangement.router {
-        Router::Own | Router::Sigmoid | Router::Sampled | Router::Weighing | Router::Typed => false,
+        Router::Own
+        | Router::Sigmoid
+        | Router::Sampled
+        | Router::Weighing
+        | Router::Typed
+        | Router::Normed => false,
         Router::Fp32Held => x.compute_width < FLOAT,
         Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => x.width < FLOAT,
     }

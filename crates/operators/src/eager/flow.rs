@@ -43,6 +43,12 @@ impl Flow {
             let up = adapted(LinearModule::KeyValueDown) || adapted(LinearModule::KeyValueUp);
             let queries = adapted(LinearModule::QueryDown) || adapted(LinearModule::QueryUp);
             (query || queries, own || up, own || up)
+        } else if x.borrows {
+            // An earlier layer's, behind whatever trains there.
+            (query, true, true)
+        } else if x.pair == 1 {
+            // Values come from the keys' projection.
+            (query, key, key)
         } else {
             (query, key, value)
         };

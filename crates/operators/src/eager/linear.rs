@@ -175,6 +175,9 @@ linears! {
     OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
     SCORE OutputLayer "score" "h" "labels";
+    LAYER_GATE LayerGate "per_layer_input_gate" "h" "ple";
+    LAYER_OUT LayerOutput "per_layer_projection" "ple" "h";
+    LAYER_MODEL LayerModel "per_layer_model_projection" "h" "L·ple";
 }
 
 static MIDDLE: Formula = Formula::new("n·r·Ba", "The output of lora_A, input of lora_B.", LORA);
@@ -233,6 +236,11 @@ impl Linear {
             self.adapter(tape, input, name, [inner, outer]);
         }
         input.needed || trains || adapted
+    }
+
+    /// Name of the input that a trained weight saves.
+    pub(super) const fn input_name(&'static self) -> &'static str {
+        self.input
     }
 
     /// Names of the adapter's input and of its dropout mask.

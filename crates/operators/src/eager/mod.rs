@@ -18,6 +18,7 @@ mod heads;
 mod joined;
 mod latent;
 mod latent_norm;
+mod layer_inputs;
 mod linear;
 mod linear_mixer;
 mod manual;
@@ -34,6 +35,7 @@ mod scored_states;
 mod tape;
 mod tiles;
 mod transient;
+mod views;
 mod whole_logits;
 
 pub use again::worked_out_again;

@@ -10,6 +10,7 @@ use shardscope_plan::{NormModule, NormPlaces, NormProduct, Normalization};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm";
 const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm";
+const RAISED: &str = "transformers/models/gemma4/modeling_gemma4.py:Gemma4RMSNorm";
 const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:NemotronLayerNorm1P";
 const GLM: &str = "transformers/models/glm4/modeling_glm4.py:Glm4DecoderLayer";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
@@ -35,6 +36,14 @@ static INPUT: Formula = Formula::new(
     RMS,
 );
 pub(super) static DEVIATION: Formula = Formula::new("4·S", "The reciprocal RMS of each token, fp32.", RMS);
+static SQUARES: Formula = Formula::new("4·S", "The mean square of each token, fp32.", RAISED);
+static QUERY_SQUARES: Formula = Formula::new("4·n·a", "The mean square of each query head, fp32.", RAISED);
+static KEY_SQUARES: Formula = Formula::new("4·n·k", "The mean square of each key head, fp32.", RAISED);
+static ROUTER_DEVIATIONS: Formula =
+    Formula::new("8·S", "The mean square of each token, and its reciprocal root, fp32.", RAISED);
+static VALUE_INPUT: Formula = Formula::new("4·n·K", "The values in fp32.", RAISED);
+static VALUE_DEVIATIONS: Formula =
+    Formula::new("8·n·k", "The mean square of each value head, and its reciprocal root, fp32.", RAISED);
 static NORMED: Formula = Formula::new("S·h·B", "The normalised input, for the weight's gradient.", RMS);
 static POST_NORMED: Formula = Formula::new("n·h·Bc", "The normalised input, for the weight's gradient.", GLM);
 static NORMED_FP32: Formula =
@@ -99,6 +108,7 @@ const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm
 struct Names {
     input: &'static str,
     statistics: &'static str,
+    squares: &'static str,
     normed: &'static str,
     scale: &'static str,
     bias: &'static str,
@@ -110,6 +120,7 @@ struct Names {
 static OWN: Names = Names {
     input: "norm input",
     statistics: "norm statistics",
+    squares: "norm mean squares",
     normed: "normalised input",
     scale: "norm weight plus one",
     bias: "norm bias",
@@ -119,10 +130,22 @@ static OWN: Names = Names {
 static POST: Names = Names {
     input: "post-norm input",
     statistics: "post-norm statistics",
+    squares: "post-norm mean squares",
     normed: "post-norm normalised input",
     scale: "post-norm weight plus one",
     bias: "post-norm bias",
     centred: "post-norm input less its mean",
+    product: (|x| x.compute_width, &POST_NORMED),
+};
+
+static OF_EXPERTS: Names = Names {
+    input: "experts' norm input",
+    statistics: "experts' norm statistics",
+    squares: "experts' norm mean squares",
+    normed: "experts' norm normalised input",
+    scale: "experts' norm weight plus one",
+    bias: "experts' norm bias",
+    centred: "experts' norm input less its mean",
     product: (|x| x.compute_width, &POST_NORMED),
 };
 
@@ -140,8 +163,9 @@ pub(super) fn input(tape: &mut Tape<'_, '_>) {
     norm(tape, &OWN, needed, tape.x.trains);
 }
 
-/// The norm before the MLP; in a parallel block it reads what the first one has already saved.
-pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
+/// The norm before the MLP, or before the experts `beside` it; in a parallel block it reads what the first one has already
+/// saved.
+pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>, beside: bool) {
     if !is_in_front(tape.x) {
         return;
     }
@@ -152,6 +176,10 @@ pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     let (flow, parallel) = (Flow::new(tape.x), tape.x.model().arrangement.parallel_residual);
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
+    // The experts' norm reads the fp32 stream that the norm before the MLP beside them has saved.
+    if beside && tape.x.residual_width == FLOAT {
+        tape.saved.retain(|(_, saved)| saved.name != OWN.input);
+    }
     // Both read the stream itself, except for casts, which each norm makes for itself.
     if parallel && tape.x.model().normalization == Normalization::LayerNorm && !is_widened(tape.x) {
         tape.saved.retain(|(_, saved)| saved.name != OWN.input);
@@ -175,6 +203,19 @@ pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
     if tape.x.model().arrangement.norm_places != NormPlaces::InFront {
         norm(tape, &POST, needed, tape.x.trains);
     }
+}
+
+/// The norm between experts and the norm of the layer's end, where a dense MLP stands beside them.
+pub(super) fn of_experts(tape: &mut Tape<'_, '_>) {
+    norm(tape, &OF_EXPERTS, true, tape.x.trains);
+}
+
+/// The norm of the stream without weights that a router reads. An fp32 stream is what the norm before the MLP saved.
+pub(super) fn of_router(tape: &mut Tape<'_, '_>, needed: bool) {
+    let x = tape.x;
+    let own = needed && x.residual_width < FLOAT;
+    tape.keep(own, "router norm input", &[x.s_local, x.h], FLOAT, &INPUT);
+    tape.keep(needed, "router norm statistics", &[2, x.s_local], FLOAT, &ROUTER_DEVIATIONS);
 }
 
 /// A norm over the hidden size whose input requires a gradient if `needed` and whose weight trains if `trains`.
@@ -201,6 +242,7 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
         tape.keep(needed, names.input, &wide, FLOAT, &INPUT);
         tape.keep(needed, names.statistics, &rows, FLOAT, &DEVIATION);
         let product = x.model().arrangement.norm_product;
+        tape.keep(needed && product == NormProduct::Raised, names.squares, &rows, FLOAT, &SQUARES);
         if product == NormProduct::PlusOne {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);
@@ -208,9 +250,9 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(needed, names.centred, &wide, FLOAT, &CENTRED);
             tape.keep(trains, names.normed, &wide, FLOAT, &CENTRED_NORMED);
             tape.keep(needed && x.width < FLOAT, names.scale, &[x.h], FLOAT, &CENTRED_WEIGHT);
-        } else if matches!(product, NormProduct::Wide | NormProduct::Widened) {
+        } else if matches!(product, NormProduct::Wide | NormProduct::Widened | NormProduct::Raised) {
             tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
-            let copied = needed && product == NormProduct::Widened && x.width < FLOAT;
+            let copied = needed && product != NormProduct::Wide && x.width < FLOAT;
             tape.keep(copied, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else if module(x) != NormModule::CastBefore {
             let widened = module(x) == NormModule::Widened;
@@ -303,7 +345,9 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     }
     let product = x.model().arrangement.norm_product;
     let wide = product != NormProduct::Rounded || norm != NormModule::CastBefore;
-    let scale = product == NormProduct::PlusOne || (norm == NormModule::Widened && x.width < FLOAT);
+    let raised = product == NormProduct::Raised;
+    let widened = norm == NormModule::Widened || raised;
+    let scale = product == NormProduct::PlusOne || (widened && x.width < FLOAT);
     let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
     let width = match () {
         () if wide => FLOAT,
@@ -325,15 +369,28 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
         [([x.n, x.a], &QUERY_DEVIATION), ([x.n, x.k], &KEY_DEVIATION)]
     };
     tape.keep(flow.query, "query norm statistics", &queries.0, FLOAT, queries.1);
+    tape.keep(flow.query && raised, "query norm mean squares", &[x.n, x.a], FLOAT, &QUERY_SQUARES);
     tape.keep(trains, "normalised queries", &[x.n, x.a, x.d], width, normed[0]);
-    tape.keep(flow.key && !viewed, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
-    tape.keep(flow.key, "key norm statistics", &keys.0, FLOAT, keys.1);
-    tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
+    let own = flow.key && !x.borrows;
+    tape.keep(own && !viewed, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
+    tape.keep(own, "key norm statistics", &keys.0, FLOAT, keys.1);
+    tape.keep(own && raised, "key norm mean squares", &[x.n, x.k], FLOAT, &KEY_SQUARES);
+    tape.keep(trains && own, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
     let [queries, keys] = if x.model().arrangement.norms_over_heads {
         [(x.a * x.d, &WIDE_QUERY_WEIGHT), (x.k * x.d, &WIDE_KEY_WEIGHT)]
     } else {
         [(x.d, &HEAD_SCALE); 2]
     };
     tape.keep(flow.query && scale, "query norm weight plus one", &[queries.0], FLOAT, queries.1);
-    tape.keep(flow.key && scale, "key norm weight plus one", &[keys.0], FLOAT, keys.1);
+    tape.keep(own && scale, "key norm weight plus one", &[keys.0], FLOAT, keys.1);
+    values(tape, flow);
+}
+
+/// The norm of values, which has no weight. In fp32 it reads the keys' projection itself where that gives the values too.
+fn values(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let normed = x.model().arrangement.value_norms && flow.value && !x.borrows;
+    let own = x.pair > 1 || x.compute_width < FLOAT;
+    tape.keep(normed && own, "value norm input", &[x.n, x.k, x.d], FLOAT, &VALUE_INPUT);
+    tape.keep(normed, "value norm statistics", &[2, x.n, x.k], FLOAT, &VALUE_DEVIATIONS);
 }

@@ -31,7 +31,12 @@ pub(crate) fn passing(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
         {
             vec![Saved::new("squares of the norm's input", &[x.s_local, x.h], FLOAT, &SQUARES)]
         }
-        Operator::SelfAttention | Operator::WindowedAttention if rotates => {
+        Operator::SelfAttention
+        | Operator::WindowedAttention
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention
+            if rotates =>
+        {
             vec![Saved::several(
                 "terms of the queries' rotation",
                 &[4, x.n, x.a * x.d],

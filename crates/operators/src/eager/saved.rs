@@ -1,7 +1,7 @@
 //! What each operator saves.
 
 use super::tape::{Step, Tape};
-use super::{attention, ends, experts, latent, linear_mixer, mlp, norm, router_loss};
+use super::{attention, ends, experts, latent, layer_inputs, linear_mixer, mlp, norm, router_loss};
 use crate::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::RecomputeModule;
@@ -40,14 +40,22 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
     if let Some(input) = input_alone(operator, x) {
         return Some(vec![(Step::First, input)]);
     }
-    let windowed = x.windowed();
-    let mut tape = Tape::new(if operator == Operator::WindowedAttention { &windowed } else { x });
+    let x = &x.of(operator);
+    let mut tape = Tape::new(x);
     match operator {
         Operator::Embedding => ends::embedding(&mut tape),
         Operator::InputNorm => norm::input(&mut tape),
-        Operator::SelfAttention | Operator::WindowedAttention => attention::attention(&mut tape),
-        Operator::PreMlpNorm | Operator::PreExpertsNorm => norm::pre_mlp(&mut tape),
-        Operator::Mlp => mlp::mlp(&mut tape),
+        Operator::SelfAttention
+        | Operator::WindowedAttention
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention => attention::attention(&mut tape),
+        Operator::PreMlpNorm => norm::pre_mlp(&mut tape, false),
+        Operator::PreExpertsNorm => {
+            norm::pre_mlp(&mut tape, x.model().arrangement.dense_beside_experts);
+        }
+        Operator::Mlp | Operator::WideMlp => mlp::mlp(&mut tape),
+        Operator::LayerInputs => layer_inputs::made(&mut tape),
+        Operator::LayerInput => layer_inputs::added(&mut tape),
         Operator::Experts => experts::experts(&mut tape),
         Operator::FinalNorm => norm::last(&mut tape),
         Operator::OutputLayer => {

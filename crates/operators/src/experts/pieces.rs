@@ -149,6 +149,17 @@ fn choice(x: &Symbols<'_>) -> Work {
             passes.both(x.s_local * x.h, cast(w, c));
             c
         }
+        Router::Normed => {
+            passes.both(x.s_local * x.h, cast(w, c));
+            // Products with a weight per channel and with a constant; backward has both, and the weight's own gradient
+            // with its sum over tokens.
+            passes.ahead(x.s_local * x.h, (2, 4 * w));
+            passes
+                .back(x.s_local * x.h, (if x.trains { 4 } else { 2 }, if x.trains { 8 * w } else { 4 * w }));
+            // The chosen weights times one per expert.
+            passes.small([2, 4 + cast(w, FLOAT).0]);
+            c
+        }
         Router::Fp32Held => {
             passes.both(x.s_local * x.h, cast(w, FLOAT));
             FLOAT

@@ -4,13 +4,15 @@
 
 use crate::norm;
 use crate::{Account, Axis, Created, Shape, Shard, Symbols, Weight, WeightGroup, WeightPart, WeightRole};
-use shardscope_plan::{Experts, LinearBias};
+use shardscope_plan::{Experts, LinearBias, Router};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let bias = x.model().linear_bias == LinearBias::All;
     let mut out = Vec::with_capacity(8);
     let router = Weight::replicated("router.weight", Account::Router, &[experts.num_experts, x.h]);
+    // Elsewhere transformers holds a parameter that is no linear layer.
+    let router = if x.model().arrangement.router == Router::Normed { router.as_linear() } else { router };
     out.extend((!x.recipe().moe.balanced_gate).then_some(router));
     if bias {
         out.push(Weight::replicated("router.bias", Account::Router, &[experts.num_experts]));
@@ -18,6 +20,13 @@ pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     out.extend(latent_projections(x, experts, bias));
     out.extend(routed(x, experts, bias));
     out.extend(shared(x, experts));
+    if x.model().arrangement.router == Router::Normed {
+        out.push(Weight::replicated("router.scale", Account::Router, &[x.h]));
+        out.push(Weight::replicated("router.per_expert_scale", Account::Router, &[experts.num_experts]));
+    }
+    if x.model().arrangement.dense_beside_experts {
+        out.extend(norm::post(x, ["post_experts_layernorm.weight", "post_experts_layernorm.bias"]));
+    }
     out.extend(norm::post(x, ["post_mlp_layernorm.weight", "post_mlp_layernorm.bias"]));
     out
 }

@@ -15,10 +15,13 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let mut work = Vec::with_capacity(12);
     if pieces::counts(x) {
+        work.extend(norm::of_router(x));
         in_pieces(x, experts, &mut work);
+        work.extend(norm::behind(x, "post_experts_layernorm").filter(|_| experts_beside(x)));
         work.extend(norm::behind(x, "post_mlp_layernorm"));
         // Experts return the dtype that they were given.
         work.push(crate::pieces::addition(x, "mlp_bda", x.width, false));
+        work.extend(crate::pieces::layer_scale(x));
         return work;
     }
     router(x, experts, &mut work);
@@ -29,6 +32,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     shared(x, experts, &mut work);
     work.push(residual_addition(x, "mlp_bda"));
     work
+}
+
+fn experts_beside(x: &Symbols<'_>) -> bool {
+    x.model().arrangement.dense_beside_experts
 }
 
 /// What of it is done before tokens are dispatched (`moe_layer.py:MoELayer.forward`, "route").

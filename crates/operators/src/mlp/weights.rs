@@ -5,7 +5,7 @@ use crate::{Account, Symbols, Weight, WeightPart, norm};
 use shardscope_plan::{ActivationSteps, LinearBias};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
-    let ffn = x.model().ffn_hidden_size;
+    let ffn = x.ffn;
     let rows = x.gate * ffn;
     let bias = x.model().linear_bias == LinearBias::All;
     let mut out = Vec::with_capacity(4);

@@ -1,13 +1,13 @@
 //! Arithmetic of the dense MLP.
 
 use crate::shared::{activation, around_products, layers, residual_addition};
-use crate::{Symbols, Work, norm};
+use crate::{Symbols, Work, norm, pieces};
 use shardscope_plan::{NamedTensor, RecomputeModule};
 
 const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
 
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
-    let (tokens, full) = (x.full_tokens(), x.model().ffn_hidden_size);
+    let (tokens, full) = (x.full_tokens(), x.ffn);
     let first = layers(x, x.gate, x.model().arrangement.fused_gate_up);
     let mut work = vec![
         Work::linears(first, "linear_fc1", [x.n, x.gate * x.f, x.h], [tokens, x.gate * full, x.h]),
@@ -28,5 +28,8 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     Work::within(&mut work, MLP);
     work.extend(norm::behind(x, "post_mlp_layernorm"));
     work.push(residual_addition(x, "mlp_bda"));
+    // The layer's end comes behind its experts where there are some beside the MLP, or behind its own embedding.
+    let last = !x.model().arrangement.dense_beside_experts && x.layer_input == 0;
+    work.extend(pieces::layer_scale(x).filter(|_| last));
     work
 }

@@ -6,7 +6,7 @@ use super::saved::stands_alone;
 use crate::eager::norms_are_kernels;
 use crate::shared::row_sums;
 use crate::{Operator, Symbols, Work};
-use shardscope_plan::{NormPlaces, NormProduct, Normalization, RecomputeModule};
+use shardscope_plan::{NormPlaces, NormProduct, Normalization, RecomputeModule, Router};
 use shardscope_units::Bytes;
 
 const NORM: &[RecomputeModule] = &[RecomputeModule::LayerNorm];
@@ -49,7 +49,7 @@ pub(crate) fn behind(x: &Symbols<'_>, name: &'static str) -> Option<Work> {
 pub(crate) fn keeps_type(x: &Symbols<'_>) -> bool {
     matches!(
         x.model().arrangement.norm_product,
-        NormProduct::Wide | NormProduct::Widened | NormProduct::PlusOne
+        NormProduct::Wide | NormProduct::Widened | NormProduct::Raised | NormProduct::PlusOne
     )
 }
 
@@ -64,7 +64,29 @@ pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
         (one_kernel([w, w]), [1, 2])
     };
     let [forward, backward] = moved.map(|each| Bytes::new(x.n * columns * each));
-    row_sums("qk_layernorm", [forward, backward], launches.map(|each| 2 * each))
+    let norms = if x.borrows { 1 } else { 2 };
+    row_sums("qk_layernorm", [forward, backward], launches.map(|each| norms * each))
+}
+
+/// The norm of values, without a weight, if they have one: `columns` of a token in total.
+pub(crate) fn values(x: &Symbols<'_>, columns: u64) -> Option<Work> {
+    let input = x.projected_width;
+    let [forward, backward] = wide_pieces(input, false);
+    // Neither the product with a weight nor, in backward, that of the gradient.
+    let bytes = [forward - 2 * FLOAT, backward - 2 * FLOAT].map(|each| Bytes::new(x.n * columns * each));
+    let casts = if input < FLOAT { 2 } else { 0 };
+    (x.model().arrangement.value_norms && !x.borrows && in_pieces(x))
+        .then(|| row_sums("value_layernorm", bytes, [5 + casts, 11 + casts]))
+}
+
+/// The norm of the residual stream without weights that a router reads, if it has one.
+pub(crate) fn of_router(x: &Symbols<'_>) -> Option<Work> {
+    let input = x.residual_width;
+    let [forward, backward] = wide_pieces(input, false);
+    let bytes = [forward - 2 * FLOAT, backward - 2 * FLOAT].map(|each| Bytes::new(x.s_local * x.h * each));
+    let casts = if input < FLOAT { 2 } else { 0 };
+    (x.model().arrangement.router == Router::Normed && in_pieces(x))
+        .then(|| row_sums("router_layernorm", bytes, [5 + casts, 11 + casts]))
 }
 
 /// A norm of `columns` columns of a latent in latent attention, if it is written in plain PyTorch operations.
@@ -127,8 +149,12 @@ fn launches_in_pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
         // For the weight, its sum with one and its cast, and the cast of its gradient.
         let narrow = u64::from(weight < FLOAT);
         let back = if x.trains { narrow } else { 0 };
-        let summed = x.model().arrangement.norm_product == NormProduct::PlusOne;
-        return [6 + casts + if summed { 1 + narrow } else { 0 }, 12 + own + casts + back];
+        let ahead = match x.model().arrangement.norm_product {
+            NormProduct::PlusOne => 1 + narrow,
+            NormProduct::Raised => narrow,
+            _ => 0,
+        };
+        return [6 + casts + ahead, 12 + own + casts + back];
     }
     [6 + casts, 12 + own + casts + if weight > input { 1 } else { 0 }]
 }

@@ -4,6 +4,7 @@
 //! = a·d`, `K = k·d`, `f` MLP width on this rank, `V` vocabulary on this rank, `B` bytes of a 16-bit (or 32-bit)
 //! element.
 
+mod kinds;
 mod logits;
 mod named;
 
@@ -42,6 +43,19 @@ pub struct Symbols<'a> {
     pub k: u64,
     /// Head width.
     pub d: u64,
+    /// Key/value heads of the unsharded model.
+    pub groups: u64,
+    /// Projections of keys and of values: one where the keys' projection gives the values too, none where both are an earlier
+    /// layer's.
+    pub pair: u64,
+    /// Whether keys and values are an earlier layer's.
+    pub borrows: bool,
+    /// MLP width of the unsharded model.
+    pub ffn: u64,
+    /// Width of the embeddings that each layer has of its own; 0 without them.
+    pub layer_input: u64,
+    /// Whether these are the sizes of a certain operator.
+    pub sized: bool,
     /// MLP width on this rank.
     pub f: u64,
     /// Padded vocabulary on this rank.
@@ -120,6 +134,12 @@ impl<'a> Symbols<'a> {
             // With fewer groups than tensor ranks each group is held by several ranks, one to a rank.
             k: (model.num_query_groups / t).max(1),
             d: model.kv_channels,
+            groups: model.num_query_groups,
+            pair: 2,
+            borrows: false,
+            ffn: model.ffn_hidden_size,
+            layer_input: model.arrangement.layer_inputs.map_or(0, |inputs| inputs.width),
+            sized: false,
             f: model.ffn_hidden_size / t,
             v: model.padded_vocab_size / t,
             width,
@@ -157,38 +177,10 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// The sizes of the same model if a single rank holds all of it; the plan's other choices are unchanged.
-    #[must_use]
-    pub fn unsharded(mut self) -> Self {
-        let model = self.plan.model();
-        self.s = model.seq_length;
-        self.n = self.s * self.b;
-        self.s_local = self.n;
-        self.t = 1;
-        self.a = model.num_attention_heads;
-        self.k = model.num_query_groups;
-        self.f = model.ffn_hidden_size;
-        self.v = model.padded_vocab_size;
-        self.qkv = qkv_width(model, 1);
-        self.moe = ExpertSizes::unsharded(self.plan);
-        self.linear = LinearSizes::new(model, 1);
-        self.sequence_parallel = false;
-        self.context = 1;
-        self
-    }
-
     /// The same with every module's tensors alive, as while a recomputed module runs backward.
     #[must_use]
     pub fn recomputed(mut self) -> Self {
         self.recomputing = false;
-        self
-    }
-
-    /// The same in a layer that attends to a window of the sequence.
-    #[must_use]
-    pub fn windowed(mut self) -> Self {
-        self.in_window = true;
-        self.window = self.model().mixers.window.filter(|window| window.tokens <= self.model().seq_length);
         self
     }
 

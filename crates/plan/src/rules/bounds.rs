@@ -37,7 +37,10 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
         (Field::GlobalBatchSize, recipe.global_batch_size),
         (Field::NumMicroBatches, recipe.num_micro_batches),
     ];
-    for &(field, size) in &sizes {
+    // The same bounds as those of the other layers' heads.
+    let full = model.mixers.full;
+    let full = full.map(|full| [(Field::NumQueryGroups, full.groups), (Field::KvChannels, full.width)]);
+    for &(field, size) in sizes.iter().chain(full.iter().flatten()) {
         within(field, size, refusals);
     }
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
@@ -91,6 +94,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let real = |size: u64| size as f64;
     let (layers, hidden) = (real(model.num_layers + model.mtp_num_layers), real(model.hidden_size));
     let head = model.latent.map_or(model.kv_channels, |latent| latent.query_width().max(latent.v_head_dim));
+    let head = head.max(model.mixers.full.map_or(0, |full| full.width));
     let heads = real(model.num_attention_heads) * real(head);
     let routed = model.experts.as_ref().map_or(0.0, |experts| {
         let shared = real(experts.shared_expert_intermediate_size.unwrap_or(0));

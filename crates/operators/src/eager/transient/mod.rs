@@ -54,8 +54,14 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::InputNorm | Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::FinalNorm => {
             norms(x)
         }
-        Operator::SelfAttention | Operator::WindowedAttention => attention(x),
-        Operator::Mlp => mlp(x),
+        Operator::SelfAttention
+        | Operator::WindowedAttention
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention => attention(x),
+        Operator::Mlp | Operator::WideMlp => mlp(x),
+        Operator::LayerInputs | Operator::LayerInput => {
+            super::layer_inputs::backward(operator, x, residual(x))
+        }
         Operator::Experts => experts(x),
         Operator::OutputLayer => {
             let mut moments = output_layer(x);

@@ -38,7 +38,10 @@ pub(super) fn updates(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
                 out.push(Transient::new("step of the output layer", gone, tensors));
             }
         }
-        Operator::SelfAttention | Operator::WindowedAttention => {
+        Operator::SelfAttention
+        | Operator::WindowedAttention
+        | Operator::BorrowedAttention
+        | Operator::BorrowedWindowedAttention => {
             let last = returned(operator, x, &[Step::Last]);
             let all = returned(operator, x, &[Step::Last, Step::Core]);
             for (name, module, shape, gone) in [
@@ -55,7 +58,7 @@ pub(super) fn updates(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
                 }
             }
         }
-        Operator::Mlp => {
+        Operator::Mlp | Operator::WideMlp => {
             let last = returned(operator, x, &[Step::Last]);
             let all = returned(operator, x, &[Step::Last, Step::Core]);
             for (name, module, shape, gone) in [

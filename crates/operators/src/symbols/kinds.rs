@@ -1,0 +1,83 @@
+//! The sizes of layers of other kinds than the usual one.
+
+use super::{Symbols, qkv_width};
+use crate::Operator;
+use crate::sizes::{ExpertSizes, LinearSizes};
+
+impl Symbols<'_> {
+    /// The sizes of the same model if a single rank holds all of it; the plan's other choices are unchanged.
+    #[must_use]
+    pub fn unsharded(mut self) -> Self {
+        let model = self.plan.model();
+        self.s = model.seq_length;
+        self.n = self.s * self.b;
+        self.s_local = self.n;
+        self.t = 1;
+        self.a = model.num_attention_heads;
+        self.k = self.groups;
+        self.f = self.ffn;
+        self.v = model.padded_vocab_size;
+        self.qkv = qkv_width(model, 1);
+        self.moe = ExpertSizes::unsharded(self.plan);
+        self.linear = LinearSizes::new(model, 1);
+        self.sequence_parallel = false;
+        self.context = 1;
+        self
+    }
+
+    /// The same in a layer that attends to a window of the sequence.
+    #[must_use]
+    pub fn windowed(mut self) -> Self {
+        self.in_window = true;
+        self.window = self.model().mixers.window.filter(|window| window.tokens <= self.model().seq_length);
+        self
+    }
+
+    /// The same in a layer that attends to the whole sequence, whose heads may differ from those of windowed layers.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        let model = self.model();
+        // What is already sized for a windowed layer stays so: its parts ask for self-attention's as well.
+        if let Some(full) = model.mixers.full.filter(|_| !self.in_window) {
+            self.groups = full.groups;
+            self.k = (full.groups / self.t).max(1);
+            self.d = full.width;
+            self.pair = if full.keys_as_values { 1 } else { 2 };
+            self.rotated = full.width;
+            self.qkv = (self.a + self.pair * self.k) * self.d;
+        }
+        self
+    }
+
+    /// The same where keys and values are an earlier layer's.
+    fn borrowed(mut self) -> Self {
+        self.borrows = true;
+        self.pair = 0;
+        self.qkv = self.a * self.d;
+        self
+    }
+
+    /// The same of an MLP twice as wide.
+    fn wide(mut self) -> Self {
+        self.f *= 2;
+        self.ffn *= 2;
+        self
+    }
+
+    /// The same in a layer of this operator's sizes. Parts of an operator may ask again, by the name of its usual kind.
+    #[must_use]
+    pub fn of(self, operator: Operator) -> Self {
+        if self.sized {
+            return self;
+        }
+        let sized = match operator {
+            Operator::SelfAttention => self.whole(),
+            Operator::WindowedAttention => self.windowed(),
+            Operator::BorrowedAttention => self.whole().borrowed(),
+            Operator::BorrowedWindowedAttention => self.windowed().borrowed(),
+            Operator::WideMlp => self.wide(),
+            _ => return self,
+        };
+        Self { sized: true, ..sized }
+    }
+}
