@@ -10,7 +10,6 @@ use super::limits::{
 use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 use shardscope_source::LaterText;
-use std::sync::OnceLock;
 
 fields! {
     Model "model" Text, "model by its name on the Hub";

@@ -2,8 +2,7 @@
 //! `_process_fsdp_args`), and the file that the latter names.
 
 use super::dialect::Dialect;
-use super::missing_file::open_checkpointing;
-use super::spread::left_to_file;
+use super::missing_file::{left_to_file, offloads, open_checkpointing};
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
 use crate::signs;
@@ -181,7 +180,7 @@ fn file(leaves: &mut Leaves<'_>) {
         leaves.reading.take(found);
         leaves.reading.questions.push(question);
     }
-    super::offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+    offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
 }
 
 /// The file that `--fsdp_config` names, beside the command.

@@ -1,5 +1,6 @@
 //! A missing file with the sharding of data-parallel ranks: what its name suggests about it.
 
+use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -69,6 +70,20 @@ pub(crate) fn offloads(reading: &mut Reading, path: &str, by: &str, span: Option
         reading.take(found);
         reading.questions.push(question);
     }
+}
+
+/// Sharding is configured in a file that is only named: it is asked for, with what the name suggests as the proposal.
+pub(crate) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    // A switch without a value leaves it to the program.
+    let bare = leaf.flag() == Some(true);
+    let name =
+        if bare { "the program" } else { leaf.value.rsplit('/').next().unwrap_or(&leaf.value) }.to_owned();
+    let (found, question) = open_stage(&name, &leaf.path, leaf.span);
+    if leaves.reading.value(Field::ZeroStage).is_none() {
+        leaves.reading.take(found);
+    }
+    leaves.reading.questions.push(question);
+    offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
 }
 
 /// A setting that `name` leaves open, and the question for it: its prompt, choices and proposal.

@@ -4,7 +4,7 @@
 use super::accumulation::waits;
 use super::dialect::Dialect;
 use super::fsdp;
-use super::missing_file::{offloads, open_stage};
+use super::missing_file::{left_to_file, offloads, open_stage};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_plan::Field;
@@ -300,18 +300,4 @@ fn written_out(leaves: &mut Leaves<'_>) {
     leaves.reading.not_modelled.extend(read.not_modelled);
     leaves.reading.not_read.extend(read.not_read);
     leaves.reading.diagnostics.extend(read.diagnostics);
-}
-
-/// Sharding is configured in a file that is only named: it is asked for, with what the name suggests as the proposal.
-pub(crate) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
-    // A switch without a value leaves it to the program.
-    let bare = leaf.flag() == Some(true);
-    let name =
-        if bare { "the program" } else { leaf.value.rsplit('/').next().unwrap_or(&leaf.value) }.to_owned();
-    let (found, question) = open_stage(&name, &leaf.path, leaf.span);
-    if leaves.reading.value(Field::ZeroStage).is_none() {
-        leaves.reading.take(found);
-    }
-    leaves.reading.questions.push(question);
-    offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
 }
