@@ -30,7 +30,7 @@ macro_rules! fields {
             /// What it is, in a few words.
             #[must_use]
             pub fn about(self) -> &'static str {
-                static LINES: std::sync::OnceLock<Vec<&str>> = OnceLock::new();
+                static LINES: std::sync::OnceLock<Vec<&str>> = std::sync::OnceLock::new();
                 let lines = LINES.get_or_init(|| ABOUTS.text().lines().collect());
                 lines.get(self.index()).copied().unwrap_or_default()
             }
