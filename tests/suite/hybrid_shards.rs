@@ -157,7 +157,6 @@ fn the_time_adds_shards_up_as_often_as_they_are_sent() {
         time(&plan("4", &set)).breakdown.child("data").expect("a part").value().get()
     };
     let once = data("1", "false");
-    println!("{once} {} {}", data("2", "false"), data("2", "true"));
     let twice = data("2", "false") / once;
     assert!((twice - 2.0).abs() < 0.02, "{twice}");
     let waits = data("2", "true") / once;

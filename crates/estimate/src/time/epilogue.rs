@@ -291,7 +291,9 @@ impl Setting<'_> {
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
         let freed = Count::new(rank.dense_count().get().saturating_sub(rank.gathered_once.get()));
-        let again = [(self.rings.second, freed), (self.rings.expert_data, rank.expert_count)];
+        // From secondary shards, or from those of the rank's own group: other groups hold the same.
+        let near = if plan.layout().second_groups() > 1 { self.rings.second } else { self.rings.data };
+        let again = [(near, freed), (self.rings.expert_data, rank.expert_count)];
         let again = if plan.stays_gathered() {
             Seconds::ZERO
         } else {
