@@ -2,7 +2,7 @@
 //! The values are those that the estimates use; the page itself never calls this.
 
 use super::compute::{
-    CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT, HOPPER, NETWORK_EXCHANGE, Share,
+    CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEADS_AND_WINDOWS, HOPPER, NETWORK_EXCHANGE, Share,
 };
 use super::constant::Constant;
 use super::memory::{framework, workspaces};
@@ -266,15 +266,10 @@ fn single_kernels() -> Vec<Constant> {
 pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
     let attention = "Dao 2023 (FlashAttention-2), figures 4 to 6";
     let cast = "transformer_engine/common/transpose/cast_transpose.cu";
-    let products = vec![
+    let mut products = vec![
         Constant::new(
             ("FULL_HEAD_WIDTH", FULL_HEAD_WIDTH, "columns"),
             "width of a head from which on fused attention fills the tensor cores",
-            attention,
-        ),
-        Constant::new(
-            ("HEAD_WIDTH_EXPONENT", HEAD_WIDTH_EXPONENT, ""),
-            "power of the width by which narrower heads are slower",
             attention,
         ),
         Constant::new(
@@ -283,6 +278,22 @@ pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
             cast,
         ),
     ];
+    for of in HEADS_AND_WINDOWS {
+        let [forward, backward] = of.fringe;
+        let new = |value, unit, meaning, source| {
+            Constant::new((of.name, value, unit), meaning, source).assumed(of.assumed)
+        };
+        products.extend([
+            new(
+                of.narrow,
+                "",
+                "power of the width, below that, by which narrower heads are slower",
+                of.narrow_source,
+            ),
+            new(forward, "keys", "that a query costs beside those of its window, forward", of.fringe_source),
+            new(backward, "keys", "the same backward", of.fringe_source),
+        ]);
+    }
     let exchanges = vec![Constant::new(
         ("NETWORK_EXCHANGE", NETWORK_EXCHANGE, ""),
         "share of a network card's bandwidth that all-to-alls reach",

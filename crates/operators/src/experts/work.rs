@@ -148,6 +148,7 @@ fn products(x: &Symbols<'_>, experts: &Experts) -> [Work; 2] {
             layers: 1,
             fp32_gradient: false,
             masked: false,
+            window: None,
             again: false,
             repeated: 1.0,
         })
