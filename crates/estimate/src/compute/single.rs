@@ -62,8 +62,8 @@ pub const HOPPER: SingleKernels = SingleKernels {
     row_sums: 0.59,
     thin: [0.76, 0.60],
     addressed: 2.65e9,
-    sdpa: 0.83,
-    flash: 0.47,
+    sdpa: 0.84,
+    flash: 0.48,
     masked: 0.43,
     optimizer: [0.53, 0.70],
 };
