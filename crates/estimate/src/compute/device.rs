@@ -1,5 +1,6 @@
 //! One accelerator and its effective rates.
 
+use super::attention::{HeadsAndWindows, heads_and_windows};
 use super::single::single_kernels;
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
@@ -27,6 +28,8 @@ pub struct Device {
     pub attention_forward: FlopsPerSecond,
     /// The same in backward.
     pub attention_backward: FlopsPerSecond,
+    /// How fused attention slows down with narrow heads and windows.
+    pub attention: HeadsAndWindows,
     /// The dense peak of 16-bit products.
     pub peak: FlopsPerSecond,
     /// The dense peak in the recipe's low precision.
@@ -103,6 +106,7 @@ impl Device {
             low_width,
             attention_forward: peak * (calibration.attention_forward * kernel * clocks),
             attention_backward: peak * (calibration.attention_backward * kernel * clocks),
+            attention: heads_and_windows(calibration.generation, recipe),
             peak,
             low_peak,
             memory: memory_peak * calibration.memory,

@@ -13,6 +13,7 @@ mod share;
 mod single;
 
 pub use assumed::{ASSUMED, assumed};
+pub use attention::HeadsAndWindows;
 pub use calibration::{CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration};
 pub use device::Device;
 pub use found_on::{CALIBRATED_ON, FoundOn, Known, known};
@@ -25,6 +26,6 @@ pub use section::{Cost, Passes, linear_products, passes};
 pub use share::Share;
 pub use single::{HOPPER, SingleKernels};
 
-pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
+pub(crate) use attention::{FULL_HEAD_WIDTH, HEADS_AND_WINDOWS};
 pub(crate) use device::{NETWORK_EXCHANGE, real};
 pub(crate) use section::CAST_BYTES;
