@@ -1,6 +1,6 @@
 //! One accelerator and its effective rates.
 
-use super::attention::{HeadsAndWindows, heads_and_windows};
+use super::heads::{HeadsAndWindows, heads_and_windows};
 use super::single::single_kernels;
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{
