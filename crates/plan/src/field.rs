@@ -1,13 +1,12 @@
 //! The name of every setting, defined once, with the values it may hold. Names are Megatron's argument names in snake
 //! case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
-use super::define::fields;
 use super::kind::{DTYPES, ValueKind};
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, word};
+use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, define::fields, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 use shardscope_source::LaterText;
 
@@ -131,6 +130,7 @@ fields! {
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in total";
+    DeviceMap "device_map" Word(word::DeviceMap::WORDS), "where transformers loads the model: its layers on all GPUs of one process, or all of them on one GPU by its number";
     // What the user knows better than the catalog, and what they ask about the run.
     GpuMemoryGib "gpu_memory_gib" Real(1e-3, 1e6), "GiB of memory of an accelerator, for one the catalog has otherwise";
     GpuMemoryTbps "gpu_memory_tbps" Real(1e-3, 1e6), "TB/s of memory bandwidth of an accelerator";

@@ -7,6 +7,7 @@ mod authors;
 mod checkpoint;
 mod chinese_vicuna;
 mod cookbook;
+mod device_map;
 mod dialect;
 mod early;
 mod early_pairs;

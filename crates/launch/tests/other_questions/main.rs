@@ -7,6 +7,7 @@ mod automodel;
 mod automodel_experts;
 mod bridged;
 mod computed;
+mod device_maps;
 mod drawn;
 mod drawn_eighteenth;
 mod drawn_fifteenth;
