@@ -44,10 +44,15 @@ pub(super) fn written(map: &Value) -> Option<String> {
 
 /// Other trainers replace it for each process (axolotl's `choose_device`, oumi's `build_huggingface_model`), or never hand it on.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    if let (Dialect::Transformers | Dialect::Trl, Some(leaf)) = (dialect, leaves.get(KEY))
-        && let Some(map) = meant(&leaf.value)
-    {
-        leaves.say(Field::DeviceMap, map.word(), leaf);
+    let own = matches!(dialect, Dialect::Transformers | Dialect::Trl);
+    for leaf in leaves.all() {
+        if leaf.path.rsplit('.').next() != Some(KEY) {
+            continue;
+        }
+        leaf.used.set(true);
+        if let Some(map) = meant(&leaf.value).filter(|_| own) {
+            leaves.say(Field::DeviceMap, map.word(), leaf);
+        }
     }
 }
 
