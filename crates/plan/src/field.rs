@@ -8,7 +8,6 @@ use super::limits::{
 };
 use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, define::fields, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
-use shardscope_source::LaterText;
 
 fields! {
     Model "model" Text, "model by its name on the Hub";
@@ -125,6 +124,7 @@ fields! {
     KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand, scaled_layers, tokens_first";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
+    TrustRemoteCode "trust_remote_code" Flag, "whether code in the model's repository takes the place of transformers' modules";
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
@@ -395,6 +395,6 @@ fields! {
 }
 
 /// The tables of this crate: the description of each setting.
-pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+pub fn tables() -> impl Iterator<Item = &'static shardscope_source::LaterText> {
     [&ABOUTS].into_iter()
 }
