@@ -35,6 +35,7 @@ mod qwen_vl;
 mod read;
 mod recomputed;
 mod reference;
+mod resumed;
 mod rollouts;
 mod spread;
 mod swift_two;

@@ -15,6 +15,7 @@ mod drawn_forks;
 mod drawn_fourteenth;
 mod drawn_frameworks;
 mod drawn_last;
+mod drawn_left_over;
 mod drawn_nineteenth;
 mod drawn_own_keys;
 mod drawn_seventeenth;
