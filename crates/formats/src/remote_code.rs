@@ -5,7 +5,9 @@
 //! logits to fp32 and keeps a shifted copy, MoEs gather each expert's tokens in a loop.
 
 use crate::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_config_tree::Node;
+use shardscope_plan::Field;
 
 /// How the last parts of their names start, in whatever folder a copy lies. Sources: the `config.json` of each; microsoft/Phi-4 and
 /// Phi-1, Qwen from 1.5 on, Falcon 3 and the models distilled from DeepSeek-R1 have no `auto_map`.
@@ -40,6 +42,30 @@ pub(crate) fn is_brought(name: &str) -> bool {
     let last = lower.rsplit('/').next().unwrap_or(&lower);
     let other = last.contains("distill") || last.contains("qwen") || lower.starts_with(REPACKED);
     !other && CODED.iter().any(|start| last.starts_with(start))
+}
+
+/// States that a repository's code runs: because the option at `path` says so, or because the program `always` trusts it.
+pub(crate) fn trust(leaves: &mut Leaves<'_>, path: &str, always: bool) {
+    match leaves.yes(path) {
+        Some(leaf) => leaves.say(Field::TrustRemoteCode, "true", leaf),
+        None if always => leaves.state(
+            Field::TrustRemoteCode,
+            "true",
+            Origin::Derived,
+            "the program trusts every repository",
+        ),
+        None => {}
+    }
+}
+
+/// Stops a pasted `config.json` that names code of its own for a type that transformers has, where a program trusts it.
+pub(crate) fn stop_beside(leaves: &mut Leaves<'_>, root: &Node) {
+    if let Some(node) = root.at("auto_map.AutoModelForCausalLM") {
+        let value = node.word().unwrap_or_default();
+        let item = NotModelled::new("auto_map.AutoModelForCausalLM", value, Effect::Memory, WHAT)
+            .at_some(Some(node.span));
+        leaves.reading.not_modelled.push(item.only_at(Field::TrustRemoteCode, "true"));
+    }
 }
 
 /// Stops a run of that code: because the option at `path` says so, or because the program `always` trusts repositories.

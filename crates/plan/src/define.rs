@@ -38,7 +38,7 @@ macro_rules! fields {
 
         /// The description of each setting, one line each in the order of [`Field::ALL`]. A program with the feature
         /// `tables-later` has only the names until it is given this text.
-        static ABOUTS: LaterText = LaterText::new(
+        static ABOUTS: shardscope_source::LaterText = shardscope_source::LaterText::new(
             "settings",
             if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },
         );

@@ -1,15 +1,13 @@
 //! The name of every setting, defined once, with the values it may hold. Names are Megatron's argument names in snake
 //! case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
-use super::define::fields;
 use super::kind::{DTYPES, ValueKind};
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, word};
+use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, define::fields, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
-use shardscope_source::LaterText;
 
 fields! {
     Model "model" Text, "model by its name on the Hub";
@@ -126,11 +124,13 @@ fields! {
     KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand, scaled_layers, tokens_first";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
+    TrustRemoteCode "trust_remote_code" Flag, "whether code in the model's repository takes the place of transformers' modules";
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";
     NumNodes "num_nodes" Count(1, MAX_WORLD), "nodes";
     GpusPerNode "gpus_per_node" Count(1, MAX_WORLD), "accelerators per node";
     WorldSize "world_size" Count(1, MAX_WORLD), "accelerators in total";
+    DeviceMap "device_map" Word(word::DeviceMap::WORDS), "where transformers loads the model: its layers on all GPUs of one process, or all of them on one GPU by its number";
     // What the user knows better than the catalog, and what they ask about the run.
     GpuMemoryGib "gpu_memory_gib" Real(1e-3, 1e6), "GiB of memory of an accelerator, for one the catalog has otherwise";
     GpuMemoryTbps "gpu_memory_tbps" Real(1e-3, 1e6), "TB/s of memory bandwidth of an accelerator";
@@ -395,6 +395,6 @@ fields! {
 }
 
 /// The tables of this crate: the description of each setting.
-pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+pub fn tables() -> impl Iterator<Item = &'static shardscope_source::LaterText> {
     [&ABOUTS].into_iter()
 }

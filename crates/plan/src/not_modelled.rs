@@ -1,6 +1,7 @@
 //! Settings that change figures and are not modelled: they stop the verdict, unless the reader chooses to continue
 //! without them.
 
+use super::Field;
 use serde::{Deserialize, Serialize};
 use shardscope_source::Span;
 
@@ -68,6 +69,8 @@ pub struct NotModelled {
     pub is_known: bool,
     /// Whether it is a setting, or the program that is started.
     pub subject: Subject,
+    /// A setting that another text may state, and the only value beside which it counts; it always counts without one.
+    pub only_at: Option<(Field, String)>,
 }
 
 impl NotModelled {
@@ -82,6 +85,7 @@ impl NotModelled {
             span: None,
             is_known: true,
             subject: Subject::Setting,
+            only_at: None,
         }
     }
 
@@ -101,6 +105,13 @@ impl NotModelled {
     #[must_use]
     pub fn unknown(mut self) -> Self {
         self.is_known = false;
+        self
+    }
+
+    /// The same, which only counts where a setting has this value, whichever text states it.
+    #[must_use]
+    pub fn only_at(mut self, field: Field, value: &str) -> Self {
+        self.only_at = Some((field, value.to_owned()));
         self
     }
 

@@ -46,6 +46,7 @@ held_by! {
     word::VisionLiger: VisionLiger,
     word::VisionModules: VisionModules,
     word::VisionUnits: VisionUnits,
+    word::DeviceMap: DeviceMap,
     word::TransformerImpl: TransformerImpl,
     word::Fp8: Fp8,
     word::Fp4: Fp4,

@@ -51,6 +51,7 @@ words! {
     VisionLiger { Layers "layers", Class "class" }
     VisionModules { Transformers "transformers", Core "core", Provider "provider" }
     VisionUnits { Unsplit "unsplit", Lists "lists" }
+    DeviceMap { Layers "layers", Numbered "numbered" }
     TransformerImpl {
         Local "local", TransformerEngine "transformer_engine", InferenceOptimized "inference_optimized",
     }

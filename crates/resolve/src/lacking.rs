@@ -320,11 +320,11 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
 /// marks.
 pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled>, Option<Marks>) {
     let mut items: Vec<NotModelled> = Vec::new();
-    // With a layer pattern, the switch and the program for hybrid layers add nothing.
-    let has_pattern = table.has(Field::HybridOverridePattern);
-    let mut said: HashSet<String> = HashSet::new();
+    let mut said = HashSet::new();
     for item in std::mem::take(&mut table.not_modelled) {
-        if has_pattern && (item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram) {
+        // With a layer pattern, the switch and the program for hybrid layers add nothing.
+        let hybrid = item.is_called("is-hybrid-model") || item.subject == Subject::HybridProgram;
+        if !table.meets(&item) || hybrid && table.has(Field::HybridOverridePattern) {
             continue;
         }
         // A text may have one for each of its words.

@@ -26,6 +26,7 @@ mod objective;
 mod offload;
 mod packs;
 mod parse;
+mod placed;
 mod precision;
 mod reading;
 mod recipe;

@@ -61,6 +61,7 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 }
 
 pub(super) fn lacking(table: &mut Table, software: Software) {
+    super::placed::lacking(table);
     compensated(table);
     second_shards(table, software);
     resharded_in_pipelines(table, software);

@@ -287,8 +287,33 @@ impl<'a> Parser<'a> {
             self.at += 1;
             return true;
         }
+        if self.at > start + 1 && self.peek() == Some(b'#') && self.is_lost_behind_comment() {
+            let span = self.span(start, self.at);
+            self.notes.report(
+                Diagnostic::error(
+                    Code::BlankAfterBackslash,
+                    "this backslash escapes the blank before a comment, so bash ends the command here and never passes on the next line",
+                )
+                .at(span)
+                .hint("put the comment on a line of its own, above the command"),
+            );
+            // What was meant is read on, for what else is to be said of it.
+            self.skip_line();
+            self.at += usize::from(self.peek() == Some(b'\n'));
+            return true;
+        }
         self.at = start;
         false
+    }
+
+    /// Whether the line after this comment begins with an option (`--bf16`, `trainer.nnodes=1`), which is no command.
+    fn is_lost_behind_comment(&self) -> bool {
+        let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
+        let mut lines = rest.split(|byte| *byte == b'\n').skip(1);
+        let line = lines.next().unwrap_or(&[]).trim_ascii_start();
+        let word = line.split(u8::is_ascii_whitespace).next().unwrap_or(&[]);
+        let name = word.split(|byte| *byte == b'=').next().unwrap_or(&[]);
+        word.starts_with(b"--") || name.len() < word.len() && name.contains(&b'.')
     }
 
     /// Goes to the end of the line.

@@ -14,6 +14,7 @@ use super::lacking::{lacking, left_out};
 use super::shape;
 use crate::leaves::{Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
+use crate::remote_code;
 use crate::signs;
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 
@@ -93,6 +94,7 @@ fn read(root: &Node) -> Reading {
         return leaves.reading;
     }
     let read = Architecture::read(root);
+    let named = read.is_ok();
     let (architecture, why) = match read {
         Ok(architecture) => {
             let why = format!("the code of {}", architecture.model_type);
@@ -107,6 +109,9 @@ fn read(root: &Node) -> Reading {
     match architecture {
         Ok(architecture) => {
             shape::state(&mut leaves, &architecture, &why);
+            if named {
+                remote_code::stop_beside(&mut leaves, root);
+            }
             let span = root.get("model_type").map(|node| node.span);
             leaves
                 .reading

@@ -22,6 +22,7 @@ pub(super) fn model(leaves: &mut Leaves<'_>, paths: &[&str]) {
 
 /// Stops a model that brings code of its own, for an engine that trains transformers' modules: with the option, or `always`.
 pub(super) fn own_code(leaves: &mut Leaves<'_>, paths: &[&str], option: &str, always: bool) {
+    remote_code::trust(leaves, option, always);
     if let Some(leaf) = leaves.first(paths) {
         remote_code::stop(leaves, leaf, &leaf.value, option, always);
     }

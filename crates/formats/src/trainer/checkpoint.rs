@@ -33,6 +33,8 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "pretrained_model_path",
     ];
     let others: &[&str] = if dialect == Dialect::Transformers { &besides } else { &[] };
+    let trusts = dialect.trusts_repositories() || xlam::is_own(leaves);
+    remote_code::trust(leaves, "trust_remote_code", trusts);
     let Some(leaf) = leaves.first(&keys).or_else(|| leaves.first(others)) else { return };
     // An option without a value (`--model_name_or_path "$MODEL"` with an empty variable) names no model.
     if leaf.hole.is_some() || leaf.value == "true" {
@@ -44,7 +46,6 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         other.used.set(true);
     }
     let name = quantized(leaves, leaf);
-    let trusts = dialect.trusts_repositories() || xlam::is_own(leaves);
     remote_code::stop(leaves, leaf, name, "trust_remote_code", trusts);
     decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);

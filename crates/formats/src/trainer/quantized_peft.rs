@@ -2,16 +2,22 @@
 
 use super::dialect::Dialect;
 use super::fused_head;
-use crate::Origin;
-use crate::leaves::Leaves;
+use crate::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
-/// The key for a program that leaves it to `SFTTrainer` to build the adapters (`peft_config`).
+/// The key for a program whose trainer gets `peft_config`: `"built"`, or `"prepared"` where the program casts the model itself.
 const BUILT: &str = "trl_builds_adapters";
 
-/// The last release whose trainers prepare a quantized model by PEFT's `prepare_model_for_kbit_training`; 0.25 has a
-/// function of that name that casts nothing (`trl/models/utils.py:prepare_peft_model` of both).
+/// The last releases whose trainers prepare a quantized model by PEFT's `prepare_model_for_kbit_training`, which casts all that is
+/// not quantized to fp32 (`trl/models/utils.py:prepare_peft_model`, `trl/trainer/dpo_trainer.py:_prepare_peft_model`).
 const PREPARED: [u64; 2] = [0, 24];
+const PREPARED_BY_DPO: [u64; 2] = [0, 28];
+/// The release whose function of that name casts norms alone.
+const NORMS: [u64; 2] = [0, 25];
+/// Up to these releases a 4-bit model under bf16 then gets embeddings and output layer back in bf16, and norms in fp32
+/// (`trl/trainer/utils.py:peft_module_casting_to_bf16`).
+const NORMS_ALONE: &str = "norms in fp32 beside embeddings in 16 bits, as TRL up to 0.25 (DPO: 0.28) leaves quantized models; later releases are modelled";
 /// The first releases that cast trainable parameters over quantized weights to bf16 (huggingface/trl#4577, `trl/trainer`).
 const CAST: [u64; 2] = [0, 26];
 const CAST_BY_DPO: [u64; 2] = [0, 29];
@@ -19,14 +25,16 @@ const CAST_BY_KTO: [u64; 2] = [1, 6];
 
 /// What a program's text tells of it.
 pub(super) fn told(text: &str) -> Option<(&'static str, &'static str)> {
-    let builds = text.contains("SFTTrainer(") && text.contains("peft_config=");
-    let itself = text.contains("get_peft_model(") || text.contains("prepare_model_for_kbit_training(");
-    (builds && !itself).then_some((BUILT, "true"))
+    let builds = ["SFTTrainer(", "DPOTrainer("].iter().any(|trainer| text.contains(trainer))
+        && text.contains("peft_config=")
+        && !text.contains("get_peft_model(");
+    let itself = text.contains("prepare_model_for_kbit_training(");
+    builds.then_some((BUILT, if itself { "prepared" } else { "built" }))
 }
 
 /// Runs once objective and quantization are known.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    let built = leaves.has(BUILT);
+    let built = leaves.get(BUILT).cloned();
     leaves.pass(BUILT);
     let quantized = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4" | "int8"));
     if dialect != Dialect::Trl || !quantized {
@@ -41,14 +49,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     let release = fused_head::release(leaves);
     let older = fused_head::is_of_older(leaves);
-    let prepared = release.map_or(older, |release| release <= PREPARED);
-    // Under bf16 it casts embeddings and the output layer back and leaves norms in fp32, which is not distinguished.
-    let back =
-        leaves.flag("bf16") == Some(true) || leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
-    if prepared && built && !back && matches!(objective, None | Some("" | "sft")) {
-        let why =
-            "SFTTrainer of TRL up to 0.24 prepares a quantized model by prepare_model_for_kbit_training";
-        leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
+    let sft = matches!(objective, None | Some("" | "sft"));
+    let last = if sft { PREPARED } else { PREPARED_BY_DPO };
+    let prepared = release.map_or(older, |release| release <= last);
+    let norms = sft && release == Some(NORMS);
+    if let Some(built) = built.filter(|_| (prepared || norms) && (sft || objective == Some("dpo"))) {
+        casts(leaves, &built, norms);
     }
     // An argument that only transformers 4 has belongs to releases of both kinds.
     if release.is_some_and(|release| release >= first)
@@ -57,5 +63,20 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let why = "TRL casts adapters over quantized weights to bf16 (huggingface/trl#4577); before 0.26, in DPO before \
                    0.29, in KTO before 1.6, PEFT's fp32 stays (adapter_dtype=fp32)";
         leaves.state(Field::AdapterDtype, "bf16", Origin::Default, why);
+    }
+}
+
+/// What a trainer that prepares the model makes of what is not quantized.
+fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool) {
+    let item = NotModelled::new("peft_config", "", Effect::Memory, NORMS_ALONE);
+    let four = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4"));
+    let open = leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
+    if norms && built.value == "built" {
+        leaves.reading.not_modelled.push(item);
+    } else if four && (open || leaves.reading.value(Field::Bf16) == Some("true")) {
+        leaves.reading.not_modelled.push(item.only_at(Field::Bf16, "true"));
+    } else if !norms {
+        let why = "TRL's trainers up to 0.24 (DPO: 0.28) prepare a quantized model by prepare_model_for_kbit_training";
+        leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
     }
 }

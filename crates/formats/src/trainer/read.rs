@@ -3,10 +3,10 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, early, eight_bit, evaluation,
-    fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, quantized_peft,
-    recomputed, spread, swift_two, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words,
-    xlam,
+    accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, device_map, early, eight_bit,
+    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
+    quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
+    unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -75,6 +75,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::groups(&mut leaves);
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
+    resumed::read(&mut leaves, dialect);
     spread::spread(&mut leaves, Some(dialect));
     accumulation::read(&mut leaves, dialect);
     spread::sequences(&mut leaves);
@@ -83,6 +84,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         unsloth_preferences::read(&mut leaves);
     }
     offloading::read(&mut leaves, dialect);
+    device_map::read(&mut leaves, dialect);
     recomputed::sent_inputs(&mut leaves, dialect, fast);
     vision::read(&mut leaves, dialect);
     evaluation::read(&mut leaves, dialect);

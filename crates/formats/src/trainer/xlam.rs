@@ -3,7 +3,7 @@
 //! record of a run's settings that it writes (`prepare_data`).
 
 use crate::leaves::{Leaf, Leaves};
-use crate::{Effect, Origin};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
 /// Its default `ds_config_path`.
@@ -144,9 +144,10 @@ fn stage(leaves: &mut Leaves<'_>, adapters: bool, why: &str) {
         leaves.state(Field::ZeroStage, told, Origin::Default, why);
     }
     // `prepare_model_for_kbit_training` casts all weights to fp32, and below stage 3 DeepSpeed's engine casts them back.
-    let whole = option.filter(|leaf| leaf.whole() == Some(3)).or(file.filter(|_| meant == Some("3")));
-    if let Some(leaf) = recorded.filter(|leaf| leaf.whole() == Some(3)).or(whole).filter(|_| adapters) {
-        leaves.lack(leaf, Effect::Memory, "adapters beside weights in fp32 that ZeRO-3 shards (xLAM)");
+    if let Some(leaf) = recorded.or(option).or(file).or(find(leaves, "use_lora")).filter(|_| adapters) {
+        let what = "adapters beside weights in fp32 that ZeRO-3 shards (xLAM)";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item.only_at(Field::ZeroStage, "3"));
     }
     if let Some(leaf) = file {
         super::missing_file::offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);

@@ -47,7 +47,18 @@ fn xlams_adapters_are_of_its_own_rank_and_need_whole_weights() {
         assert_eq!(fields.map(|field| value(&read, field)), [way, base, "32", "q_proj v_proj k_proj o_proj"]);
     }
     stopped(&script(&format!("{XLAM} --ds_stage 3 --weight_precision bf16 {adapters}")), &["ds_stage"]);
-    stopped(&script(&format!("{XLAM} {adapters}")), &["ds_config_path"]);
+    // The stage is the file's, whatever its name says.
+    let asked = format!("{XLAM} {adapters}");
+    assert!(script(&asked).not_modelled.is_empty());
+    stopped(&said("run.sh", &asked, &[("zero_stage", "3")]), &["ds_config_path"]);
+    let unnamed = format!("{} {adapters}", XLAM.replace("config_ds_03.json", "ours.json"));
+    for (stage, known) in [("3", false), ("2", true)] {
+        let file = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{"stage": {stage}}}}}"#);
+        let source = Source::from_files([("run.sh", unnamed.as_str()), ("ours.json", file.as_str())]);
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert_eq!(read.plan.is_some(), known, "{stage}: {:?}", read.diagnostics);
+        assert_eq!(read.not_modelled.is_empty(), known, "{stage}");
+    }
     stopped(&script(&format!("{of_two} --ds_stage 2 --weight_precision fp8")), &["weight_precision"]);
 }
 

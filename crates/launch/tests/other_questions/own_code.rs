@@ -1,6 +1,8 @@
 //! Models whose repository brings code of its own, which `trust_remote_code` runs in the place of transformers' modules.
 
-use shardscope_launch::Resolution;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_source::Source;
 
 use super::said;
 
@@ -67,4 +69,35 @@ fn openrlhf_trusts_every_repository_and_verl_those_it_is_told_to() {
     let megatron =
         said("verl.sh", &format!("{} actor_rollout_ref.actor.strategy=megatron\n", trusting.trim_end()), &[]);
     assert!(!of_its_own(&megatron));
+}
+
+/// A pasted `config.json` with an `auto_map` for a type that transformers has was priced with transformers' modules.
+#[test]
+fn code_that_a_pasted_configuration_names_stops_where_it_is_trusted() {
+    let config = |map: &str, kind: &str| {
+        format!(
+            r#"{{"architectures": ["X"], "model_type": "{kind}", "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32064, "rms_norm_eps": 1e-5,
+            "max_position_embeddings": 4096, "tie_word_embeddings": false, "torch_dtype": "bfloat16"{map}}}"#
+        )
+    };
+    let coded = r#", "auto_map": {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_x.XForCausalLM"}"#;
+    let config_alone = r#", "auto_map": {"AutoConfig": "configuration_x.XConfig"}"#;
+    let of = |map: &str, more: &str| {
+        let (config, run) = (config(map, "phi3"), axolotl("/models/own", more));
+        let source = Source::from_files([("config.json", config.as_str()), ("run.yaml", run.as_str())]);
+        let overrides = [("world_size".to_owned(), "1".to_owned())];
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
+    };
+    assert!(of_its_own(&of(coded, "trust_remote_code: true\n")));
+    for (map, more) in [
+        (coded, ""),
+        (coded, "trust_remote_code: false\n"),
+        (config_alone, "trust_remote_code: true\n"),
+        ("", "trust_remote_code: true\n"),
+    ] {
+        let read = of(map, more);
+        assert!(!of_its_own(&read), "{map} {more}");
+        assert!(read.plan.is_some(), "{map} {more}: {:?} {:?}", read.not_modelled, read.diagnostics);
+    }
 }

@@ -23,6 +23,18 @@ impl Table {
         self.count(field).unwrap_or(1).max(1)
     }
 
+    /// Whether something that is not modelled counts beside these settings.
+    pub(crate) fn meets(&self, item: &crate::NotModelled) -> bool {
+        item.only_at.as_ref().is_none_or(|(field, value)| {
+            match self.get(*field).map(|setting| &setting.value) {
+                Some(SettingValue::Int(held)) => held.to_string() == *value,
+                Some(SettingValue::Bool(held)) => held.to_string() == *value,
+                Some(SettingValue::Text(held)) => held == value,
+                _ => false,
+            }
+        })
+    }
+
     /// The ranks of one replica: TP x PP x CP.
     pub(crate) fn ranks_of_one(&self) -> u64 {
         let degrees =

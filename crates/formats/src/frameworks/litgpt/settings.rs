@@ -30,13 +30,15 @@ pub(crate) const LITGPT: Row = Row {
 
 /// Prefixes of names of models whose layers were recorded: RMSNorm before attention and before a gated MLP, with full
 /// attention or a window in every layer.
-const FAMILIES: [&str; 13] = [
+const FAMILIES: [&str; 15] = [
     "codegemma",
     "gemma-2b",
     "gemma-7b",
     "llama",
     "codellama",
     "tinyllama",
+    "tiny-llama",
+    "micro-llama",
     "vicuna",
     "longchat",
     "mistral",
@@ -83,7 +85,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// On several GPUs FSDP casts the weights that it gathers, which was not recorded.
-const MIXED: &str = "fp32 weights under autocast (litgpt's default precision) that FSDP shards";
+const MIXED: &str = "fp32 weights under autocast (litgpt's default precision) that FSDP shards; bf16-true, or one GPU, is modelled";
 const BY_DEFAULT: &str = "litgpt's precision unless told otherwise: fp32 weights under autocast";
 
 fn litgpt(leaves: &mut Leaves<'_>) {
@@ -218,8 +220,10 @@ fn lora(leaves: &mut Leaves<'_>) {
 /// LLaMA-Adapter take `quantize`.
 fn full(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&["model_name", "initial_checkpoint_dir", "tokenizer_dir"]) {
+        // Under a name of its own: the model's may stop for its layers.
         let what = "layers fused by torch.compile, which save less for backward (litgpt pretrain)";
-        lack(leaves, leaf, Effect::Memory, what);
+        let item = NotModelled::of_program("litgpt/pretrain.py", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     } else if let Some(leaf) = leaves.get("quantize").filter(|_| !leaves.has("resume")) {
         lack(leaves, leaf, Effect::Model, "adapters of litgpt's `finetune_adapter` (LLaMA-Adapter)");
     }

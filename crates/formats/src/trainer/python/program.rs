@@ -1,5 +1,6 @@
 //! Calls of a program with their arguments, as far as these are known. Nothing is executed.
 
+use super::super::device_map;
 use super::super::vocabulary::{self, Meaning};
 use super::cut;
 use super::known::Known;
@@ -262,6 +263,12 @@ impl<'a> Program<'a> {
                 );
             }
             return;
+        }
+        if key == device_map::KEY {
+            let map = self.known.object(value, from).and_then(|map| device_map::written(&map));
+            let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+            let span = Span::new(place(from), place(end));
+            return map.into_iter().for_each(|map| self.push(key, &map, Some(span)));
         }
         // Every reader accepts comma-separated names as a list.
         let value = [".split(\",\")", ".split(',')"]

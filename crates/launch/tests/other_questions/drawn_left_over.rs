@@ -1,0 +1,128 @@
+//! What earlier draws of public files found and left.
+
+use super::{said, script, stopped, value};
+use shardscope_launch::Asked;
+use shardscope_plan::Field;
+
+/// LLaMA-Factory trains a loaded adapter on, of its own rank; new ones only where what is loaded can be merged. The rank of new
+/// ones was read for all.
+#[test]
+fn adapters_that_llama_factory_loads_have_a_rank_of_their_own() {
+    let of = |more: &str, overrides: &[(&str, &str)]| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
+             per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\ndataset: a\ntemplate: qwen\n{more}"
+        );
+        said("run.yaml", &text, &[&[("world_size", "2")], overrides].concat())
+    };
+    assert_eq!(value(&of("", &[]), Field::LoraRank), "8");
+    let loaded = "adapter_name_or_path: saves/sft\n";
+    let asked = of(loaded, &[]);
+    assert!(asked.plan.is_none() && asked.not_modelled.is_empty(), "{:?}", asked.not_modelled);
+    assert!(asked.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::LoraRank)));
+    assert!(of(loaded, &[("lora_rank", "64")]).plan.is_some());
+    assert!(of(&format!("{loaded}lora_rank: 16\n"), &[]).plan.is_some());
+    let fresh = format!("{loaded}create_new_adapter: true\n");
+    assert_eq!(value(&of(&fresh, &[]), Field::LoraRank), "8");
+    assert!(of(&fresh, &[]).plan.is_some());
+    stopped(
+        &of(&fresh, &[("zero_stage", "3"), ("data_parallel_engine", "deepspeed")]),
+        &["adapter_name_or_path"],
+    );
+    stopped(&of(&format!("{fresh}quantization_bit: 4\n"), &[]), &["adapter_name_or_path"]);
+}
+
+/// liuzy1019/SchemaShift-GRPO `run_deepseek7b_llm_pfppo.sh`: the blank behind a backslash is escaped, a comment follows, and bash
+/// ends the command. The options below were read as if they were passed on.
+#[test]
+fn a_backslash_before_a_comment_does_not_continue_a_line() {
+    let of = |end: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 pretrain_gpt.py {} {end}\n  --tensor-model-parallel-size 2\n",
+            super::MODEL
+        ))
+    };
+    assert!(of("\\").plan.is_some());
+    for end in ["\\ # two ranks", "\\  # two ranks", "\\\t# two ranks", "\\  #two"] {
+        let read = of(end);
+        assert!(read.plan.is_none(), "{end}");
+        assert!(
+            read.diagnostics.iter().any(|said| said.message.contains("escapes the blank before a comment")),
+            "{end}: {:?}",
+            read.diagnostics
+        );
+    }
+    let dotted = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae \\  # [\"gae\"]\n    data.train_batch_size=256 \\\n    \
+        trainer.nnodes=1\n";
+    assert!(
+        script(dotted)
+            .diagnostics
+            .iter()
+            .any(|said| said.message.contains("escapes the blank before a comment"))
+    );
+    // A name with a blank before a hash, and a comment behind a command that ends there.
+    let plain = format!("cd My\\ #1\ntorchrun --nproc_per_node 8 pretrain_gpt.py {} # all\n", super::MODEL);
+    assert!(script(&plain).plan.is_some(), "{:?}", script(&plain).diagnostics);
+}
+
+/// sbordt/litgpt `config_hub/pretrain/tinyllama.yaml`, shortened: its layers are Llama's; the compiled model and autocast under FSDP
+/// are what stops.
+#[test]
+fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
+    let of = |model: &str, more: &str| {
+        let text = format!(
+            "model_name: {model}\nout_dir: out\nprecision: bf16-mixed\ninitial_checkpoint_dir:\nresume: false\ntrain:\n  \
+             global_batch_size: 512\n  micro_batch_size: 4\n  max_seq_length: 2048\n  tie_embeddings: false\n{more}"
+        );
+        said("pretrain.yaml", &text, &[])
+    };
+    for model in ["tiny-llama-1.1b", "micro-llama-300M", "Llama-3.2-1B"] {
+        let named = |read: &shardscope_launch::Resolution| {
+            read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&of(model, "devices: auto\n")), ["precision", "program"], "{model}");
+        assert_eq!(named(&of(model, "devices: 1\n")), ["program"], "{model}");
+    }
+    stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "program"]);
+}
+
+/// SFTTrainer of TRL up to 0.25 and DPOTrainer up to 0.28 leave norms in fp32 and embeddings in bf16 of a 4-bit model under bf16;
+/// 16 bits were read for both. 8 bits stay in fp32 throughout, with bf16 too.
+#[test]
+fn norms_that_trl_casts_alone_stop_the_verdict() {
+    let of = |installs: &str, bits: &str, more: &str, before: &str| {
+        let text = format!(
+            "# {installs}\nimport torch\nfrom peft import LoraConfig, prepare_model_for_kbit_training\nfrom transformers import AutoModelForCausalLM, \
+             BitsAndBytesConfig\nfrom trl import SFTConfig, SFTTrainer\nbnb = BitsAndBytesConfig({bits})\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', quantization_config=bnb, dtype=torch.bfloat16)\n{before}\
+             peft = LoraConfig(r=16, target_modules=['q_proj', 'v_proj'])\n\
+             args = SFTConfig(per_device_train_batch_size=2, gradient_accumulation_steps=8, max_length=1024{more})\n\
+             trainer = SFTTrainer(model=model, args=args, peft_config=peft)\ntrainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "1")])
+    };
+    let (four, eight) = ("load_in_4bit=True, bnb_4bit_quant_type='nf4'", "load_in_8bit=True");
+    let prepares = "model = prepare_model_for_kbit_training(model)\n";
+    for (installs, bits, more, before) in [
+        ("trl 0.24.0", four, ", bf16=True", ""),
+        // bf16 is TRL's default since 0.19.
+        ("trl 0.20.0", four, "", ""),
+        ("trl 0.24.0", four, ", bf16=True", prepares),
+        ("trl 0.25.1", four, ", bf16=True", ""),
+        ("trl 0.25.1", eight, ", bf16=False", ""),
+    ] {
+        stopped(&of(installs, bits, more, before), &["peft_config"]);
+    }
+    for (installs, bits, more, before, upcast) in [
+        ("trl 0.24.0", four, ", bf16=False", "", "true"),
+        ("trl 0.18.0", four, "", "", "true"),
+        ("trl 0.24.0", eight, ", bf16=True", "", "true"),
+        ("trl 0.29.1", four, ", bf16=True", "", ""),
+        ("trl 0.29.1", four, ", bf16=True", prepares, "true"),
+        ("trl 1.15.0", four, ", bf16=True", "", ""),
+    ] {
+        let read = of(installs, bits, more, before);
+        assert!(read.not_modelled.is_empty(), "{installs}: {:?}", read.not_modelled);
+        assert_eq!(value(&read, Field::UpcastNonQuantized), upcast, "{installs} {bits} {more}");
+    }
+}
