@@ -42,7 +42,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let release = fused_head::release(leaves);
     let older = fused_head::is_of_older(leaves);
     let prepared = release.map_or(older, |release| release <= PREPARED);
-    // Under bf16 it casts embeddings and the output layer back and leaves norms in fp32, which is not distinguished.
+    // Under bf16 it casts embeddings and the output layer back and leaves norms in fp32 (`trl/trainer/utils.py:
+    // peft_module_casting_to_bf16`). Norms are counted in the format of the load: 2 bytes too few for each of their weights, some
+    // thousands a layer. Autocast hands their fp32 outputs to products, which keep them, in 16 bits as counted.
     let back =
         leaves.flag("bf16") == Some(true) || leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
     if prepared && built && !back && matches!(objective, None | Some("" | "sft")) {
