@@ -92,6 +92,10 @@ fn experts_under_verls_megatron_are_dispatched_as_verl_sets_them() {
     let flex = "+actor_rollout_ref.actor.megatron.override_transformer_config.moe_token_dispatcher_type=flex";
     assert_eq!(of("Qwen/Qwen3-30B-A3B", flex), ["flex", "none", "true"]);
     assert_eq!(of("Qwen/Qwen3-8B", ""), ["", "", ""]);
+    // mbridge's `glm4moe.py` alone leaves the loss on; Megatron-Bridge has it turned off for every model.
+    assert_eq!(of("zai-org/GLM-4.5-Air", ""), ["alltoall", "seq_aux_loss", "true"]);
+    let bridge = "actor_rollout_ref.actor.megatron.vanilla_mbridge=False";
+    assert_eq!(of("zai-org/GLM-4.5-Air", bridge), ["alltoall", "none", "true"]);
 }
 
 /// tanghui315/unsloth-multigpu: two GPUs of a package around unsloth were read as one, and adapters of its program, which TRL's own
