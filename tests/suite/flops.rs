@@ -1,9 +1,11 @@
 //! FLOPs by every convention: Megatron-LM's own count case by case, and the papers' closed forms.
 
 use super::drafts::{cases, draft, even_stages};
+use super::formats::resolved;
 use super::parameters::drafted;
 use shardscope::estimate::flops;
 use shardscope::plan::*;
+use shardscope::source::Source;
 
 const FLOPS: &str = include_str!("../data/megatron/flops.json");
 const PLANS: &str = include_str!("../data/megatron/parameters.json");
@@ -247,4 +249,49 @@ fn every_second_product_of_a_layer_is_repeated() {
     };
     let (each, _, heads) = more(Some(latent));
     assert_eq!(each, (96 * heads * 48 + 48 * heads * 56 + 256 * 512 + 512 * 256) as f64);
+}
+
+/// Gemma 4 E2B and E4B (`Gemma4TextConfig`, transformers 5.23) over sequences no longer than the window: every fifth or sixth layer has
+/// heads of 512 instead of 256, the later layers project no keys and values and have in E2B MLPs twice as wide, and each layer gates
+/// and projects an embedding of 256, which one product makes for all of them.
+#[test]
+fn layers_that_borrow_keys_and_values_count_by_their_kind() {
+    const S: u64 = 512;
+    // Hidden and MLP widths, groups; layers with windows and without, each with keys of its own and borrowed; MLPs by width.
+    let cases = [
+        ("google/gemma-4-E2B", [1536, 6144, 1], [12, 16, 3, 4], 15 + 2 * 20),
+        ("google/gemma-4-E4B", [2560, 10240, 2], [20, 15, 4, 3], 42),
+    ];
+    for (name, [h, ffn, groups], [windowed, borrowed, whole, borrowed_whole], mlps) in cases {
+        let set = [
+            ("software", "hf_transformers"),
+            ("model", name),
+            ("vision_tower", "false"),
+            ("seq_length", "512"),
+            ("micro_batch_size", "1"),
+            ("world_size", "1"),
+            ("num_micro_batches", "1"),
+            ("params_dtype", "bf16"),
+            ("accelerator", "H200-SXM"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let read = resolved(&Source::from_files([("run.sh", "")]), &set);
+        let plan = read.plan.unwrap_or_else(|| panic!("{:?} {:?}", read.not_modelled, read.diagnostics));
+        let queries = |width: u64| 2 * h * 8 * width;
+        let pairs = |width: u64| 2 * h * groups * width;
+        let layers = windowed + borrowed + whole + borrowed_whole;
+        let linear = (windowed + borrowed) * queries(256)
+            + windowed * pairs(256)
+            + (whole + borrowed_whole) * queries(512)
+            + whole * pairs(512)
+            + 3 * h * ffn * mlps
+            + 3 * layers * h * 256
+            + h * 262_144;
+        // Scores and values of eight heads, in full.
+        let core = 2 * S * 8 * (256 * (windowed + borrowed) + 512 * (whole + borrowed_whole));
+        let counts = flops(&plan);
+        let step = |multiply_adds: u64| (6 * S * multiply_adds) as f64;
+        assert_eq!(counts.megatron.get(), step(linear + core / 2), "{name}");
+        assert_eq!(counts.model.get(), step(linear + core), "{name}");
+    }
 }

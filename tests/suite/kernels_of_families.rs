@@ -14,15 +14,13 @@ const RECORDED: &str = include_str!("../data/measured/kernels_of_families.jsonl"
 
 /// Cases that are not counted yet, by name prefix: DeepSeek's latent attention (a CPU has no fused kernel for it),
 /// layers without rotation, conversions between types in some families under autocast of fp32 weights, and xIELU under
-/// autocast, whose exponential and softplus a CPU takes in 16 bits and a GPU in fp32. One that becomes correct fails. Gemma 4's experts were
-/// recorded under transformers 5.23, which masks none of their tensors: 3 kernels each way and two small ones less.
-const OPEN: [&str; 13] = [
+/// autocast, whose exponential and softplus a CPU takes in 16 bits and a GPU in fp32. One that becomes correct fails.
+const OPEN: [&str; 12] = [
     "apertus bf16 autocast",
     "apertus fp32",
     "bloom fp32",
     "deepseek_v2",
     "gemma2 fp32",
-    "gemma4_moe",
     "gpt_neox fp32",
     "gpt_oss fp32",
     "olmo2 fp32",
@@ -31,6 +29,23 @@ const OPEN: [&str; 13] = [
     "qwen2_moe fp32",
     "smollm3 unrotated",
 ];
+
+/// What a case's layer moves less than counted, forward and backward: kernels and bytes. Gemma 4's experts were recorded under
+/// transformers 5.23, which masks none of their tensors where no rank lacks an expert (nor does 5.24), as 5.17, by which the others
+/// were recorded, does: the copies given to experts, the output of the first product and that of the second, each read and written
+/// both ways, and two small kernels for the mask itself.
+fn unmasked(case: &Value, run: &Value) -> [[u64; 2]; 2] {
+    if !case["id"].as_str().expect("a name").starts_with("gemma4_moe") {
+        return [[0, 0]; 2];
+    }
+    let number = |value: &Value| value.as_u64().expect("a figure");
+    let of = |key: &str| number(&case["config"][key]);
+    let copies = number(&run["b"]) * number(&run["s"]) * of("top_k_experts");
+    let columns = 2 * of("hidden_size") + 2 * of("moe_intermediate_size");
+    let width = if case["dtype"] == "bf16" { 2 } else { 4 };
+    let bytes = 2 * width * copies * columns;
+    [[3 + 2, bytes], [3, bytes]]
+}
 
 fn plan(case: &Value, run: &Value) -> Plan {
     let mut set = vec![
@@ -82,6 +97,9 @@ fn layers_of_families_have_the_kernels_that_pytorch_dispatched() {
         }
         let recorded =
             ["forward", "backward"].map(|pass| [0, 1].map(|at| case[pass][at].as_u64().expect("a figure")));
+        for (sum, less) in sums.iter_mut().zip(unmasked(&case, &run)) {
+            (sum[0], sum[1]) = (sum[0] - less[0], sum[1] - less[1]);
+        }
         let id = case["id"].as_str().expect("a name");
         let open = OPEN.iter().any(|open| id.starts_with(open));
         if (sums != recorded) != open {

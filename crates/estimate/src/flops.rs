@@ -7,7 +7,7 @@ use shardscope_explain::Formula;
 use shardscope_operators::{
     SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
 };
-use shardscope_plan::{Activation, LayerKind, Model, Plan, Recompute, RecomputeModule};
+use shardscope_plan::{Activation, LayerKind, Mixer, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
 
 static MODEL: Formula = Formula::new(
@@ -209,18 +209,31 @@ fn megatron(plan: &Plan) -> Flops {
     let beside = model.arrangement.dense_beside_experts;
     let dense = count(&|kind| kind.feed_forward.is_dense() || beside && kind.feed_forward.is_routed());
     let moe = count(&|kind| kind.feed_forward.is_routed());
-    let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
-    let attention = megatron_attention(model, plan.attended_length(), true)
-        * count(&|kind| kind.mixer.attends() && !kind.mixer.is_windowed())
-        + megatron_attention(model, plan.attended_length(), false) * count(&|kind| kind.mixer.is_windowed())
-        + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
+    // An MLP of twice the width counts as two.
+    let wide = model.arrangement.double_wide;
+    let wider = count(&|kind| wide && kind.mixer.borrows() && kind.feed_forward.is_dense());
+    let mlp =
+        h * number(model.ffn_hidden_size) * gate * (dense + wider) + megatron_experts(model, gate) * moe;
+    let attention: f64 = Mixer::ALL
+        .into_iter()
+        .filter(|mixer| mixer.attends())
+        .map(|mixer| {
+            megatron_attention(model, plan.attended_length(), mixer) * count(&|kind| kind.mixer == mixer)
+        })
+        .sum();
+    let attention = attention + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
+    // Each layer's gate and projection of its own embedding, and one projection of word embeddings for every layer.
+    let inputs = model
+        .arrangement
+        .layer_inputs
+        .map_or(0.0, |inputs| h * number(inputs.width) * (2.0 * count(&|_| true) + number(model.num_layers)));
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
     // Of logits that no loss reads there is only the forward product.
     let read = if plan.recipe().tuning.objective.has_value_head() { 1.0 / 3.0 } else { 1.0 };
     let logits = h * number(outputs) * (depths + 1.0) * read;
     // 2 FLOPs per multiply-add, over three GEMMs: forward, input gradient, weight gradient.
-    Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
+    Flops::new(6.0 * batch * s * (mlp + attention + inputs + joining + logits))
 }
 
 /// Multiply-adds of one MoE layer per token.
@@ -237,16 +250,17 @@ fn megatron_experts(model: &Model, gate: f64) -> f64 {
 }
 
 /// Multiply-adds of one attention block per token, with its core halved by causality.
-fn megatron_attention(model: &Model, attended: u64, whole: bool) -> f64 {
+fn megatron_attention(model: &Model, attended: u64, mixer: Mixer) -> f64 {
     let [h, s, heads] = [model.hidden_size, attended, model.num_attention_heads].map(number);
     let Some(latent) = &model.latent else {
-        let full = model.mixers.full.filter(|_| whole);
+        let full = model.mixers.full.filter(|_| !mixer.is_windowed());
         let (width, groups, pair) = full.map_or((model.kv_channels, model.num_query_groups, 2), |full| {
             (full.width, full.groups, if full.keys_as_values { 1 } else { 2 })
         });
         let query = number(width) * heads;
-        let groups = number(width) * number(groups);
-        return h * (query + number(pair) * groups) + query * s + query * h;
+        // Borrowed keys and values have no projections.
+        let projected = if mixer.borrows() { 0.0 } else { number(pair) * number(width) * number(groups) };
+        return h * (query + projected) + query * s + query * h;
     };
     let [query, value] = [latent.query_width(), latent.v_head_dim].map(number);
     let [plain, rotated, rank] =

@@ -8,9 +8,14 @@ pub(crate) fn numbers(text: &str) -> Option<[u64; 2]> {
 }
 
 /// The first two numbers of the release of a package that a text installs, if it names one or an exclusive upper bound
-/// (`trl==0.15.2`, `trl<0.9.0`). `before_one` is the last minor release below 1.
+/// (`trl==0.15.2`, `trl<0.9.0`), or else of the one that it says it was tested with. `before_one` is the last minor release below 1.
 #[must_use]
 pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
+    signed(text, package, before_one).or_else(|| tested(text, package))
+}
+
+/// The first release behind a sign, anywhere in a text: prose before it may name any other.
+fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
     /// Bytes after a name within which its extras end (`trl[vllm,peft]`).
     const EXTRAS: usize = 64;
     for (at, _) in text.match_indices(package) {
@@ -26,14 +31,12 @@ pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]>
             }
             None => rest,
         };
-        let found =
-            ["==", "<=", "~=", "<"].into_iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
-        // A release in words names all of its numbers (`tested with trl 0.29.1`).
-        let Some((sign, rest)) = found.or_else(|| Some(("==", exact(rest)?))) else { continue };
+        let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
+        let Some((sign, rest)) = found else { continue };
         let end = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(rest.len());
         let Some([major, minor]) = numbers(rest.get(..end).unwrap_or_default()) else { continue };
         // `<` a release means the release before it.
-        return Some(match (sign, minor) {
+        return Some(match (*sign, minor) {
             ("<", 0) => [major.saturating_sub(1), if major > 1 { 99 } else { before_one }],
             ("<", _) => [major, minor - 1],
             _ => [major, minor],
@@ -42,14 +45,78 @@ pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]>
     None
 }
 
-/// A release of three numbers with which `text` begins, and after which a word or a sentence ends.
-fn exact(text: &str) -> Option<&str> {
-    let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
-    let release = text.get(..end)?;
+/// Words after which the releases stand that a program ran with. Other prose names any release: that of a fault, of a
+/// feature, of another setup.
+const TESTED: [&str; 3] = ["tested with", "tested against", "tested on"];
+/// Words before them that say the opposite.
+const NOT: [&str; 4] = ["not ", "n't ", "un", "never "];
+/// Longest line, in bytes, that is a list of releases; a notebook may be one line of megabytes.
+const LONGEST: usize = 200;
+
+/// The release in words that all mentions agree on: after "tested with", or in a list of several packages.
+fn tested(text: &str, package: &str) -> Option<[u64; 2]> {
+    let mut found: Vec<[u64; 2]> = Vec::new();
+    // Releases of the lines just before, and whether they are announced.
+    let (mut listed, mut announced): (Vec<(&str, [u64; 2])>, bool) = (Vec::new(), false);
+    let mut close = |listed: &mut Vec<(&str, [u64; 2])>, announced: bool| {
+        if announced || listed.len() > 1 {
+            let own = listed.iter().filter(|(name, _)| name.eq_ignore_ascii_case(package));
+            found.extend(own.map(|(_, release)| *release));
+        }
+        listed.clear();
+    };
+    for line in text.lines() {
+        let line = if line.len() > LONGEST { "" } else { bare(line) };
+        if let Some(rest) = behind_tested(line) {
+            close(&mut listed, announced);
+            announced = true;
+            listed.extend(pieces(rest).map_while(item));
+        } else if let Some(items) =
+            pieces(line).map(|piece| item(piece).filter(|_| words(piece) == 2)).collect::<Option<Vec<_>>>()
+        {
+            listed.extend(items);
+        } else {
+            close(&mut listed, announced);
+            announced = false;
+        }
+    }
+    close(&mut listed, announced);
+    let first = *found.first()?;
+    found.iter().all(|release| *release == first).then_some(first)
+}
+
+/// A line without the marks of a comment, of a list, or of a string in a notebook.
+fn bare(line: &str) -> &str {
+    let line = line.trim().trim_end_matches([',', '"']);
+    line.strip_suffix("\\n")
+        .unwrap_or(line)
+        .trim_matches(|mark: char| mark.is_whitespace() || "#\"'*->".contains(mark))
+}
+
+/// What follows "tested with" in a line.
+fn behind_tested(line: &str) -> Option<&str> {
+    let lower = line.to_ascii_lowercase();
+    TESTED.iter().find_map(|said| {
+        let at = lower.find(said)?;
+        let denied = NOT.iter().any(|not| lower.get(..at).unwrap_or_default().ends_with(not));
+        line.get(at + said.len()..).filter(|_| !denied).map(|rest| rest.trim_start_matches([':', ' ']))
+    })
+}
+
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    line.split([',', ';']).flat_map(|piece| piece.split(" and ")).map(str::trim)
+}
+
+fn words(piece: &str) -> usize {
+    piece.split_whitespace().count()
+}
+
+/// A name and its release of three numbers, with which a piece begins.
+fn item(piece: &str) -> Option<(&str, [u64; 2])> {
+    let mut words = piece.split_whitespace();
+    let (name, release) = (words.next()?, words.next()?.trim_end_matches(['.', ')']));
     let three = release.split('.').count() == 3 && release.split('.').all(|part| part.parse::<u64>().is_ok());
-    let ends =
-        text.get(end..)?.chars().next().is_none_or(|next| next.is_whitespace() || ",;)\"'".contains(next));
-    (three && ends).then_some(release)
+    Some((name, numbers(release).filter(|_| three)?))
 }
 
 #[cfg(test)]
@@ -68,6 +135,18 @@ mod tests {
             ("pip install trl>=0.9", None),
             ("Tested against:\n    transformers 5.4.0\n    trl 0.29.1\n    peft 0.18.1", Some([0, 29])),
             ("# trl 0.29.1+, or trl 0.9", None),
+            ("# Tested with transformers 5.4.0, TRL 0.29.1 and peft 0.18.1 on one H100.", Some([0, 29])),
+            ("# Tested with:\n#   trl 0.29.1\n", Some([0, 29])),
+            ("    \"# transformers 5.4.0\\n\",\n    \"# trl 0.29.1\\n\",", Some([0, 29])),
+            ("# transformers 5.4.0, trl 0.29.1", Some([0, 29])),
+            ("# trl 0.29.1", None),
+            ("# reported against trl 0.29.1\n# bug in trl 0.9.6", None),
+            ("# needs what came with\n# trl 0.26.0\n# since trl 0.26.0, and trl 0.27.0", None),
+            ("# not tested with trl 0.29.1", None),
+            ("# untested with trl 0.29.1", None),
+            ("# tested with trl 0.29.1\n# tested on trl 0.28.0", None),
+            ("# tested with trl 0.29.1\npip install trl==0.17.0", Some([0, 17])),
+            ("# since trl 0.26.0\n# pip install trl==0.17.0", Some([0, 17])),
             ("import trl\nctrl==3.0", None),
             ("pip install trl", None),
             ("pip install trl[", None),
@@ -75,6 +154,8 @@ mod tests {
             assert_eq!(installed(text, "trl", 29), release, "{text}");
         }
         assert_eq!(installed("!pip install transformers==4.28.1\\n", "transformers", 99), Some([4, 28]));
+        let prose = "# needs a fix that came with transformers 5.0.0\npip install transformers==4.57.1";
+        assert_eq!(installed(prose, "transformers", 99), Some([4, 57]));
         assert_eq!(installed("sentence-transformers==2.2", "transformers", 99), None);
     }
 }

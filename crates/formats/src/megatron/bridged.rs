@@ -6,6 +6,7 @@ use super::slime::value_of;
 use crate::named::fill_model;
 use crate::recipes::{EXPERTS, PROVIDER};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
+use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
@@ -20,6 +21,57 @@ const NOT_HANDED_ON: [Field; 7] = [
     Field::MaxPositionEmbeddings,
     Field::UntieEmbeddingsAndOutputWeights,
 ];
+
+/// Text models whose providers have positions of their own kind, mrope or yarn, which stay whatever the command line says of them
+/// (`_bridge_apply_runtime_overrides`): Megatron-Bridge's of Qwen's and GLM's vision models (`qwen_vl`, `glm_vl`), of gpt-oss and
+/// Ministral 3, and of a configuration with `rope_type: yarn` (`model_bridge.py`), as Olmo 3's.
+const OWN_POSITIONS: [&str; 10] = [
+    "qwen2_vl_text",
+    "qwen2_5_vl_text",
+    "qwen3_vl_text",
+    "qwen3_vl_moe_text",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "glm4v_moe_text",
+    "gpt_oss",
+    "ministral3",
+    "olmo3",
+];
+
+/// `_bridge_apply_runtime_overrides` hands on `args.position_embedding_type` whether or not it was stated, except to providers of
+/// mrope and yarn, neither of which has parameters.
+fn positions(reading: &mut Reading, name: &str, word: &Argument) {
+    if reading.value(Field::PositionEmbeddingType).is_some() {
+        return;
+    }
+    let model = catalog::find(name).model().filter(|_| word.hole.is_none());
+    let keeps = |model: catalog::Model| {
+        model.architecture().is_some_and(|family| OWN_POSITIONS.contains(&family.model_type.as_str()))
+    };
+    match model {
+        Some(model) if keeps(model) => {}
+        Some(_) => {
+            let why = "Megatron-LM's default, which replaces the provider's";
+            let learned = Found::new(Field::PositionEmbeddingType, "learned_absolute", Origin::Derived);
+            reading.take(learned.note(why));
+        }
+        None => {
+            let mut found = Found::new(Field::PositionEmbeddingType, String::new(), Origin::Script)
+                .by("--bridge-hf-model", word.span);
+            found.hole = Some("the configuration's kind of positions".to_owned());
+            reading.take(found);
+            reading.questions.push(Question {
+                asks: Asked::Setting(Field::PositionEmbeddingType),
+                prompt: "Does the model that Megatron-Bridge builds have mrope (Qwen's vision models) or yarn (rope_type in its \
+                         config.json)? Then its positions stay (rope); without --position-embedding-type any other gets \
+                         Megatron-LM's learned ones"
+                    .to_owned(),
+                choices: ["learned_absolute", "rope"].map(str::to_owned).to_vec(),
+                proposal: Some("learned_absolute".to_owned()),
+            });
+        }
+    }
+}
 
 pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
     const OPTION: &str = "--bridge-hf-model";
@@ -42,12 +94,6 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
         "false",
         "Megatron-Bridge's provider does not pad the vocabulary (should_pad_vocab)",
     );
-    // `_bridge_apply_runtime_overrides` hands on `args.position_embedding_type` whether or not it was stated.
-    state(
-        Field::PositionEmbeddingType,
-        "learned_absolute",
-        "Megatron-LM's default, which replaces the provider's",
-    );
     if words.iter().any(|word| word.text == "--bridge-language-model-only") {
         state(Field::VisionTower, "false", "--bridge-language-model-only builds the decoder alone");
     } else {
@@ -55,6 +101,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
     }
     let of_provider = "set by Megatron-Bridge's providers for models of the Hub";
     PROVIDER.iter().for_each(|(field, value)| state(*field, value, of_provider));
+    positions(reading, name, word);
     if word.hole.is_none() && !name.is_empty() {
         fill_model(reading, name, OPTION, word.span);
     } else {

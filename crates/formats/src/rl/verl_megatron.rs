@@ -116,21 +116,36 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// The one family to which mbridge gives a balancing loss (`models/glm4moe.py:_build_config`), without a weight of its own.
+const BALANCED: &str = "glm4_moe";
+
+fn is_balanced(model: shardscope_catalog::Model) -> bool {
+    // Models that are listed as settings have no model type.
+    let listed = model.name().starts_with("GLM-4.5");
+    model.architecture().map_or(listed, |family| family.model_type == BALANCED)
+}
+
 /// What verl gives Megatron core for experts, whichever way it builds the model: mbridge (`core/llm_bridge.py:_build_base_config`,
-/// `models/qwen3moe.py`, `qwen3_vl`, `deepseek_v3.py`), its own converter (`models/mcore/config_converter.py`) or Megatron-Bridge
-/// (`megatron_workers.py`, `engine/megatron/transformer_impl.py`).
+/// `models/qwen3moe.py`, `qwen3_vl`, `deepseek_v3.py`), its own converter (`models/mcore/config_converter.py`, `model_initializer.py`)
+/// or Megatron-Bridge (`megatron_workers.py`, `engine/megatron/transformer_impl.py`).
 pub(super) fn experts(leaves: &mut Leaves<'_>) {
     // A model that is known to have none; one that is asked for may have them.
     let said = |field| leaves.reading.value(field).is_some();
     if said(Field::NumLayers) && !said(Field::NumExperts) {
         return;
     }
+    let by_mbridge = ["use_mbridge", "vanilla_mbridge"]
+        .iter()
+        .all(|key| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) != Some(false));
+    let named = leaves.get("actor_rollout_ref.model.path");
+    let model = named.and_then(|leaf| shardscope_catalog::find(&leaf.value).model());
+    let balanced = by_mbridge && model.is_some_and(is_balanced);
     defaults(
         leaves,
         VERL,
         &[
             (Field::MoeTokenDispatcherType, "alltoall"),
-            (Field::MoeRouterLoadBalancingType, "none"),
+            (Field::MoeRouterLoadBalancingType, if balanced { "seq_aux_loss" } else { "none" }),
             (Field::MoeGroupedGemm, "true"),
         ],
     );

@@ -179,6 +179,12 @@ pub(super) fn is_of_four(leaves: &Leaves<'_>) -> bool {
     OF_FOUR.iter().any(|key| leaves.has(key))
 }
 
+/// What tells transformers 4 and not TRL's release: an argument that 5 no longer has, or packages and calls of a program.
+pub(super) fn of_four(leaves: &Leaves<'_>) -> Option<String> {
+    let key = OF_FOUR.into_iter().find(|key| leaves.has(key));
+    key.or_else(|| leaves.has(RELEASE).then_some("beta")).map(str::to_owned)
+}
+
 /// Whether there is an argument that no release of TRL since 0.29 has.
 pub(super) fn is_of_older(leaves: &Leaves<'_>) -> bool {
     OF_OLDER.iter().chain(&OF_OLDER_ROLLOUTS).any(|key| leaves.has(key))

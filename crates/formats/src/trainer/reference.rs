@@ -1,5 +1,6 @@
 //! Whether GRPO and RLOO hold a reference beside the policy, and a reward model.
 
+use super::dialect::Dialect;
 use super::fused_head;
 use crate::leaves::Leaves;
 use crate::{Asked, Effect, Found, Origin, Question};
@@ -64,15 +65,29 @@ fn held(leaves: &mut Leaves<'_>, default: Option<f64>) {
     }
 }
 
+/// The release of TRL, unless a text tells no more of it than that it runs with transformers 4.
+fn release(leaves: &Leaves<'_>) -> Option<[u64; 2]> {
+    fused_head::release(leaves).filter(|release| *release > [0, 0])
+}
+
 /// Reads both. `cut` is a limit of prompts by its path, which TRL up to 0.27 alone has; `early`: whether the weight is `EARLY_BETA`
 /// by default, instead of `default`.
-pub(super) fn read(leaves: &mut Leaves<'_>, cut: Option<String>, early: bool, default: f64) {
+pub(super) fn read(
+    leaves: &mut Leaves<'_>,
+    dialect: Dialect,
+    cut: Option<String>,
+    early: bool,
+    default: f64,
+) {
     let stated = leaves.first(&["beta", "rl_beta", "trl.beta"]).is_some();
-    let cut = cut.filter(|_| !early && !stated && default == 0.0);
-    let beta = match (cut.as_deref(), fused_head::release(leaves)) {
-        (Some(_), Some(release)) if release < WITHOUT_REFERENCE => Some(EARLY_BETA),
-        (Some(path), None) => open_reference(leaves, path),
-        _ => Some(if early { EARLY_BETA } else { default }),
+    let open = cut.or_else(|| fused_head::of_four(leaves).filter(|_| dialect == Dialect::Trl));
+    let beta = match (release(leaves), open) {
+        _ if early => Some(EARLY_BETA),
+        _ if stated || default != 0.0 => Some(default),
+        (Some(release), _) => Some(if release < WITHOUT_REFERENCE { EARLY_BETA } else { default }),
+        // Releases of both kinds have it.
+        (None, Some(path)) => open_reference(leaves, &path),
+        (None, None) => Some(default),
     };
     held(leaves, beta);
 }

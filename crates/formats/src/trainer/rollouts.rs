@@ -104,6 +104,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     }
     reference::read(
         leaves,
+        dialect,
         find(leaves, "max_prompt_length").filter(|_| !is_swift),
         is_swift || early,
         defaults.beta,

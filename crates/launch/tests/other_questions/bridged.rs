@@ -40,3 +40,23 @@ fn a_model_in_a_variable_is_asked_for_once() {
     assert_eq!(asked, [Asked::Setting(Field::Model)]);
     stopped(&run("--use-bridge"), &["use-bridge"]);
 }
+
+/// `hcu_megatron/training/training.py:_bridge_apply_runtime_overrides` leaves positions of mrope and yarn alone.
+#[test]
+fn positions_that_are_not_stated_are_megatrons_except_mrope_and_yarn() {
+    let of = |model: &str| {
+        let line = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --use-bridge --seq-length 4096 --micro-batch-size 1 \
+            --global-batch-size 32 --bf16 --tokenizer-type NullTokenizer";
+        let read = script(&format!("{line} --bridge-hf-model {model}\n"));
+        let asked = read
+            .questions
+            .iter()
+            .any(|question| question.asks == Asked::Setting(Field::PositionEmbeddingType));
+        (value(&read, Field::PositionEmbeddingType), asked)
+    };
+    assert_eq!(of("Qwen/Qwen3-8B"), ("learned_absolute".to_owned(), false));
+    assert_eq!(of("openai/gpt-oss-20b"), ("rope".to_owned(), false));
+    assert_eq!(of("Qwen/Qwen2.5-VL-7B-Instruct"), ("rope".to_owned(), false));
+    assert!(of("$DIR").1);
+    assert!(of("/data/unknown").1);
+}

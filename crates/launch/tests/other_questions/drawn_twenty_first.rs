@@ -28,6 +28,34 @@ fn grpo_before_trl_one_generates_on_a_server_and_leaves_its_reference_open() {
     assert!(!asks(&of(""), Field::RlReference));
 }
 
+/// A program that names the release has its default, with or without a limit of prompts: 0.04 in 0.17, 0.0 in 0.19 and 0.23.
+/// Transformers 4 runs with releases of both kinds.
+#[test]
+fn grpos_reference_is_that_of_the_release_that_a_text_names() {
+    let of = |installs: &str, arguments: &str| {
+        let text = format!(
+            "{installs}\nimport torch\nfrom transformers import AutoModelForCausalLM\nfrom trl import GRPOConfig, GRPOTrainer\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-1.5B', torch_dtype=torch.bfloat16)\n\
+             args = GRPOConfig(per_device_train_batch_size=8, bf16=True, max_completion_length=512{arguments})\n\
+             trainer = GRPOTrainer(model=model, args=args, reward_funcs=f)\ntrainer.train()\n"
+        );
+        let read = said("train.py", &text, &[("world_size", "1")]);
+        (value(&read, Field::RlReference), asks(&read, Field::RlReference))
+    };
+    let (held, none) = (("device".to_owned(), false), ("none".to_owned(), false));
+    for arguments in ["", ", max_prompt_length=512"] {
+        assert_eq!(of("# pip install trl==0.17.0", arguments), held);
+        assert_eq!(of("# pip install trl==0.18.2", arguments), held);
+        assert_eq!(of("# pip install trl==0.19.0", arguments), none);
+        assert_eq!(of("# since trl 0.19.0\n# pip install transformers==4.51.3 trl==0.17.0", arguments), held);
+        assert_eq!(of("# pip install transformers==4.57.1 trl==0.23.0", arguments), none);
+        assert!(of("# pip install transformers==4.51.3", arguments).1);
+    }
+    assert_eq!(of("", ""), none);
+    assert!(of("", ", warmup_ratio=0.1").1);
+    assert_eq!(of("# pip install trl==0.17.0", ", beta=0.0"), none);
+}
+
 /// manncodes/verl `recipe/entropy/7b_kl_cov.sh`: a round takes `gen_batch_size` prompts, of which DAPO's filter keeps fewer.
 #[test]
 fn a_round_of_verl_takes_the_prompts_of_its_own_batch() {
@@ -64,6 +92,10 @@ fn experts_under_verls_megatron_are_dispatched_as_verl_sets_them() {
     let flex = "+actor_rollout_ref.actor.megatron.override_transformer_config.moe_token_dispatcher_type=flex";
     assert_eq!(of("Qwen/Qwen3-30B-A3B", flex), ["flex", "none", "true"]);
     assert_eq!(of("Qwen/Qwen3-8B", ""), ["", "", ""]);
+    // mbridge's `glm4moe.py` alone leaves the loss on; Megatron-Bridge has it turned off for every model.
+    assert_eq!(of("zai-org/GLM-4.5-Air", ""), ["alltoall", "seq_aux_loss", "true"]);
+    let bridge = "actor_rollout_ref.actor.megatron.vanilla_mbridge=False";
+    assert_eq!(of("zai-org/GLM-4.5-Air", bridge), ["alltoall", "none", "true"]);
 }
 
 /// tanghui315/unsloth-multigpu: two GPUs of a package around unsloth were read as one, and adapters of its program, which TRL's own

@@ -17,9 +17,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     if pieces::counts(x) {
         work.extend(norm::of_router(x));
         in_pieces(x, experts, &mut work);
-        work.extend(norm::behind(x, "post_experts_layernorm").filter(|_| experts_beside(x)));
-        work.extend(norm::behind(x, "post_mlp_layernorm"));
-        // Experts return the dtype that they were given.
+        // Experts return the dtype that they were given, which under autocast is wider than a product's, and so is their sum with a
+        // dense MLP's output.
+        work.extend(norm::behind_of(x, "post_experts_layernorm", x.width).filter(|_| experts_beside(x)));
+        work.extend(norm::behind_of(x, "post_mlp_layernorm", x.width));
         work.push(crate::pieces::addition(x, "mlp_bda", x.width, false));
         work.extend(crate::pieces::layer_scale(x));
         return work;

@@ -38,8 +38,13 @@ fn in_pieces(x: &Symbols<'_>) -> bool {
 
 /// A plain PyTorch norm after attention or MLP, if there is one before each as well (Gemma 2).
 pub(crate) fn behind(x: &Symbols<'_>, name: &'static str) -> Option<Work> {
+    behind_of(x, name, x.projected_width)
+}
+
+/// The same behind what has numbers of `input` bytes.
+pub(crate) fn behind_of(x: &Symbols<'_>, name: &'static str, input: u64) -> Option<Work> {
     let there = in_pieces(x) && x.model().arrangement.norm_places == NormPlaces::Around;
-    let widths = [x.projected_width, x.width];
+    let widths = [input, x.width];
     let bytes = pieces(x, widths).map(|each| Bytes::new(x.s_local * x.h * each));
     there.then(|| row_sums(name, bytes, launches_in_pieces(x, widths)))
 }

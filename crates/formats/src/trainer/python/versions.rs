@@ -38,6 +38,8 @@ pub(super) struct Releases {
     pub(super) four: bool,
     /// TRL of at most this release.
     pub(super) trl: Option<[u64; 2]>,
+    /// Whether a text itself names TRL's release.
+    named: bool,
     /// Number of calls whose arguments were examined.
     looked: u32,
 }
@@ -47,9 +49,11 @@ impl Releases {
     pub(super) fn installed(text: &str) -> Self {
         let of = |package, before_one| releases::installed(text, package, before_one);
         let moved = MOVED.iter().any(|trainer| text.contains(trainer)) && !text.contains(EXPERIMENTAL);
+        let trl = of("trl", 29);
         Self {
             four: of("transformers", 99).is_some_and(|release| release < [5, 0]),
-            trl: [of("trl", 29), moved.then_some(BEFORE_MOVED)].into_iter().flatten().min(),
+            named: trl.is_some(),
+            trl: [trl, moved.then_some(BEFORE_MOVED)].into_iter().flatten().min(),
             looked: 0,
         }
     }
@@ -81,9 +85,10 @@ impl Releases {
         self.trl = [self.trl, at_most].into_iter().flatten().min();
     }
 
-    /// TRL's release in the form that `fused_head` expects: a text with transformers 4 does not use one of the newest.
+    /// TRL's release in the form that `fused_head` expects: a text with transformers 4 that does not name it has an unknown one, which
+    /// is not one of the newest (0.0).
     pub(super) fn of_trl(self) -> Option<String> {
-        let old = self.four.then(|| "0.0".to_owned());
+        let old = (self.four && !self.named).then(|| "0.0".to_owned());
         old.or_else(|| self.trl.map(|[major, minor]| format!("{major}.{minor}")))
     }
 }
@@ -187,7 +192,9 @@ mod tests {
         assert_eq!((releases.four, releases.trl), (true, Some([0, 23])));
         releases.add("ORPOTrainer", || "(tokenizer=tokenizer)");
         assert_eq!(releases.trl, Some([0, 15]));
-        assert_eq!(releases.of_trl().as_deref(), Some("0.0"));
+        assert_eq!(releases.of_trl().as_deref(), Some("0.15"));
+        let four = Releases::installed("!pip install transformers==4.57.1 trl");
+        assert_eq!((four.four, four.of_trl().as_deref()), (true, Some("0.0")));
         let newer = Releases::installed("pip install transformers==5.2 trl==1.15.0");
         assert_eq!((newer.four, newer.of_trl().as_deref()), (false, Some("1.15")));
         assert_eq!(Releases::installed("pip install trl"), Releases::default());
