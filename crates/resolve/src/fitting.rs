@@ -55,8 +55,7 @@ pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
         word::Optimizer::Apollo,
         word::Optimizer::ApolloSvd,
     ]);
-    // Layers spread over GPUs (`device_map`) are one process's.
-    if projects && table.on(Field::StepInBackward) || table.is(word::DeviceMap::Layers) {
+    if projects && table.on(Field::StepInBackward) || super::placed::is_alone(table) {
         return Some(1);
     }
     let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0)?;

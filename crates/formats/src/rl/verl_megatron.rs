@@ -5,6 +5,7 @@ use super::super::leaves::Leaves;
 use super::common::{defaults, lack, offloads};
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic};
 
 pub(super) const VERL: &str = "verl";
 /// Prefix of the actor's keys.
@@ -110,6 +111,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         [weights, weights, optimizer],
         "megatron.param_offload, which frees gradients too, and optimizer_offload; grad_offload does nothing",
     );
+    if weights && leaves.reading.value(Field::TrainType) == Some("lora") {
+        frozen_may_stay(leaves, optimizer);
+    }
     if let Some(leaf) = leaves.yes("actor_rollout_ref.model.use_fused_kernels") {
         // `verl/models/mcore/model_forward_fused.py`, whatever the options of FSDP's say.
         leaves.say(Field::LossKind, "policy_kernel", leaf);
@@ -123,6 +127,16 @@ fn is_balanced(model: shardscope_catalog::Model) -> bool {
     // Models that are listed as settings have no model type.
     let listed = model.name().starts_with("GLM-4.5");
     model.architecture().map_or(listed, |family| family.model_type == BALANCED)
+}
+
+/// Buffers of Megatron's DDP hold what trains, and `megatron_utils.py:offload_megatron_model_to_cpu` moved these alone until
+/// volcengine/verl#5412. No key tells the releases before it, from the first with adapters (#4063, November 2025).
+fn frozen_may_stay(leaves: &mut Leaves<'_>, optimizer: bool) {
+    let message = "param_offload moves frozen weights too since verl 0.8 (February 26, 2026); 0.7 moves the adapters alone and keeps \
+                   the rest on the accelerator while it generates";
+    let words = if optimizer { "gradients optimizer" } else { "gradients" };
+    let hint = format!("if yours is older, set offload_between_phases to {words}");
+    leaves.reading.diagnostics.push(Diagnostic::warning(Code::NotEstimated, message).hint(hint));
 }
 
 /// What verl gives Megatron core for experts, whichever way it builds the model: mbridge (`core/llm_bridge.py:_build_base_config`,

@@ -78,6 +78,9 @@ fn quantized_weights_on_one_numbered_gpu_are_those_of_one_process() {
     for map in ["{'': 0}", "0", "'cuda:0'"] {
         let quantized = program(bits, &format!(", quantization_config=bnb, device_map={map}"));
         stopped(&on(&quantized, "2"), &["device_map"]);
+        let asked = said("train.py", &quantized, &[]);
+        let gpus = asked.questions.iter().find(|asked| asked.name() == Field::WorldSize.name());
+        assert_eq!(gpus.and_then(|asked| asked.proposal.as_deref()), Some("1"), "{map}");
         let one = on(&quantized, "1");
         assert!(one.plan.is_some(), "{map}: {:?}", one.not_modelled);
         let whole = on(&program("", &format!(", device_map={map}")), "2");

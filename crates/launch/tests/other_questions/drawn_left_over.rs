@@ -126,3 +126,36 @@ fn norms_that_trl_casts_alone_stop_the_verdict() {
         assert_eq!(value(&read, Field::UpcastNonQuantized), upcast, "{installs} {bits} {more}");
     }
 }
+
+/// verl 0.7 leaves frozen weights on the accelerator beside offloaded adapters (Megatron), and no key tells it from 0.8.
+#[test]
+fn verls_frozen_weights_may_stay_beside_offloaded_adapters() {
+    let of = |more: &str, overrides: &[(&str, &str)]| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer algorithm.adv_estimator=grpo data.train_batch_size=128 \
+             data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.ppo_mini_batch_size=128 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.actor.megatron.use_mbridge=True \
+             actor_rollout_ref.actor.megatron.vanilla_mbridge=False actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=2 trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        );
+        said("run.sh", &text, overrides)
+    };
+    let warns = |read: &shardscope_launch::Resolution| {
+        let said = read
+            .diagnostics
+            .iter()
+            .find(|said| said.message.contains("moves frozen weights too since verl 0.8"));
+        said.and_then(|said| said.hint.clone())
+    };
+    let (adapters, moved) =
+        ("actor_rollout_ref.model.lora.rank=16", "actor_rollout_ref.actor.megatron.param_offload=True");
+    let both = of(&format!("{adapters} {moved}"), &[]);
+    assert_eq!(warns(&both).as_deref(), Some("if yours is older, set offload_between_phases to gradients"));
+    assert_eq!(value(&both, Field::OffloadBetweenPhases), "weights gradients");
+    let older = of(&format!("{adapters} {moved}"), &[("offload_between_phases", "gradients")]);
+    assert_eq!(value(&older, Field::OffloadBetweenPhases), "gradients");
+    for other in [adapters, moved] {
+        assert_eq!(warns(&of(other, &[])), None, "{other}");
+    }
+}
