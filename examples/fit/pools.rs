@@ -63,18 +63,7 @@ pub(crate) const POOLS: [Pool; 7] = [
     Pool {
         name: "Blackwell",
         generations: &["B200", "GB200", "GB300"],
-        shared: &[
-            Fp4,
-            Wave,
-            Memory,
-            Network,
-            Contention,
-            UserBuffers,
-            Straggling,
-            Grouped,
-            AttentionForward,
-            AttentionBackward,
-        ],
+        shared: &[Fp4, Wave, Memory, Network, Contention, UserBuffers, Straggling, Grouped],
         // Clocks under power: 1,000 W of air or water in an HGX B200, 1,200 in a GB200, 1,400 in a GB300.
         own: &[Half, Fp8],
     },

@@ -2,7 +2,7 @@
 
 use shardscope::estimate::compute::{Cost, Device, Passes, passes};
 use shardscope::launch::plan_from_flags;
-use shardscope::operators::{Captured, Operator, Symbols};
+use shardscope::operators::{Captured, Operator, SectionKind, Symbols};
 use shardscope::plan::{CudaGraphs, GraphModules, LinearKind, Plan};
 
 const MODEL: &str = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --ffn-hidden-size 4096 --seq-length 512 \
@@ -19,7 +19,7 @@ fn plan(more: &str) -> Plan {
 fn issued(plan: &Plan, operator: Operator) -> [[f64; 2]; 3] {
     let device = Device::new(plan.cluster(), plan.recipe());
     let Passes { forward, input_gradient, weight_gradient, .. } =
-        passes(&device, &Symbols::new(plan), &[operator]);
+        passes(&device, &Symbols::new(plan), SectionKind::EVERY_LAYER, &[operator]);
     [forward, input_gradient, weight_gradient].map(|cost: Cost| [cost.operators, cost.launches])
 }
 

@@ -2,7 +2,7 @@
 //! The values are those that the estimates use; the page itself never calls this.
 
 use super::compute::{
-    CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT, HOPPER, NETWORK_EXCHANGE, Share,
+    CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEADS_AND_WINDOWS, HOPPER, NETWORK_EXCHANGE, Share,
 };
 use super::constant::Constant;
 use super::memory::{framework, workspaces};
@@ -16,9 +16,11 @@ const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and 
 const EXCHANGE: &str = "NCCL all-to-alls of 256 MiB: 224 GB/s on A100, 351 on H100, 613 on B200 over eight GPUs, 0.84 to 0.88 of a ring's \
 (ai-dynamo/aiconfigurator, systems/data/*/comm/nccl); elsewhere assumed";
 const SMALL: &str = "NCCL small messages, nccl-tests";
-const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere without a measurement of its own";
-const FOURTH: &str = "FlashAttention-4 on B200: up to 1.3 times cuDNN 9.13 (together.ai/blog/flashattention-4), 1.87 to 1.95 times \
-FlashAttention-3 on H200 (ml-engineering, when-to-upgrade-gpus); elsewhere assumed as FlashAttention-3";
+const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100); NVIDIA's tables of cuDNN over 2,048 to 131,072 \
+tokens (B200, GB200 and GB300: NVIDIA/cudnn-frontend, benchmark/sdpa_benchmark_training, the middle of cuDNN 9.10 and 9.19); elsewhere \
+without a measurement of its own";
+const FOURTH: &str = "FlashAttention-4 on B200 over 8,192 tokens: 0.70 of the peak forward and 0.60 backward, the last query block aside \
+(Dao-AILab/flash-attention pull request 2280), where cuDNN reaches 0.69 and 0.57; elsewhere assumed as FlashAttention-3";
 const LOGS: &str =
     "BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224 on A100; assumed elsewhere";
 
@@ -266,15 +268,10 @@ fn single_kernels() -> Vec<Constant> {
 pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
     let attention = "Dao 2023 (FlashAttention-2), figures 4 to 6";
     let cast = "transformer_engine/common/transpose/cast_transpose.cu";
-    let products = vec![
+    let mut products = vec![
         Constant::new(
             ("FULL_HEAD_WIDTH", FULL_HEAD_WIDTH, "columns"),
             "width of a head from which on fused attention fills the tensor cores",
-            attention,
-        ),
-        Constant::new(
-            ("HEAD_WIDTH_EXPONENT", HEAD_WIDTH_EXPONENT, ""),
-            "power of the width by which narrower heads are slower",
             attention,
         ),
         Constant::new(
@@ -283,6 +280,22 @@ pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
             cast,
         ),
     ];
+    for of in HEADS_AND_WINDOWS {
+        let [forward, backward] = of.fringe;
+        let new = |value, unit, meaning, source| {
+            Constant::new((of.name, value, unit), meaning, source).assumed(of.assumed)
+        };
+        products.extend([
+            new(
+                of.narrow,
+                "",
+                "power of the width, below that, by which narrower heads are slower",
+                of.narrow_source,
+            ),
+            new(forward, "keys", "that a query costs beside those of its window, forward", of.fringe_source),
+            new(backward, "keys", "the same backward", of.fringe_source),
+        ]);
+    }
     let exchanges = vec![Constant::new(
         ("NETWORK_EXCHANGE", NETWORK_EXCHANGE, ""),
         "share of a network card's bandwidth that all-to-alls reach",

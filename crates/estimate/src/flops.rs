@@ -143,7 +143,7 @@ impl Forward {
                 self.frozen += flops * (spared * (times - skipped));
                 // Either full layers are recomputed, some of them in part, or parts of every layer.
                 let once_more = if matmul.again { 1.0 } else { 0.0 };
-                let share = repeated_share(x.recipe(), &work) + once_more;
+                let share = repeated_share(x.recipe(), section.kind, &work) + once_more;
                 self.repeated += flops * (share * (times - skipped) + again);
             }
         }
@@ -171,23 +171,25 @@ pub(crate) fn recomputed_layers(
 
 /// The share of `work` that selective recomputation repeats in the backward pass; with whole layers, what they repeat of it less
 /// than all, as a negative share.
-pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, work: &Work) -> f64 {
+pub(crate) fn repeated_share(recipe: &shardscope_plan::Recipe, kind: SectionKind, work: &Work) -> f64 {
     if recipe.recompute.is_whole() {
         return if let Work::Matmul(matmul) = work { matmul.repeated - 1.0 } else { 0.0 };
     }
     let Recompute::Selective(modules) = &recipe.recompute else { return 0.0 };
     if recipe.software.semantics().keeps_every_second_product {
-        return operator_level(work);
+        return if kind.has_layer() { operator_level(work) } else { 0.0 };
     }
     let named = |module: &RecomputeModule| modules.contains(module);
     if work.modules().iter().any(named) { 1.0 } else { 0.0 }
 }
 
-/// torchtitan's selective checkpointing saves attention and every second product of a layer and recomputes the rest
-/// (`torchtitan/distributed/activation_checkpoint.py`).
+/// torchtitan's selective checkpointing wraps each layer, and saves attention and every second product of it
+/// (`torchtitan/distributed/activation_checkpoint.py`; the products say which): norm, output layer and loss are outside. Products in
+/// fp8 are told like those in 16 bits: its list of what is saved has had them since March 2026 (all are saved), and before not (all
+/// were repeated).
 fn operator_level(work: &Work) -> f64 {
     match work {
-        Work::Matmul(matmul) if matmul.kind.has_weight() => 0.5,
+        Work::Matmul(matmul) if matmul.kind.has_weight() => matmul.repeated,
         Work::Matmul(_) => 0.0,
         Work::Kernel(_) => 1.0,
     }

@@ -3,7 +3,7 @@
 use shardscope_operators::{
     Account, SectionKind, Symbols, Weight, WeightGroup, WeightPart, frozen_counts, section_counts, sections,
 };
-use shardscope_plan::{Chunk, Plan, Stage};
+use shardscope_plan::{Chunk, EndsGathered, Plan, Stage};
 use shardscope_units::Count;
 
 /// Parameters by account. Unit: parameters.
@@ -66,6 +66,8 @@ pub struct RankParameters {
     pub expert_trained: Count,
     /// Those whose gradient is reduced over the expert data-parallel group.
     pub expert_count: Count,
+    /// Those that backward need not gather again if weights are sharded: they stay gathered from forward on.
+    pub gathered_once: Count,
     /// The same parameters by account.
     pub breakdown: AccountCounts,
 }
@@ -121,6 +123,19 @@ pub fn parameters(plan: &Plan) -> Parameters {
     Parameters { total, active_per_token, trained, accounts, ranks }
 }
 
+/// Whether sharded weights of `kind` that forward gathered are still there when backward comes to them.
+pub(crate) fn stays_gathered(x: &Symbols<'_>, kind: SectionKind) -> bool {
+    let apart = &x.recipe().transformers;
+    let unit_of_its_own = kind.is_before_layers() && (apart.ends_apart || apart.embedding_apart)
+        || kind.projects_vocabulary() && apart.ends_apart;
+    x.plan.stays_gathered()
+        || match x.plan.ends_gathered() {
+            EndsGathered::Nothing => false,
+            EndsGathered::AfterLayers => kind.is_after_layers() || kind.is_before_layers() && x.tied(),
+            EndsGathered::Root => !kind.is_gathered_alone() && !unit_of_its_own,
+        }
+}
+
 /// The parameters of one section on a rank, the same wherever the section is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SectionParameters {
@@ -161,6 +176,7 @@ pub(super) fn rank_parameters(
 ) -> RankParameters {
     let mut breakdown = AccountCounts::default();
     let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
+    let (units, mut gathered_once) = (x.plan.gathers_units(), Count::ZERO);
     for chunk in &stage.chunks {
         let counts = section_counts(x, chunk).into_iter().zip(frozen_counts(x, chunk));
         for (kind, (times, frozen)) in
@@ -179,6 +195,9 @@ pub(super) fn rank_parameters(
             for (account, count) in one.accounts.iter() {
                 breakdown.add(account, count * times);
             }
+            if units && stays_gathered(x, kind) {
+                gathered_once += one.accounts.total() * times;
+            }
             expert_count += one.expert * times;
             trained += one.trains * trains;
             expert_trained += one.expert_trains * trains;
@@ -193,6 +212,7 @@ pub(super) fn rank_parameters(
         trained,
         expert_trained,
         expert_count,
+        gathered_once,
         breakdown,
     }
 }

@@ -7,32 +7,39 @@
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled};
 
-/// How the names of such models start. Sources: the `config.json` of each; microsoft/Phi-4 and Phi-1, Qwen from 1.5 on,
-/// Falcon 3 and the models distilled from DeepSeek-R1 have no `auto_map`.
-const CODED: [&str; 13] = [
-    "mosaicml/mpt-",
-    "tiiuae/falcon-7b",
-    "tiiuae/falcon-40b",
-    "microsoft/phi-3",
-    "microsoft/phi-4-mini",
-    "deepseek-ai/deepseek-coder-v2",
-    "deepseek-ai/deepseek-v2",
-    "deepseek-ai/deepseek-v3",
-    "deepseek-ai/deepseek-r1",
-    "moonshotai/moonlight-",
-    "moonshotai/kimi-k2",
-    "minimaxai/minimax-m2",
-    "nvidia/nvidia-nemotron-nano-",
+/// How the last parts of their names start, in whatever folder a copy lies. Sources: the `config.json` of each; microsoft/Phi-4 and
+/// Phi-1, Qwen from 1.5 on, Falcon 3 and the models distilled from DeepSeek-R1 have no `auto_map`.
+const CODED: [&str; 16] = [
+    "mpt-7b",
+    "mpt-30b",
+    "falcon-7b",
+    "falcon-40b",
+    "phi-3-",
+    "phi-3.5-",
+    "phi-4-mini",
+    "deepseek-coder-v2",
+    "deepseek-v2",
+    "deepseek-v3",
+    "deepseek-r1",
+    "moonlight-",
+    "kimi-k2",
+    "minimax-m2",
+    "nvidia-nemotron-",
+    "nemotron-h-",
 ];
+
+/// Repositories whose copies of Phi-3 are written as Llama's or Mistral's modules, without code.
+const REPACKED: &str = "unsloth/phi-";
 
 /// What the verdict says of such a run.
 const WHAT: &str = "the code in this model's repository, in the place of transformers' modules";
 
 /// Whether the model called `name` brings code for a type that transformers has too.
 pub(crate) fn is_brought(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let distilled = lower.contains("distill") || lower.contains("qwen");
-    !distilled && CODED.iter().any(|start| lower.starts_with(start))
+    let lower = name.trim_end_matches('/').to_ascii_lowercase();
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    let other = last.contains("distill") || last.contains("qwen") || lower.starts_with(REPACKED);
+    !other && CODED.iter().any(|start| last.starts_with(start))
 }
 
 /// Stops a run of that code: because the option at `path` says so, or because the program `always` trusts repositories.
@@ -57,8 +64,15 @@ mod tests {
 
     #[test]
     fn models_with_code_of_their_own_are_told_from_their_relatives() {
-        let brought =
-            ["microsoft/Phi-3-mini-4k-instruct", "deepseek-ai/DeepSeek-V2-Lite", "moonshotai/Kimi-K2-Base"];
+        let brought = [
+            "microsoft/Phi-3-mini-4k-instruct",
+            "/data/models/Phi-3-mini-4k-instruct/",
+            "LLM-Research/Phi-3.5-mini-instruct",
+            "deepseek-ai/DeepSeek-V2-Lite",
+            "moonshotai/Kimi-K2-Base",
+            "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+            "nvidia/Nemotron-H-56B-Base-8K",
+        ];
         for name in brought {
             assert!(is_brought(name), "{name}");
         }
@@ -67,6 +81,8 @@ mod tests {
             "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
             "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
             "deepseek-ai/deepseek-llm-7b-base",
+            "tiiuae/Falcon3-7B-Base",
+            "nvidia/Llama-3.1-Nemotron-Nano-8B-v1",
             "unsloth/Phi-3-mini-4k-instruct",
         ];
         for name in native {

@@ -64,23 +64,75 @@ fn a_file_that_is_not_here_is_asked_for() {
 
 #[test]
 fn other_units_than_layers_stop() {
-    for options in [
-        "--fsdp full_shard",
-        "--fsdp \"full_shard auto_wrap\" --fsdp_min_num_params 100000000",
-        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 2000}'",
-        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"xla\": true}'",
-        "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"limit_all_gathers\": false}'",
+    for (options, name) in [
+        ("--fsdp full_shard", "fsdp"),
+        ("--fsdp \"full_shard auto_wrap\" --fsdp_min_num_params 100000000", "fsdp_min_num_params"),
+        (
+            "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 2000}'",
+            "fsdp_config.min_num_params",
+        ),
+        ("--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"xla\": true}'", "fsdp_config.xla"),
+        (
+            "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"limit_all_gathers\": false}'",
+            "fsdp_config.limit_all_gathers",
+        ),
+        // Only accelerate reads it; the Trainer leaves weights and states on the device.
+        ("--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"offload_params\": true}'", "fsdp"),
+        // Without --fsdp the Trainer returns before it reads the settings: every rank holds the whole model.
+        ("--fsdp_config '{\"activation_checkpointing\": true}'", "fsdp_config.activation_checkpointing"),
     ] {
         let read = resolved(options, None, &[H100]);
-        assert!(read.plan.is_none() && !read.not_modelled.is_empty(), "{options}");
+        let names: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert!(read.plan.is_none() && names == [name], "{options}: {names:?}");
     }
     for options in
         [SHARDS, "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"min_num_params\": 0, \"xla\": false}'"]
     {
         assert!(!recomputes(&resolved(options, None, &[H100])), "{options}");
     }
-    // Only transformers 5 has it as a switch, and there it shards by FSDP2.
-    let switched = resolved("--fsdp", None, &[H100]);
-    let engine = switched.setting(Field::DataParallelEngine).map(|setting| setting.value.written());
-    assert_eq!(engine.as_deref(), Some("fsdp2"));
+}
+
+/// The engine and the stage.
+fn sharding(read: &Resolution) -> [Option<String>; 2] {
+    [Field::DataParallelEngine, Field::ZeroStage]
+        .map(|field| read.setting(field).map(|setting| setting.value.written()))
+}
+
+#[test]
+fn what_is_sharded_follows_words_and_file_together() {
+    const WRAPS: &str = "{\"transformer_layer_cls_to_wrap\": [\"Qwen2DecoderLayer\"]}";
+    let named = "--fsdp_config fsdp_config.json";
+    for (options, file, engine, stage) in [
+        // Only transformers 5 has it as a switch, and there it shards by FSDP2.
+        ("--fsdp".to_owned(), None, "fsdp2", "3"),
+        (SHARDS.to_owned(), None, "fsdp1", "3"),
+        // The words decide where the file does not.
+        (format!("--fsdp \"shard_grad_op auto_wrap\" {named}"), Some(WRAPS), "fsdp1", "2"),
+        (format!("--fsdp \"no_shard auto_wrap\" {named}"), Some(WRAPS), "fsdp1", "0"),
+        (
+            format!("{SHARDS} {named}"),
+            Some("{\"version\": 2, \"activation_checkpointing\": true}"),
+            "fsdp2",
+            "3",
+        ),
+        // The file before the words.
+        (format!("{SHARDS} {named}"), Some("{\"reshard_after_forward\": false}"), "fsdp2", "2"),
+        (
+            "--fsdp --fsdp_config '{\"version\": 1, \"reshard_after_forward\": \"shard_grad_op\"}'"
+                .to_owned(),
+            None,
+            "fsdp1",
+            "2",
+        ),
+        (
+            "--fsdp --fsdp_config '{\"version\": 1, \"reshard_after_forward\": \"no_shard\"}'".to_owned(),
+            None,
+            "fsdp1",
+            "0",
+        ),
+    ] {
+        let read = resolved(&options, file, &[H100]);
+        let expected = [engine, stage].map(|word| Some(word.to_owned()));
+        assert_eq!(sharding(&read), expected, "{options}, {file:?}: {:?}", read.diagnostics);
+    }
 }

@@ -1,7 +1,7 @@
 //! What torchtitan's selective checkpointing saves of a dense layer: its input, the attention's output, and every
 //! second matrix product's output; everything else is recomputed when backward reaches the layer.
 
-use super::{Operator, Saved, Symbols};
+use super::{Operator, Saved, Symbols, Work};
 use shardscope_explain::Formula;
 
 const SOURCE: &str = "torchtitan/distributed/activation_checkpoint.py: _op_sac_save_list, every second mm";
@@ -66,6 +66,31 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         | Operator::OutputLayer
         | Operator::MtpProjection => return None,
     })
+}
+
+/// Says of each product in `work`, the first of which is number `first` of its layer, whether its recomputation repeats it.
+pub(super) fn number(x: &Symbols<'_>, first: u64, work: &mut [Work]) {
+    if !x.samples_products() {
+        return;
+    }
+    let products = work.iter_mut().filter(|part| matches!(part, Work::Matmul(of) if of.kind.has_weight()));
+    for (number, product) in (first..).zip(products) {
+        product.repeat(repeats(number));
+    }
+}
+
+/// The shares of an MLP's two products that a recomputed layer repeats: gate and up are products of their own.
+pub(super) fn of_mlp(x: &Symbols<'_>) -> [f64; 2] {
+    // Queries, keys, values and output; latent attention has two for queries if they go through a narrow space, and two for
+    // keys and values together.
+    let before = x.model().latent.map_or(4, |latent| if latent.q_lora_rank.is_some() { 5 } else { 4 });
+    let first = if x.gate == 2 { 0.5 } else { repeats(before + 1) };
+    [first, repeats(before + x.gate + 1)]
+}
+
+/// The share of a layer's product with this number that is repeated.
+const fn repeats(number: u64) -> f64 {
+    if number.is_multiple_of(2) { 1.0 } else { 0.0 }
 }
 
 fn reduced(x: &Symbols<'_>, name: &'static str, formula: &'static Formula) -> Option<Saved> {

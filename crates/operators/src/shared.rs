@@ -35,6 +35,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             layers: 1,
             fp32_gradient: false,
             masked: masked(x),
+            window: seen.window,
             again: false,
             repeated: 1.0,
         })
@@ -69,6 +70,8 @@ fn masked(x: &Symbols<'_>) -> bool {
 struct Seen {
     keys: u64,
     share: f64,
+    /// Tokens of a window that slides, and of the sequence.
+    window: Option<[u64; 2]>,
 }
 
 impl Seen {
@@ -82,13 +85,18 @@ impl Seen {
             AttentionKernel::Sdpa | AttentionKernel::Unfused => x.model().seq_length,
         };
         let Some(window) = x.window.filter(|window| window.tokens < keys) else {
-            return Self { keys, share: 0.5 };
+            return Self { keys, share: 0.5, window: None };
         };
         let [all, tokens] = [keys, window.tokens].map(|tokens| Count::new(tokens).number());
         let share = if window.chunked { 0.5 } else { 1.0 - tokens / (2.0 * all) };
         match x.recipe().attention_kernel {
-            AttentionKernel::Flash | AttentionKernel::Fused => Self { keys: window.tokens, share },
-            AttentionKernel::Sdpa | AttentionKernel::Unfused => Self { keys, share: share * tokens / all },
+            AttentionKernel::Flash | AttentionKernel::Fused => {
+                let slides = (!window.chunked).then_some([window.tokens, keys]);
+                Self { keys: window.tokens, share, window: slides }
+            }
+            AttentionKernel::Sdpa | AttentionKernel::Unfused => {
+                Self { keys, share: share * tokens / all, window: None }
+            }
         }
     }
 }

@@ -143,6 +143,8 @@ pub struct Matmul {
     pub fp32_gradient: bool,
     /// Whether a fused kernel is given a mask, which makes it multiply with every key.
     pub masked: bool,
+    /// Tokens of the window and of the sequence that a fused kernel goes through, where each query sees a window of keys.
+    pub window: Option<[u64; 2]>,
     /// Whether backward computes it once more, whatever is recomputed, because the function that it is part of saves none of
     /// its result.
     pub again: bool,
@@ -169,6 +171,7 @@ impl Matmul {
             layers: 1,
             fp32_gradient: false,
             masked: false,
+            window: None,
             again: false,
             repeated: 1.0,
         }

@@ -97,8 +97,9 @@ pub use setting::{Origin, Setting, SettingValue};
 pub use setting_word::Word;
 pub use silicon::{Generation, Processor};
 pub use software::{
-    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, HostOptimizer,
-    MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
+    AttentionBuild, BatchMask, ColumnInput, EndsGathered, GatedActivation, GradientBuffers, HostIssue,
+    HostOptimizer, MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics,
+    Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};

@@ -6,6 +6,7 @@ use super::marks::Marks;
 use super::model::Model;
 use super::optimizer::DpSharding;
 use super::recipe::Recipe;
+use super::software::{EndsGathered, GradientBuffers};
 use super::tuning::DataEngine;
 
 /// A valid run. Code that holds one may divide without checking for zero.
@@ -79,6 +80,24 @@ impl Plan {
     #[must_use]
     pub fn stays_gathered(&self) -> bool {
         self.recipe.dp_sharding == DpSharding::Gradients && self.gathers_units()
+    }
+
+    /// What stays gathered from forward to backward outside of layers, where layers are freed. FSDP1 frees all units but its root
+    /// (`_runtime_utils.py:_post_forward_reshard`); FSDP2 frees the root too if it is told to, which accelerate does.
+    #[must_use]
+    pub fn ends_gathered(&self) -> EndsGathered {
+        let semantics = self.recipe.software.semantics();
+        let first = semantics.eager_modules && self.recipe.transformers.engine == DataEngine::Fsdp1;
+        if first { EndsGathered::Root } else { semantics.ends_gathered }
+    }
+
+    /// Whether shards of gradients are summed across replica groups behind each of their reductions, as PyTorch's FSDP does
+    /// (`_fsdp_param_group.py:post_backward`, `_runtime_utils.py:_reduce_grad`), and not once a step, as Megatron's
+    /// (`megatron_fsdp.py:_root_post_backward`).
+    #[must_use]
+    pub fn sums_groups_at_once(&self) -> bool {
+        self.gathers_units()
+            && self.recipe.software.semantics().gradient_buffers != GradientBuffers::MegatronCore
     }
 
     /// Whether what a forward pass gathers is freed behind every backward pass, so that each micro-batch gathers it again.

@@ -144,7 +144,7 @@ fn of_kind(to: &mut Numbers, x: &Symbols<'_>, kind: SectionKind) {
     let bytes: Vec<_> = messages.iter().map(|message| message.bytes()).collect();
     to.add("messages", &(messages, bytes));
     let device = Device::with(calibration(&x.plan.cluster().accelerator), x.plan.cluster(), x.recipe());
-    to.add("passes", &passes(&device, x, &operators));
+    to.add("passes", &passes(&device, x, kind, &operators));
 }
 
 fn of_memory(to: &mut Numbers, plan: &Plan) {

@@ -88,7 +88,7 @@ impl Share {
         match self {
             Self::Exchange | Self::FastStart => ampere || blackwell || matches!(generation, H100 | H100Hbm2e),
             Self::TailRows => ampere || blackwell,
-            Self::AttentionFourth => blackwell,
+            Self::AttentionForward | Self::AttentionBackward | Self::AttentionFourth => blackwell,
             Self::Unaligned => ampere,
             _ => false,
         }

@@ -6,36 +6,42 @@
 
 use super::Device;
 use super::device::real;
+use super::heads::FULL_HEAD_WIDTH;
 use shardscope_operators::Matmul;
 use shardscope_units::{FlopsPerSecond, Seconds};
-
-/// Head widths below this fill the tensor cores less; exponent from FlashAttention-2's own tables of
-/// widths 64 and 128 (Dao 2023, figures 4-6).
-pub(crate) const FULL_HEAD_WIDTH: f64 = 128.0;
-pub(crate) const HEAD_WIDTH_EXPONENT: f64 = 0.3;
 
 impl Device {
     /// The forward time of one of attention's two products inside a fused kernel.
     #[must_use]
     pub fn fused_forward(&self, product: &Matmul) -> Seconds {
-        self.fused(product, self.attention_forward, 1.0)
+        self.fused(product, self.attention_forward, 1.0, self.attention.fringe[0])
     }
 
     /// The same for the backward pass: one product per operand, plus recomputing the scores.
     #[must_use]
     pub fn fused_backward(&self, product: &Matmul) -> Seconds {
-        self.fused(product, self.attention_backward, product.kind.fused_backward_products())
+        let products = product.kind.fused_backward_products();
+        self.fused(product, self.attention_backward, products, self.attention.fringe[1])
     }
 
-    fn fused(&self, product: &Matmul, rate: FlopsPerSecond, products: f64) -> Seconds {
+    fn fused(&self, product: &Matmul, rate: FlopsPerSecond, products: f64, fringe: f64) -> Seconds {
         let [_, outer, inner] = product.local;
         let width = real(outer.min(inner));
-        let narrow = (width / FULL_HEAD_WIDTH).min(1.0).powf(HEAD_WIDTH_EXPONENT);
+        let narrow = (width / FULL_HEAD_WIDTH).min(1.0).powf(self.attention.narrow);
         if let Some(kernels) = self.single.filter(|_| product.masked) {
             return Seconds::new(products * product.flops().get() / (rate.get() * kernels.masked * narrow));
         }
-        let useful = product.flops().get() * if product.masked { 1.0 } else { product.share };
+        let share = if product.masked { 1.0 } else { product.share + beside(product, fringe) };
+        let useful = product.flops().get() * share;
         let alone = 2.0 * self.calibration.attention_tail_rows * real(outer) * real(inner);
         Seconds::new(products * (useful + alone * real(self.multiprocessors)) / (rate.get() * narrow))
     }
+}
+
+/// Keys that a query costs beside those of its window, as a share of the window; with them no more than causality alone leaves.
+fn beside(product: &Matmul, fringe: f64) -> f64 {
+    let Some([window, sequence]) = product.window else { return 0.0 };
+    let [window, sequence] = [window, sequence].map(real);
+    let rest = (0.5 * sequence - product.share * window).max(0.0);
+    fringe.min(rest) / window.max(1.0)
 }

@@ -8,9 +8,12 @@
 //!   (NCCL small messages), `exchange` (NCCL all-to-alls of 256 MiB over eight GPUs: 224 GB/s on A100, 351 on H100,
 //!   613 on B200, seven eighths of which leave a GPU, i.e. 0.84, 0.84 and 0.88 of a ring's; over four GPUs 0.77 on
 //!   GB200 and 0.81 on GB300; DeepEP's combine from 20 multiprocessors 0.9 on H100: tables of
-//!   ai-dynamo/aiconfigurator, `systems/data/*/comm`), `attention_*` on A100 and B200 (SimuMax's tables over 4 to 128
-//!   heads: time linear in the work plus a block of `attention_tail_rows` rows), B200's `matmul` (SimuMax: large
-//!   products at 0.46 to 0.52 of peak under load, 0.62 in bursts);
+//!   ai-dynamo/aiconfigurator, `systems/data/*/comm`), `attention_*` on A100 (SimuMax's tables over 4 to 128 heads: time linear in
+//!   the work plus a block of `attention_tail_rows` rows) and on Blackwell (cuDNN over 2,048 to 131,072 tokens by the same law,
+//!   NVIDIA/cudnn-frontend, `benchmark/sdpa_benchmark_training`: 0.68 of the peak forward and 0.52 backward on B200 by cuDNN 9.10,
+//!   0.71 and 0.61 on GB200 by 9.19, of which with B200's the middle is taken, 0.77 and 0.56, 0.82 and 0.65 on GB300 by either, whose
+//!   exponentials are twice as fast. The same tables have 0.71 and 0.60 on H200, where whole runs say 0.72 and 0.59), B200's `matmul`
+//!   (SimuMax: large products at 0.46 to 0.52 of peak under load, 0.62 in bursts);
 //! - fitted to published runs, all rows of a silicon together, never row by row (`cargo run --example fit`):
 //!   `matmul`, `wave`, `memory`, `network`, `contention`, `user_buffer_overlap`, `grouped`, `eager`,
 //!   `attention_triton`, `attention_pytorch`, `unaligned`, `straggling`;
@@ -132,16 +135,16 @@ const A100: Calibration = Calibration {
     grouped: 0.85,
     memory: 0.723,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.641,
-    attention_backward: 0.532,
-    attention_triton: 0.647,
+    attention_forward: 0.587,
+    attention_backward: 0.496,
+    attention_triton: 0.655,
     attention_pytorch: 1.0,
     attention_fourth: 1.0,
     attention_tail_rows: 95.0,
     fast_link: 0.78,
     exchange: 0.84,
     fast_start: Seconds::microseconds(20.0),
-    network: 0.638,
+    network: 0.643,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
     user_buffer_overlap: 0.7,
@@ -182,36 +185,36 @@ const H100: Calibration = Calibration {
 /// link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: Generation::B200,
-    matmul: MatmulRates { half: 0.457, fp8: 0.586, fp4: 0.601 },
+    matmul: MatmulRates { half: 0.467, fp8: 0.584, fp4: 0.613 },
     eager: 1.0,
-    wave: Seconds::microseconds(1.575),
+    wave: Seconds::microseconds(1.534),
     unaligned: 0.15,
-    grouped: 0.874,
-    memory: 0.719,
+    grouped: 0.879,
+    memory: 0.617,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.749,
-    attention_backward: 0.395,
+    attention_forward: 0.69,
+    attention_backward: 0.57,
     attention_triton: 0.6,
     attention_pytorch: 1.0,
-    attention_fourth: 1.3,
+    attention_fourth: 1.04,
     attention_tail_rows: 200.0,
     fast_link: 0.68,
     exchange: 0.84,
     fast_start: Seconds::microseconds(25.0),
-    network: 0.601,
+    network: 0.537,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.577,
-    contention: 0.236,
+    user_buffer_overlap: 0.599,
+    contention: 0.219,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
 };
 
-const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
+const B200: Calibration = Calibration { attention_forward: 0.68, attention_backward: 0.52, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
     generation: Generation::GB200,
-    matmul: MatmulRates { half: 0.546, fp8: 0.522, fp4: 0.601 },
+    matmul: MatmulRates { half: 0.538, fp8: 0.514, fp4: 0.613 },
     ..BLACKWELL
 };
 
@@ -224,10 +227,10 @@ const ASCEND: Calibration = Calibration {
     // cost that run nothing.
     unaligned: 1.0,
     grouped: 0.85,
-    memory: 0.646,
+    memory: 0.656,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.286,
-    attention_backward: 0.3,
+    attention_forward: 0.274,
+    attention_backward: 0.302,
     attention_triton: 0.62,
     attention_pytorch: 1.0,
     attention_fourth: 1.0,
@@ -238,7 +241,7 @@ const ASCEND: Calibration = Calibration {
     network: 0.63,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.839,
+    user_buffer_overlap: 0.846,
     contention: 0.05,
     straggling: 0.0,
     iteration: Seconds::milliseconds(10.0),
@@ -248,7 +251,7 @@ const A100_40: Calibration = Calibration { generation: Generation::A100Of40, ..A
 
 const H100_HBM2E: Calibration = Calibration {
     generation: Generation::H100Hbm2e,
-    matmul: MatmulRates { half: 0.695, fp8: 0.794, fp4: 0.0 },
+    matmul: MatmulRates { half: 0.689, fp8: 0.755, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(10.0),
     unaligned: 0.15,
@@ -275,14 +278,16 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: Generation::GB300,
-    matmul: MatmulRates { half: 0.513, fp8: 0.728, fp4: 0.601 },
+    matmul: MatmulRates { half: 0.501, fp8: 0.687, fp4: 0.613 },
+    attention_forward: 0.80,
+    attention_backward: 0.60,
     ..BLACKWELL
 };
 
 /// AMD's CDNA 3: MI300X and MI325X.
 const CDNA3: Calibration = Calibration {
     generation: Generation::MI300X,
-    matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.0 },
+    matmul: MatmulRates { half: 0.54, fp8: 0.536, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
     unaligned: 0.15,
@@ -291,7 +296,7 @@ const CDNA3: Calibration = Calibration {
     launch: Seconds::microseconds(2.0),
     attention_forward: 0.55,
     attention_backward: 0.42,
-    attention_triton: 0.60,
+    attention_triton: 0.6,
     attention_pytorch: 1.0,
     attention_fourth: 1.0,
     attention_tail_rows: 95.0,
@@ -301,7 +306,7 @@ const CDNA3: Calibration = Calibration {
     network: 0.7,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.70,
+    user_buffer_overlap: 0.7,
     contention: 0.3,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
@@ -312,7 +317,7 @@ const CDNA3: Calibration = Calibration {
 /// 1,307), whose runs the CDNA 3 set was fitted to (ml-engineering, compute/accelerator/README.md).
 const CDNA4: Calibration = Calibration {
     generation: Generation::MI355X,
-    matmul: MatmulRates { half: 0.563, fp8: 0.547, fp4: 0.547 },
+    matmul: MatmulRates { half: 0.563, fp8: 0.559, fp4: 0.559 },
     ..CDNA3
 };
 

@@ -1,8 +1,12 @@
 //! One accelerator and its effective rates.
 
+use super::heads::{HeadsAndWindows, heads_and_windows};
 use super::single::single_kernels;
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
-use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
+use shardscope_plan::{
+    Accelerator, AttentionBuild, AttentionKernel, Cluster, FlashRelease, Fp8Recipe, Generation, NumberFormat,
+    Recipe,
+};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Quantity, Seconds};
 
 /// Share of a network card's bandwidth that all-to-alls reach: every pair of ranks sends at once and nothing is
@@ -11,6 +15,14 @@ use shardscope_units::{BytesPerSecond, FlopsPerSecond, Quantity, Seconds};
 /// every node they go to, including their own (`tests/legacy/test_internode.py`: `num_rdma_token_sent`); three
 /// quarters and seven eighths of them cross the card: 43 to 45 of its 50 GB/s.
 pub(crate) const NETWORK_EXCHANGE: f64 = 0.87;
+
+/// Share of cuDNN's rate that FlashAttention-2 reaches on Blackwell, for which it was not written: 436 and 346 TFLOP/s of 1,419 and
+/// 1,109 over 32,768 tokens on B200 (NVIDIA/cudnn-frontend, `benchmark/sdpa_benchmark_training/artifacts`).
+const FLASH_2_ON_BLACKWELL: f64 = 0.31;
+
+const fn is_blackwell(generation: Generation) -> bool {
+    matches!(generation, Generation::B200 | Generation::GB200 | Generation::GB300)
+}
 
 /// Effective rates of one accelerator.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +39,8 @@ pub struct Device {
     pub attention_forward: FlopsPerSecond,
     /// The same in backward.
     pub attention_backward: FlopsPerSecond,
+    /// How fused attention slows down with narrow heads and windows.
+    pub attention: HeadsAndWindows,
     /// The dense peak of 16-bit products.
     pub peak: FlopsPerSecond,
     /// The dense peak in the recipe's low precision.
@@ -92,6 +106,12 @@ impl Device {
             // Transformer Engine runs FlashAttention-3 on Hopper.
             (FlashRelease::Third, _) | (_, AttentionBuild::Native) => 1.0,
             (_, AttentionBuild::Triton) => calibration.attention_triton,
+            (_, AttentionBuild::Pytorch)
+                if recipe.attention_kernel == AttentionKernel::Flash
+                    && is_blackwell(calibration.generation) =>
+            {
+                FLASH_2_ON_BLACKWELL
+            }
             (_, AttentionBuild::Pytorch) => {
                 alone.map_or(calibration.attention_pytorch, |alone| alone.attention(recipe.attention_kernel))
             }
@@ -103,6 +123,7 @@ impl Device {
             low_width,
             attention_forward: peak * (calibration.attention_forward * kernel * clocks),
             attention_backward: peak * (calibration.attention_backward * kernel * clocks),
+            attention: heads_and_windows(calibration.generation, recipe),
             peak,
             low_peak,
             memory: memory_peak * calibration.memory,

@@ -6,6 +6,7 @@ mod attention;
 mod calibration;
 mod device;
 mod found_on;
+mod heads;
 mod issue;
 mod matmul;
 mod section;
@@ -16,6 +17,7 @@ pub use assumed::{ASSUMED, assumed};
 pub use calibration::{CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration};
 pub use device::Device;
 pub use found_on::{CALIBRATED_ON, FoundOn, Known, known};
+pub use heads::HeadsAndWindows;
 pub use issue::{
     COMPILED, EAGER, EAGER_MODULES, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS,
     ProcessorSpeed,
@@ -25,6 +27,6 @@ pub use section::{Cost, Passes, linear_products, passes};
 pub use share::Share;
 pub use single::{HOPPER, SingleKernels};
 
-pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
 pub(crate) use device::{NETWORK_EXCHANGE, real};
+pub(crate) use heads::{FULL_HEAD_WIDTH, HEADS_AND_WINDOWS};
 pub(crate) use section::CAST_BYTES;

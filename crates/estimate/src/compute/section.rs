@@ -3,7 +3,7 @@
 use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
-use shardscope_operators::{Captured, ExpertProducts, Kernel, Matmul, Operator, Symbols, Work};
+use shardscope_operators::{Captured, ExpertProducts, Kernel, Matmul, Operator, SectionKind, Symbols, Work};
 use shardscope_plan::{AttentionKernel, CudaGraphs, Fp8Recipe, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
@@ -80,14 +80,14 @@ pub struct Passes {
     pub selective: Cost,
 }
 
-/// The passes over `operators` on `device`.
+/// The passes over `operators` of a section of `kind` on `device`.
 #[must_use]
-pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passes {
+pub fn passes(device: &Device, x: &Symbols<'_>, kind: SectionKind, operators: &[Operator]) -> Passes {
     let mut passes = Passes::default();
     for operator in operators {
         let of = |work| {
             let mut own = Passes::default();
-            add_passes(device, x, work, &mut own);
+            add_passes(device, x, kind, work, &mut own);
             own
         };
         let mut own = of(operator.work(x));
@@ -104,14 +104,14 @@ pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passe
     passes
 }
 
-fn add_passes(device: &Device, x: &Symbols<'_>, works: Vec<Work>, passes: &mut Passes) {
+fn add_passes(device: &Device, x: &Symbols<'_>, kind: SectionKind, works: Vec<Work>, passes: &mut Passes) {
     for work in works {
         let (forward, input, weight) = match &work {
             Work::Matmul(matmul) if matmul.kind.has_weight() => linear(device, x, matmul),
             Work::Matmul(matmul) => attention(device, x, matmul),
             Work::Kernel(kernel) => memory(device, x, kernel, &work),
         };
-        let again = repeated_share(x.recipe(), &work);
+        let again = repeated_share(x.recipe(), kind, &work);
         if again != 0.0 {
             passes.selective += forward.scaled(again);
         }

@@ -32,6 +32,11 @@ impl Ring {
         Self { size, together: (together as u64).clamp(1, size) }
     }
 
+    /// Whether all members share one fast-link domain.
+    pub(super) fn is_near(self) -> bool {
+        self.domains() <= 1
+    }
+
     fn domains(self) -> u64 {
         self.size.div_ceil(self.together.max(1))
     }

@@ -9,7 +9,7 @@ use crate::memory::{sent_by_modules, sent_to_host};
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
 use shardscope_plan::{BaseTraining, Chunk, DpSharding, Embeddings, NumberFormat, OptimizerKind};
-use shardscope_units::{Bytes, BytesPerSecond, Count, Seconds};
+use shardscope_units::{Bytes, BytesPerSecond, Count, Quantity, Seconds};
 
 /// Minimum number of parameters in a gradient bucket (`distributed_data_parallel_config.py:bucket_size`).
 const BUCKET: u64 = 40_000_000;
@@ -137,7 +137,10 @@ impl Setting<'_> {
         let sum = |collective: Collective, width: u64| self.summed(rank, collective, width);
         match recipe.dp_sharding {
             // Units are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
-            _ if self.moves_units() => (self.across_groups(rank), Seconds::ZERO),
+            _ if self.moves_units() => {
+                let at_once = self.x.plan.sums_groups_at_once();
+                (if at_once { Seconds::ZERO } else { self.across_groups(rank) }, Seconds::ZERO)
+            }
             // Every replica steps all weights itself, so no gather follows.
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
             DpSharding::OptimizerStates | DpSharding::Gradients | DpSharding::Parameters => {
@@ -151,7 +154,7 @@ impl Setting<'_> {
         }
     }
 
-    /// The time to sum gradient shards across replica groups, once per step.
+    /// The time to sum all gradient shards across replica groups.
     fn across_groups(&self, rank: &RankParameters) -> Seconds {
         let layout = self.x.plan.layout();
         let shards =
@@ -287,7 +290,10 @@ impl Setting<'_> {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
         let gather = sum(&groups, Collective::AllGather, self.x.width);
-        let again = [(self.rings.second, rank.dense_count()), (self.rings.expert_data, rank.expert_count)];
+        let freed = Count::new(rank.dense_count().get().saturating_sub(rank.gathered_once.get()));
+        // From secondary shards, or from those of the rank's own group: other groups hold the same.
+        let near = if plan.layout().second_groups() > 1 { self.rings.second } else { self.rings.data };
+        let again = [(near, freed), (self.rings.expert_data, rank.expert_count)];
         let again = if plan.stays_gathered() {
             Seconds::ZERO
         } else {
@@ -297,6 +303,7 @@ impl Setting<'_> {
         let at_first = plan.layout().second_groups() > 1 || !plan.gathers_each_micro_batch();
         let far = if at_first { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
+        let across = if plan.sums_groups_at_once() { self.across_groups(rank) } else { Seconds::ZERO };
         // The share of micro-batches with which gradients are reduced.
         let each = plan.reduces_each_backward();
         let part = if each { 1.0 } else { 1.0 / real(recipe.num_micro_batches.max(1)) };
@@ -308,10 +315,15 @@ impl Setting<'_> {
             self.contention(if experts > dense { self.rings.expert_data } else { self.rings.data });
         match self.overlaps.bounds {
             Bounds::Lower => [Seconds::ZERO; 2],
-            Bounds::Upper => [gather * far + again * (1.0 - far), again + scatter * part],
+            Bounds::Upper => [gather * far + again * (1.0 - far), again + (scatter + across) * part],
             Bounds::Estimate => {
                 let alone = beyond(again, back, contention) * (1.0 - part);
-                let both = beyond(again + scatter, back, contention) * part;
+                // Sums across groups have a stream of their own (`all_reduce_stream` of FSDP2, `_all_reduce_stream` of FSDP1): they
+                // run beside what the fast link carries within a group, and take turns with it where a group's ring crosses the
+                // network too.
+                let own = again + scatter;
+                let sent = if self.rings.data.is_near() { own.greater(across) } else { own + across };
+                let both = beyond(sent, back, contention) * part;
                 let near = beyond(again, ahead, contention) * (1.0 - far);
                 [beyond(gather, ahead, contention) * far + near, alone + both]
             }

@@ -148,7 +148,7 @@ impl Setting<'_> {
     }
 
     fn section(&self, section: &Section) -> ChunkParts {
-        let mut passes = passes(&self.device, &self.x, &section.operators);
+        let mut passes = passes(&self.device, &self.x, section.kind, &section.operators);
         let mut forward = Traffic::default();
         let mut backward = Traffic::default();
         for message in messages_of(&self.x, &section.operators) {

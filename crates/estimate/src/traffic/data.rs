@@ -3,9 +3,10 @@
 use super::buffers::{Buffer, all_buffers};
 use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
+use crate::parameters::stays_gathered;
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
-use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat};
+use shardscope_plan::{DpSharding, NumberFormat};
 use shardscope_topology::GroupKind;
 
 const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -286,24 +287,18 @@ fn units(builder: &mut Builder<'_>) {
                 builder.add(Parallelism::Data, near, gather(Pass::Forward), later);
             }
             builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
-            // Backward gathers once more: what forward gathered was freed after the layer (reshard_after_forward). In
-            // a step that is one program, what comes after the layers stays gathered, because its backward is next.
-            let stays = x.plan.stays_gathered() || compiled && kind.is_after_layers();
-            if !kind.has_no_backward(&x) && !stays {
+            // Backward gathers once more: what forward gathered was freed after the layer (reshard_after_forward).
+            if !kind.has_no_backward(&x) && !stays_gathered(&x, kind) {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {
                 let calls = if x.plan.reduces_each_backward() { calls.clone() } else { once.clone() };
                 let shard = trained.div_ceil(super::buffers::shards(x.plan, weights));
                 builder.add(Parallelism::Data, group, scatter, calls.clone());
-                // Megatron's FSDP sums shards across groups after the last micro-batch
-                // (`megatron_fsdp.py:_root_post_backward`), PyTorch's after every reduction
-                // (`_fsdp_param_group.py:post_backward`).
-                let megatron = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
-                let (place, calls) = if megatron {
-                    (Place::AfterLastBackward, once.clone())
-                } else {
+                let (place, calls) = if x.plan.sums_groups_at_once() {
                     (Place::AheadOf(kind, Pass::Backward), calls)
+                } else {
+                    (Place::AfterLastBackward, once.clone())
                 };
                 across_instances(builder, weights, shard, place, calls);
             }

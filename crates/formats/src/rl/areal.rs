@@ -4,7 +4,7 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
-    ask, defaults, idle, lack, lack_yes, lora, machines, model, offloads, policy, transformers,
+    ask, defaults, idle, lack, lack_yes, lora, machines, model, offloads, own_code, policy, transformers,
 };
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
@@ -77,6 +77,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     policy(leaves, AREAL);
     rollout(leaves);
     beside(leaves);
+    // `areal/engine/fsdp_engine.py` passes `trust_remote_code=True`.
+    let plain = leaves.reading.value(Field::DataParallelEngine).is_some();
+    own_code(leaves, &["actor.path", "model.path"], "", plain);
     model(leaves, &["actor.path", "model.path"]);
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     let length = if packed { Field::RolloutLength } else { Field::SeqLength };

@@ -2,7 +2,7 @@
 //! and defaults: `skyrl/train/config/config.py`, `sft_config.py`; names from releases before 0.4 follow today's.
 
 use super::super::leaves::{Leaf, Leaves};
-use super::common::{ask, defaults, idle, lack, lack_yes, model, offloads, policy};
+use super::common::{ask, defaults, idle, lack, lack_yes, model, offloads, own_code, policy};
 use super::skyrl_engine::{self, Keys, SKYRL};
 use crate::named::take_model;
 use crate::{Effect, Origin};
@@ -38,6 +38,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         beside(leaves);
     }
     let path = [keys.own("model.path")];
+    // `skyrl/backends/skyrl_train/workers/model_wrapper.py` passes `trust_remote_code=True`.
+    let plain = leaves.reading.value(Field::DataParallelEngine).is_some();
+    own_code(leaves, &[path[0].as_str()], "", plain);
     if leaves.flag(&keys.own("language_model_only")) == Some(true) {
         // Without its vision tower (`HFModelWrapper`).
         if let Some(leaf) = leaves.get(&path[0]).filter(|leaf| leaf.hole.is_none()) {

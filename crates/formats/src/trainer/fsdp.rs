@@ -3,16 +3,16 @@
 
 use super::dialect::Dialect;
 use super::missing_file::{left_to_file, offloads, open_checkpointing};
-use crate::leaves::{Leaf, Leaves, Scalars};
+use crate::leaves::{Leaf, Leaves};
 use crate::reader::{Claim, Reader, Role};
-use crate::signs;
 use crate::{Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic};
 
-/// Keys that change neither what is held nor what is sent: which class a unit is (every trainer here wraps layers), how
-/// weights are loaded and saved, and prefetching, which FSDP's rate limiter holds to the units that are counted anyway.
-const IDLE: [&str; 17] = [
+/// Keys that are checked for the values under which they change nothing ([`units`]), or that change neither what is held nor what
+/// is sent: which class a unit is (every trainer here wraps layers), how weights are loaded and saved, prefetching.
+const IDLE: [&str; 18] = [
     "transformer_layer_cls_to_wrap",
     "auto_wrap_policy",
     "min_num_params",
@@ -26,10 +26,21 @@ const IDLE: [&str; 17] = [
     "forward_prefetch",
     "limit_all_gathers",
     "cpu_offload_pin_memory",
+    "mixed_precision_policy",
     "xla",
     "xla_fsdp_v2",
     "xla_fsdp_settings",
     "xla_fsdp_grad_ckpt",
+];
+
+/// Keys that are read.
+const READ: [&str; 6] = [
+    "version",
+    "sharding_strategy",
+    "reshard_after_forward",
+    "offload_params",
+    "cpu_offload",
+    "activation_checkpointing",
 ];
 
 /// Other units than layers. By size an MLP may be one and attention part of the rest
@@ -37,7 +48,11 @@ const IDLE: [&str; 17] = [
 const UNITS: &str = "FSDP that gathers other units than layers";
 /// `full_shard` alone. Since transformers 5 layers are units by default (`auto_wrap_policy`); before, accelerate took no
 /// policy for NO_WRAP, one unit.
-const ONE_UNIT: &str = "FSDP without auto_wrap, which transformers 4 gathers as one unit and 5 by layers";
+const ONE_UNIT: &str = "FSDP without auto_wrap, which transformers 4 gathers as one unit; \"full_shard auto_wrap\" gathers by layers";
+/// `_process_fsdp_args` returns before it reads the configuration.
+const NOT_ON: &str = "FSDP settings that --fsdp does not turn on: the Trainer passes them over";
+/// accelerate's word; the Trainer reads `cpu_offload`, and `offload` of the words.
+const NOT_OFFLOADED: &str = "offload_params, which the Trainer does not read: it offloads with cpu_offload";
 
 /// The values of `--fsdp`, and the keys of its configuration.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
@@ -62,36 +77,47 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
         left_to_file(leaves, leaf);
         return;
     }
+    let own = matches!(dialect, Some(Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory));
+    if own && words.is_none() {
+        lack(leaves, leaf, NOT_ON);
+    }
     let version =
         config(leaves, "version").or_else(|| leaves.get("fsdp_version")).map(|leaf| leaf.value.clone());
-    // ms-swift's short name; and `--fsdp` as a switch, which only transformers 5 has, whose version is 2 by default.
-    let second = said == "fsdp2"
-        || version.as_deref() == Some("2")
-        || version.is_none() && leaf.path == "fsdp" && leaf.flag() == Some(true);
+    // A strategy under version 1, a switch under 2, which is the default of the releases that have the key.
+    let reshards = config(leaves, "reshard_after_forward");
+    let switched = reshards.and_then(Leaf::flag);
+    // ms-swift's short name; and `--fsdp` as a switch, which only transformers 5 has.
+    let new = said == "fsdp2" || switched.is_some() || leaf.path == "fsdp" && leaf.flag() == Some(true);
+    let second = version.as_deref() == Some("2") || version.is_none() && new;
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-    let strategy = config(leaves, "sharding_strategy").map(|leaf| leaf.value.clone()).unwrap_or_default();
-    let reshards = config(leaves, "reshard_after_forward").and_then(Leaf::flag);
-    let of_two = said.contains("zero2") || strategy.ends_with("ZERO2");
-    let keeps = said.contains("shard_grad_op")
-        || strategy == "SHARD_GRAD_OP"
-        || (of_two && !second)
-        || (second && reshards == Some(false));
+    let strategy = config(leaves, "sharding_strategy")
+        .or_else(|| reshards.filter(|leaf| leaf.flag().is_none()))
+        .map(|leaf| leaf.value.to_ascii_lowercase())
+        .unwrap_or_default();
+    let of_two = said.contains("zero2") || strategy.ends_with("zero2");
+    // What the configuration says of resharding counts before the words.
+    let keeps = match switched {
+        Some(frees) if second => !frees,
+        _ => said.contains("shard_grad_op") || strategy == "shard_grad_op" || (of_two && !second),
+    };
     let stage = match () {
-        () if said.contains("no_shard") || strategy == "NO_SHARD" => "0",
+        () if said.contains("no_shard") || strategy == "no_shard" => "0",
         () if keeps => "2",
         () => "3",
     };
     leaves.say(Field::ZeroStage, stage, leaf);
-    let hybrid = said.contains("hybrid") || strategy.trim_start_matches('_').starts_with("HYBRID");
+    let hybrid = said.contains("hybrid") || strategy.trim_start_matches('_').starts_with("hybrid");
     if hybrid && !second {
         leaves.switch(Field::ShardWithinNodes, true, leaf);
     } else if hybrid {
         lack(leaves, leaf, "sharding within nodes, replicated across nodes (HSDP)");
     }
-    let offloads = ["offload_params", "cpu_offload"]
-        .iter()
-        .any(|key| config(leaves, key).and_then(Leaf::flag) == Some(true));
-    if said.contains("offload") || offloads {
+    let is_on = |leaves: &Leaves<'_>, key: &str| config(leaves, key).and_then(Leaf::flag) == Some(true);
+    let named = is_on(leaves, "offload_params");
+    if named && own {
+        lack(leaves, leaf, NOT_OFFLOADED);
+    }
+    if said.contains("offload") || is_on(leaves, "cpu_offload") || named {
         // CPUOffload: shards of weights, gradients and optimizer states live on the host, and
         // one layer at a time is gathered.
         leaves.switch(Field::OffloadParam, true, leaf);
@@ -100,22 +126,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
     if config(leaves, "activation_checkpointing").and_then(Leaf::flag) == Some(true) {
         leaves.switch(Field::GradientCheckpointing, true, leaf);
     }
-    units(leaves, dialect, leaf);
+    units(leaves, own, leaf);
     file(leaves);
 }
 
 /// Whether `path` is an option of FSDP that is read here or changes nothing.
 fn is_read(path: &str) -> bool {
-    const READ: [&str; 8] = [
-        "version",
-        "sharding_strategy",
-        "reshard_after_forward",
-        "offload_params",
-        "cpu_offload",
-        "activation_checkpointing",
-        "mixed_precision_policy",
-        "enabled",
-    ];
     let Some(key) = path.strip_prefix("fsdp_config.") else {
         // Also written beside the group: by axolotl, by llama-cookbook (whose reader takes them), and by transformers 4.
         const FLAT: [&str; 6] = [
@@ -146,7 +162,7 @@ fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
 }
 
 /// Stops units other than layers, and XLA's own sharding.
-fn units(leaves: &mut Leaves<'_>, dialect: Option<Dialect>, said: &Leaf) {
+fn units(leaves: &mut Leaves<'_>, own: bool, said: &Leaf) {
     if let Some(leaf) = config(leaves, "xla").filter(|leaf| leaf.flag() == Some(true)) {
         lack(leaves, leaf, "XLA's own FSDP");
     }
@@ -163,14 +179,14 @@ fn units(leaves: &mut Leaves<'_>, dialect: Option<Dialect>, said: &Leaf) {
         lack(leaves, leaf, UNITS);
     }
     // Axolotl, ms-swift and others pass a policy of their own.
-    let own = matches!(dialect, Some(Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory));
     let shards = ["full_shard", "shard_grad_op", "hybrid_shard"].iter().any(|word| said.value.contains(word));
     if own && policy.is_none() && said.path == "fsdp" && shards && !said.value.contains("auto_wrap") {
         lack(leaves, said, ONE_UNIT);
     }
 }
 
-/// A configuration that is only named: whether it checkpoints layers is asked, and what its name says of offloading.
+/// A configuration that is only named: whether it checkpoints layers is asked, what its name says of offloading counts, and
+/// the rest is taken as absent, which a warning says.
 fn file(leaves: &mut Leaves<'_>) {
     let named = leaves.get("fsdp_config").filter(|leaf| leaf.value.contains(".json")).cloned();
     let Some(leaf) = named else { return };
@@ -180,10 +196,13 @@ fn file(leaves: &mut Leaves<'_>) {
         leaves.reading.take(found);
         leaves.reading.questions.push(question);
     }
+    let message = format!("{name} is not here: FSDP is taken as --fsdp alone says");
+    let said = Diagnostic::warning(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
+    leaves.reading.diagnostics.push(said.at_some(leaf.span));
     offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
 }
 
-/// The file that `--fsdp_config` names, beside the command.
+/// The file that `--fsdp_config` names. Its settings are read with the command that names it, in the place of its name.
 #[derive(Debug)]
 pub(crate) struct FsdpFile;
 
@@ -203,24 +222,25 @@ impl Reader for FsdpFile {
         Role::Engine
     }
 
+    /// Every key is one of these settings, and one of them is a sign by itself.
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        const SIGNS: &[&str] = &["transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"];
-        signs::any(tree, SIGNS)
+        const SIGNS: [&str; 7] = [
+            "transformer_layer_cls_to_wrap",
+            "reshard_after_forward",
+            "cpu_ram_efficient_loading",
+            "backward_prefetch",
+            "activation_checkpointing",
+            "auto_wrap_policy",
+            "min_num_params",
+        ];
+        let entries = tree.documents.first()?.entries();
+        let plain = |key: &str| key.strip_prefix("fsdp_").unwrap_or(key).to_owned();
+        let all = entries.iter().all(|entry| is_read(&format!("fsdp_config.{}", entry.key)));
+        let sign = entries.iter().any(|entry| SIGNS.contains(&plain(&entry.key).as_str()));
+        (all && sign).then_some(Claim::Certain)
     }
 
-    fn read(&self, root: &Node) -> Reading {
-        let within = Scalars::from_node(root);
-        let named = |leaf: &Leaf| Leaf { path: format!("fsdp_config.{}", leaf.path), ..leaf.clone() };
-        let scalars = Scalars::from_leaves(within.all().iter().map(named).collect());
-        let mut leaves = Leaves::over(&scalars);
-        read(&mut leaves, Some(Dialect::Transformers));
-        // What the command leaves to this file is then settled.
-        let settled = leaves.reading.value(Field::GradientCheckpointing).is_some();
-        if let Some(first) = scalars.all().first().filter(|_| !settled) {
-            let note = "this file does not turn activation_checkpointing on";
-            leaves.say_noted(Field::GradientCheckpointing, "false", first, note);
-        }
-        leaves.reading.software = Some((Software::HfTransformers, FSDP_SETTINGS.to_owned()));
-        leaves.finish(FSDP_SETTINGS)
+    fn read(&self, _root: &Node) -> Reading {
+        Reading::default()
     }
 }

@@ -40,7 +40,7 @@ const NAMES: [(&str, &str); 34] = [
     ("peft.bnb_4bit_quant_type", "bnb_4bit_quant_type"),
     ("peft.use_bnb_nested_quant", "use_bnb_nested_quant"),
     ("data.train.pack", "packing"),
-    ("fsdp.cpu_offload", "fsdp_config.offload_params"),
+    ("fsdp.cpu_offload", "fsdp_config.cpu_offload"),
     ("fsdp.forward_prefetch", "fsdp_config.forward_prefetch"),
     ("fsdp.backward_prefetch", "fsdp_config.backward_prefetch"),
     ("fsdp.sharding_strategy", "fsdp_config.sharding_strategy"),

@@ -12,6 +12,7 @@ mod chosen;
 mod command_line;
 mod elsewhere;
 mod flag;
+mod inlined;
 mod program;
 mod purposes;
 mod reading;

@@ -11,6 +11,7 @@ use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::elsewhere::{self, Given};
+use super::inlined;
 use super::purposes;
 use super::said::{Missing, Said, World};
 use super::scheduler;
@@ -91,6 +92,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             } else {
                 launch.given = elsewhere::given(&launch.arguments, source);
             }
+            inlined::settings(&mut launch.arguments, source);
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);

@@ -39,6 +39,20 @@ fn trusted_code_of_a_repository_is_not_priced_as_transformers() {
 }
 
 #[test]
+fn a_copy_in_a_folder_brings_its_code_along() {
+    let local = "torchrun --nproc_per_node 8 train.py --model_name_or_path /data/models/Phi-3-mini-4k-instruct --bf16 \
+        --per_device_train_batch_size 1 --model_max_length 2048 --trust_remote_code True\n";
+    assert!(of_its_own(&said("run.sh", local, &[])));
+    let swift = "swift sft --model LLM-Research/Phi-3-mini-4k-instruct --train_type lora --dataset a --max_length 2048\n";
+    assert!(of_its_own(&said("run.sh", swift, &[])));
+    assert!(of_its_own(&said(
+        "nemotron.yaml",
+        &axolotl("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "trust_remote_code: true\n"),
+        &[]
+    )));
+}
+
+#[test]
 fn openrlhf_trusts_every_repository_and_verl_those_it_is_told_to() {
     let openrlhf = "deepspeed --module openrlhf.cli.train_sft --max_len 2048 --dataset Open-Orca/OpenOrca \
         --train_batch_size 128 --micro_train_batch_size 2 --pretrain MODEL --zero_stage 2 --bf16\n";

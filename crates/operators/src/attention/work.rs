@@ -23,7 +23,12 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let own = if x.borrows { 0 } else { x.k };
     let parts = layers(x, 1 + x.pair, arranged.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
-    work[0].repeat(1.0 - kept_columns(x) as f64 / packed.max(1) as f64);
+    work[0].repeat(if x.samples_products() {
+        // Of a layer's first three products the keys' is the second.
+        (x.k * x.d) as f64 / rows.max(1) as f64
+    } else {
+        1.0 - kept_columns(x) as f64 / packed.max(1) as f64
+    });
     // Gradients of rotated queries and keys are laid out head by head and copied for their products; those of a fused
     // projection are joined.
     let copied = match arranged.joint_parts {

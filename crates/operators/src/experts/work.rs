@@ -156,6 +156,7 @@ fn products(x: &Symbols<'_>, experts: &Experts) -> [Work; 2] {
             layers: 1,
             fp32_gradient: false,
             masked: false,
+            window: None,
             again: false,
             repeated: 1.0,
         })
@@ -225,6 +226,12 @@ fn shared(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     work.push(Work::linear("shared_experts.linear_fc1", [x.n, g * inner, x.h], full));
     work.push(activation(x, "shared_experts.activation", x.n, inner));
     work.push(Work::linear("shared_experts.linear_fc2", [x.n, x.h, inner], [tokens, x.h, width]));
+    if x.samples_products() {
+        // The router's product and grouped ones are repeated whatever their number.
+        let [first, second] = crate::sampled::of_mlp(x);
+        work[before].repeat(first);
+        work[before + 2].repeat(second);
+    }
     // The sum with the routed experts' output.
     let sum = x.bytes(3 * x.s_local * x.h);
     work.push(kernel("shared_experts.sum", [sum, Bytes::ZERO], [1, 0]));

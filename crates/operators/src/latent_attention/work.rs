@@ -2,7 +2,7 @@
 //! rank's own tokens; the up-projections are sharded by heads (`multi_latent_attention.py`).
 
 use crate::shared::{HeadWidths, core_attention, kernel, residual_addition, rotary};
-use crate::{Symbols, Work, norm};
+use crate::{Symbols, Work, norm, sampled};
 use shardscope_plan::{LatentAttention, RecomputeModule};
 
 const UP: &[RecomputeModule] = &[RecomputeModule::MlaUpProjection];
@@ -17,6 +17,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let (inner, full) = (x.a * latent.v_head_dim, x.model().num_attention_heads * latent.v_head_dim);
     work.push(linear(x, "linear_proj", [x.n, x.h, inner], [x.h, full]));
     work.push(residual_addition(x, "self_attn_bda"));
+    sampled::number(x, 1, &mut work);
     work
 }
 

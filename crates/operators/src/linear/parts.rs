@@ -73,6 +73,7 @@ pub(super) fn scan(x: &Symbols<'_>, within: u64, counted: [u64; 2]) -> Vec<Work>
         layers: 1,
         fp32_gradient: false,
         masked: false,
+        window: None,
         again: false,
         repeated: 1.0,
     });

@@ -1,7 +1,7 @@
 //! Arithmetic of the dense MLP.
 
 use crate::shared::{activation, around_products, layers, residual_addition};
-use crate::{Symbols, Work, norm, pieces};
+use crate::{Symbols, Work, norm, pieces, sampled};
 use shardscope_plan::{NamedTensor, RecomputeModule};
 
 const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
@@ -20,6 +20,11 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         [true, true] => 0.0,
         _ => 0.5,
     });
+    if x.samples_products() {
+        let [first, second] = sampled::of_mlp(x);
+        work[0].repeat(first);
+        work[2].repeat(second);
+    }
     // Its result is part of the layer's output, which no gradient of the layer needs.
     if x.recipe().software.semantics().compiled_step {
         work[2].repeat(0.0);

@@ -260,8 +260,13 @@ impl<'a> Symbols<'a> {
     /// Whether a layer's tensors are all recomputed at once when backward reaches it, although some are saved.
     #[must_use]
     pub fn samples_layers(&self) -> bool {
-        self.recomputing
-            && self.recipe().software.semantics().keeps_every_second_product
+        self.recomputing && self.samples_products()
+    }
+
+    /// Whether a layer's checkpoint keeps every second product and repeats the others.
+    #[must_use]
+    pub fn samples_products(&self) -> bool {
+        self.recipe().software.semantics().keeps_every_second_product
             && matches!(self.recipe().recompute, Recompute::Selective(_))
     }
 

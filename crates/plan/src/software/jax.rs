@@ -1,7 +1,7 @@
 //! The rows for trainers written in JAX.
 
 use super::rows::{TORCH_FSDP, TRANSFORMERS_MODULES};
-use super::semantics::{HostIssue, Modules, Semantics};
+use super::semantics::{EndsGathered, HostIssue, Modules, Semantics};
 
 /// MaxText (`src/maxtext/trainers/pre_train/train.py`): one compiled program per step, in which XLA's partitioner
 /// gathers weights and scatters gradients layer by layer; weights and Adam's moments are its fp32 arguments
@@ -12,6 +12,8 @@ pub(super) const MAXTEXT: Semantics = Semantics {
     cuts_models: false,
     keeps_unquantized_inputs: false,
     fsdp_wraps_ends: false,
+    // In a step that is one program, what comes after the layers stays gathered, because its backward is next.
+    ends_gathered: EndsGathered::AfterLayers,
     issue: HostIssue::Compiled,
     // Gradients are values of the program, which ends with the step.
     modules: Modules { name: "MaxText", drops_gradients: true, ..TRANSFORMERS_MODULES },

@@ -2,8 +2,8 @@
 
 use super::offers::{HostOptimizer, Offers, RecomputedModules};
 use super::semantics::{
-    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
-    Modules, NormModule, Rotation, Semantics,
+    AttentionBuild, BatchMask, ColumnInput, EndsGathered, GatedActivation, GradientBuffers, HostIssue,
+    MemoryBuffer, Modules, NormModule, Rotation, Semantics,
 };
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
@@ -143,6 +143,7 @@ pub(super) const CORE_TE: Semantics = Semantics {
     gradient_buffers: GradientBuffers::MegatronCore,
     fsdp_fp32_shards: false,
     fsdp_wraps_ends: false,
+    ends_gathered: EndsGathered::Nothing,
     scatters_between_stages: false,
     all_warmup_when_few: false,
     modules: Modules { hands_on_fp32: true, ..TRANSFORMERS_MODULES },
@@ -215,10 +216,14 @@ pub(super) const TORCH_FSDP: Semantics = Semantics {
     attention_build: AttentionBuild::Triton,
     fsdp_fp32_shards: true,
     fsdp_wraps_ends: true,
+    // FSDP1 (`torch/distributed/fsdp/_runtime_utils.py:_post_forward_reshard`).
+    ends_gathered: EndsGathered::Root,
     ..PYTORCH
 };
 
+/// Norm and output layer are not freed behind forward since July 2025 (`distributed/fsdp.py:apply_fsdp_to_decoder`).
 pub(super) const TORCHTITAN: Semantics = Semantics {
+    ends_gathered: EndsGathered::AfterLayers,
     gathers_pipeline_outputs: true,
     pipelines_hold_reductions: true,
     keeps_every_second_product: true,
@@ -248,6 +253,8 @@ pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     steps_parameters: true,
     cuts_models: false,
     fsdp_wraps_ends: false,
+    // Of FSDP2: the engine says whether it is FSDP1.
+    ends_gathered: EndsGathered::Nothing,
     // TRL's `models/activation_offloading.py:OffloadActivations`.
     modules: Modules { streams_inputs: true, drops_gradients: true, ..TORCH_FSDP.modules },
     ..TORCH_FSDP
@@ -306,6 +313,8 @@ pub(super) const TORCHTUNE: Semantics = Semantics {
     },
     loss: Some(LossKind::ChunkedLinear),
     fsdp_fp32_shards: false,
+    // `training/_distributed.py:shard_model`, since June 2025.
+    ends_gathered: EndsGathered::Root,
     ..HF_TRANSFORMERS
 };
 
@@ -315,6 +324,7 @@ pub(super) const TORCHTUNE: Semantics = Semantics {
 pub(super) const TORCHTUNE_06: Semantics = Semantics {
     modules: Modules { norm: NormModule::CastAfter, holds_last_reference: true, ..TORCHTUNE.modules },
     loss: Some(LossKind::ChunkedLogits),
+    ends_gathered: EndsGathered::Nothing,
     ..TORCHTUNE
 };
 

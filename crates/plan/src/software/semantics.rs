@@ -89,6 +89,8 @@ pub struct Semantics {
     pub fsdp_fp32_shards: bool,
     /// Whether embedding and output layer are a separate FSDP unit, regardless of the engine.
     pub fsdp_wraps_ends: bool,
+    /// Which of the weights outside of layers FSDP keeps gathered from forward to backward, although it frees those of layers.
+    pub ends_gathered: EndsGathered,
     /// Whether a pipeline stage sends each tensor rank's part of an activation, which the next stage gathers.
     pub scatters_between_stages: bool,
     /// Whether an interleaved pipeline with as many micro-batches as stages runs all forwards first.
@@ -123,6 +125,17 @@ pub enum AttentionBuild {
     Triton,
     /// FlashAttention-2 as shipped in `torch.nn.functional.scaled_dot_product_attention`.
     Pytorch,
+}
+
+/// Weights outside of layers that stay gathered from forward to backward at FSDP's stage 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndsGathered {
+    /// None: backward gathers all of them again.
+    Nothing,
+    /// Those after the layers, with which backward begins, and a table that they share.
+    AfterLayers,
+    /// The root unit, that is all that is no unit of its own.
+    Root,
 }
 
 /// Layers that use Megatron's growing buffer (`megatron/core/utils.py:GlobalMemoryBuffer`).
