@@ -49,6 +49,7 @@ mod kept_by_adapters;
 mod kept_by_automodel_experts;
 mod kept_by_automodel_ranks;
 mod kept_by_axolotl;
+mod kept_by_borrowers;
 mod kept_by_compiled;
 mod kept_by_dtensor;
 mod kept_by_hybrids;

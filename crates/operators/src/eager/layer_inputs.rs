@@ -26,9 +26,14 @@ static NORMED: Formula =
 static WEIGHT: Formula = Formula::new("4·ple", "The norm's weight in fp32.", MADE);
 static INPUTS: Formula =
     Formula::new("n·L·ple·B", "The embeddings of all layers, which each reads a part of.", MADE);
-static BORROWED: Formula = Formula::new(
-    "2·n·k·(d + rotf)·B",
-    "Keys and values that later layers borrow, held between layers that are computed again.",
+static BORROWED_KEYS: Formula = Formula::new(
+    "n·k·(d + rotf)·B",
+    "Keys that later layers borrow, held between layers that are computed again.",
+    SHARED,
+);
+static BORROWED_VALUES: Formula = Formula::new(
+    "n·k·(d + rotf)·Bc",
+    "Values that later layers borrow, held between layers that are computed again.",
     SHARED,
 );
 static GATE: Formula = Formula::new("n·ple·Bc", "The activation's input.", ADDED);
@@ -58,8 +63,8 @@ pub(super) fn made(tape: &mut Tape<'_, '_>) {
     let wide = x.model().num_layers * x.layer_input;
     let words = tuning.embedding || tuning.reaches_input();
     LAYER_MODEL.run(tape, Input { shared: None, needed: words, cast: false }, [x.h, wide]);
-    // In fp32 the first layer's norm saves the same tensor.
-    if x.compute_width == FLOAT {
+    // In fp32 the first layer's norm saves the same tensor, and a layer that is computed again waits with it as its input.
+    if x.compute_width == FLOAT || x.recomputes_layers() && x.compute_width == x.width {
         tape.saved.retain(|(_, saved)| saved.name != LAYER_MODEL.input_name());
     }
     let needed = requires_gradient(x);
@@ -70,8 +75,10 @@ pub(super) fn made(tape: &mut Tape<'_, '_>) {
     tape.keep(needed && x.width < FLOAT, "per-layer norm weight", &[x.layer_input], FLOAT, &WEIGHT);
     tape.keep(true, "embeddings of all layers", &shape, x.width, &INPUTS);
     let full = x.model().mixers.full.map_or(0, |full| full.width);
-    let borrowed = [2, x.n, x.k, x.d + full];
-    tape.keep(lends(x), "borrowed keys and values", &borrowed, x.width, &BORROWED);
+    // Cosines and sines in the weights' type give keys that type under autocast; values have a product's.
+    let borrowed = [x.n, x.k, x.d + full];
+    tape.keep(lends(x), "borrowed keys", &borrowed, x.width, &BORROWED_KEYS);
+    tape.keep(lends(x), "borrowed values", &borrowed, x.compute_width, &BORROWED_VALUES);
 }
 
 /// Whether layers that are computed again borrow keys and values, which their arguments then hold.
