@@ -76,3 +76,54 @@ fn keys_and_values_that_later_layers_borrow_wait_with_the_inputs_of_checkpoints(
     assert!(off.is_empty(), "{}", off.join("\n"));
     assert_eq!(runs, 20);
 }
+
+/// The table of all layers' embeddings is in the list of no layer (`_no_split_modules`): FSDP's root unit has it, gathered until
+/// backward is over, and DeepSpeed gathers it for its own module. Its gradient is laid out once more to be reduced.
+#[test]
+fn the_table_of_all_layers_is_whole_where_weights_are_sharded() {
+    let lines: Vec<&str> = RECORDED.lines().take(1).collect();
+    let mut config = serde_json::from_str::<Value>(lines[0]).expect("JSON")["shape"].clone();
+    config["model_type"] = "gemma4_text".into();
+    let text = config.to_string();
+    // Rows, layers, width.
+    let table = 1000 * 8 * 24;
+    // How often it is gathered for its own module, forward and backward, and its gradient laid out once more.
+    for (engine, stage, ranks, gathered, reduced) in [
+        ("deepspeed", "3", 8, 2, 1),
+        ("fsdp2", "3", 8, 0, 1),
+        ("deepspeed", "2", 8, 0, 0),
+        ("deepspeed", "3", 1, 0, 0),
+    ] {
+        let set = [
+            ("software", "hf_transformers"),
+            ("seq_length", "64"),
+            ("micro_batch_size", "1"),
+            ("world_size", &i32::to_string(&ranks)),
+            ("params_dtype", "bf16"),
+            ("bf16", "true"),
+            ("data_parallel_engine", engine),
+            ("zero_stage", stage),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let resolution = resolved(&Source::from_files([("config.json", text.as_str())]), &set);
+        let plan = resolution.plan.expect("a plan");
+        let x = Symbols::new(&plan);
+        let moments = Operator::LayerInputs.transients(&x);
+        let bytes = |name: &str| -> u64 {
+            let of = moments.iter().flat_map(|moment| &moment.tensors).filter(|tensor| tensor.name == name);
+            of.map(|tensor| tensor.bytes.get()).sum()
+        };
+        assert_eq!(bytes("gradient of all layers' table"), 2 * table, "{engine} {stage}");
+        assert_eq!(
+            bytes("gathered table of all layers"),
+            gathered * 2 * table,
+            "{engine} {stage}, {ranks} ranks"
+        );
+        let width = plan.recipe().reduce_dtype().width();
+        assert_eq!(
+            bytes("the same as it is reduced"),
+            reduced * width * table,
+            "{engine} {stage}, {ranks} ranks"
+        );
+    }
+}
