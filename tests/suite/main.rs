@@ -69,6 +69,7 @@ mod kept_by_unsloth_grpo;
 mod kept_by_unsloth_preferences;
 mod kept_by_verl_fused;
 mod kept_by_verl_kernel;
+mod kept_with_images;
 mod kernels;
 mod kernels_in_steps;
 mod kernels_of_a_layer;
