@@ -2,21 +2,27 @@
 //! `tests/record/hybrid_layers.py` (versions are in the first line of its output). A pasted configuration is taken all
 //! the way to the kept bytes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shardscope::operators::{Symbols, layer_operators};
 use shardscope::plan::{ActivationSteps, Mixer, Normalization, PositionEmbedding, Router};
 use shardscope::source::Source;
+use shardscope::units::grouped;
 
 use crate::formats::resolved;
 
 const RECORDED: &str = include_str!("../data/activations/hybrid.jsonl");
+const README: &str = include_str!("../../README.md");
 
 #[test]
 fn every_recorded_layer_keeps_what_the_engine_says() {
-    let (mut layers, mut off) = (0, Vec::new());
+    let (mut layers, mut runs, mut types, mut off) = (0, 0_u64, BTreeSet::new(), Vec::new());
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap();
+        runs += 1;
+        types.insert(case["type"].as_str().unwrap().split(':').next().unwrap().to_owned());
         let mut config = case["config"].clone();
         // The text after a colon describes the difference from the type's defaults.
         config["model_type"] = case["type"].as_str().unwrap().split(':').next().unwrap().into();
@@ -132,6 +138,12 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
     }
     assert!(off.is_empty(), "{}", off.join("\n"));
     assert!(layers >= 3800, "{layers}");
+    // The README says how many there are.
+    let said = format!("layers of {} model types of transformers", types.len());
+    let counted = format!("recorded runs of transformers and PEFT, {}", grouped(runs));
+    let row =
+        README.lines().find(|line| line.contains(&said)).unwrap_or_else(|| panic!("no row with {said}"));
+    assert!(row.contains(&counted), "{counted}: {row}");
 }
 
 #[test]

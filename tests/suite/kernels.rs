@@ -29,7 +29,7 @@ const BARS: [(&str, usize, f64, f64); 5] = [
 ];
 
 /// The same for constants derived from these rows.
-const READ: [(&str, usize, f64, f64); 16] = [
+const READ: [(&str, usize, f64, f64); 17] = [
     ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
     ("cuDNN's attention", 54, -8.0, -3.0),
     ("flash-attn 2", 54, -7.0, -2.0),
@@ -40,6 +40,7 @@ const READ: [(&str, usize, f64, f64); 16] = [
     ("grouped products", 171, -15.0, -10.0),
     ("large products", 123, -19.0, -14.0),
     ("losses", 2, 10.0, 20.0),
+    ("memory-efficient attention", 30, -5.0, 5.0),
     ("norms in pieces", 9, -3.0, 3.0),
     ("small products", 327, -14.0, -9.0),
     ("sustained fp8 products", 3, -4.0, 3.0),
@@ -124,6 +125,11 @@ pub(crate) fn attention_product(kind: MatmulKind, sizes: &BTreeMap<&str, f64>) -
 fn constants_read_from_kernels_are_theirs() {
     let modules = |more: &[(&str, &str)]| device(&[&[("software", "hf_transformers")], more].concat());
     let (sdpa, flash) = (modules(&[]), modules(&[("attention_kernel", "flash")]));
+    let efficient = Device {
+        attention_forward: sdpa.attention_forward * HOPPER.efficient,
+        attention_backward: sdpa.attention_backward * HOPPER.efficient,
+        ..sdpa
+    };
     let low = Device { low: FlopsPerSecond::tera(1979.0) * HOPPER.fp8, low_width: 1.0, ..sdpa };
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut losses: BTreeMap<u64, f64> = BTreeMap::new();
@@ -193,6 +199,7 @@ fn constants_read_from_kernels_are_theirs() {
                 let (name, device) = match op.split_once(' ') {
                     Some(("cudnn", _)) => ("cuDNN's attention", &sdpa),
                     Some(("flash2", _)) => ("flash-attn 2", &flash),
+                    Some(("efficient", _)) => ("memory-efficient attention", &efficient),
                     _ => continue,
                 };
                 let products =

@@ -200,6 +200,7 @@ fn single_kernels() -> Vec<Constant> {
         sdpa,
         flash,
         masked,
+        efficient,
         optimizer,
     } = HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
@@ -252,6 +253,12 @@ fn single_kernels() -> Vec<Constant> {
             masked,
             "",
             "share of sdpa's rate that a kernel with a mask reaches, over all pairs of tokens",
+        ),
+        of(
+            "efficient",
+            efficient,
+            "",
+            "the same of PyTorch's memory-efficient kernel, which heads wider than 256 take; measured with heads of 64 and 128",
         ),
         of(
             "optimizer, 16 bits",

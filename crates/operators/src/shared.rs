@@ -62,7 +62,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
 /// Whether plain PyTorch modules hand their fused kernel a mask: causality alone needs none, but a window does
 /// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`), and the kernel then computes every pair.
 fn masked(x: &Symbols<'_>) -> bool {
-    let asked = x.recipe().transformers.padding_mask || x.window.is_some();
+    let asked = x.recipe().transformers.padding_mask || x.window.is_some() || x.masks_images();
     x.in_pieces() && asked && x.recipe().attention_kernel == AttentionKernel::Sdpa
 }
 

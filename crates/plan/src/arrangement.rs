@@ -85,6 +85,8 @@ pub struct Arrangement {
     pub scaled_branches: bool,
     /// Queries and keys are rotated before their heads come in front of tokens (Gemma 4).
     pub tokens_first: bool,
+    /// Tokens of an image attend to each other in attention to the whole sequence too, which takes a mask (Gemma 3).
+    pub image_masks: bool,
     /// A layer's output is multiplied in place by a constant of its own (Gemma 4).
     pub scaled_layers: bool,
     /// GELU written out as products and a tanh, in its own autograd function, which saves its input (BLOOM).
@@ -305,6 +307,7 @@ impl Default for Arrangement {
             passed_rotation: false,
             scaled_branches: false,
             tokens_first: false,
+            image_masks: false,
             scaled_layers: false,
             gelu_by_hand: false,
             scaled_mixer_inputs: false,

@@ -145,7 +145,7 @@ words! {
     KernelVariant {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
         SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
-        ScaledLayers "scaled_layers", TokensFirst "tokens_first",
+        ScaledLayers "scaled_layers", TokensFirst "tokens_first", ImageMasks "image_masks",
     }
 }
 

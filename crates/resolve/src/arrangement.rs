@@ -114,6 +114,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         passed_rotation: runs(Kernel::PassedRotation),
         scaled_branches: runs(Kernel::ScaledBranches),
         tokens_first: runs(Kernel::TokensFirst),
+        image_masks: runs(Kernel::ImageMasks),
         scaled_layers: runs(Kernel::ScaledLayers),
         gelu_by_hand: runs(Kernel::GeluByHand),
         scaled_mixer_inputs: differs(Module::ScaledMixerInputs),

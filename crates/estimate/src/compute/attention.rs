@@ -10,6 +10,10 @@ use super::heads::FULL_HEAD_WIDTH;
 use shardscope_operators::Matmul;
 use shardscope_units::{FlopsPerSecond, Seconds};
 
+/// Widest head of flash attention and cuDNN's (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:check_head_dim_size_flash,
+/// check_cudnn_tensor_shapes`).
+const WIDEST_FLASH: u64 = 256;
+
 impl Device {
     /// The forward time of one of attention's two products inside a fused kernel.
     #[must_use]
@@ -31,6 +35,9 @@ impl Device {
         if let Some(kernels) = self.single.filter(|_| product.masked) {
             return Seconds::new(products * product.flops().get() / (rate.get() * kernels.masked * narrow));
         }
+        // Plain PyTorch modules that are counted kernel by kernel have such heads in SDPA alone.
+        let wide = outer.min(inner) > WIDEST_FLASH;
+        let rate = self.single.filter(|_| wide).map_or(rate, |kernels| rate * kernels.efficient);
         let share = if product.masked { 1.0 } else { product.share + beside(product, fringe) };
         let useful = product.flops().get() * share;
         let alone = 2.0 * self.calibration.attention_tail_rows * real(outer) * real(inner);

@@ -10,7 +10,7 @@ pub(crate) const FULL_HEAD_WIDTH: f64 = 128.0;
 pub struct HeadsAndWindows {
     /// The implementation.
     pub name: &'static str,
-    /// Power of the width, below [`FULL_HEAD_WIDTH`], by which the rate of both passes together falls: its logarithm to base 2 where
+    /// Power of the width, below 128, by which the rate of both passes together falls: its logarithm to base 2 where
     /// heads are half as wide.
     pub narrow: f64,
     /// Where rates of both widths are from.

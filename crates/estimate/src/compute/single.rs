@@ -46,6 +46,9 @@ pub struct SingleKernels {
     /// Of the rate of `sdpa`: a kernel that is given a mask, which it reads and adds for every pair. All blocks of
     /// queries have as many keys, so none is left to run alone at the end.
     pub masked: f64,
+    /// The same for PyTorch's memory-efficient kernel, which alone takes heads wider than 256: as measured with heads of 64 and
+    /// 128, as wider ones were not.
+    pub efficient: f64,
     /// Of the memory's bandwidth: gradient norm, clipping and fused AdamW, on 16-bit and on fp32 parameters.
     pub optimizer: [f64; 2],
 }
@@ -65,6 +68,7 @@ pub const HOPPER: SingleKernels = SingleKernels {
     sdpa: 0.84,
     flash: 0.48,
     masked: 0.43,
+    efficient: 0.25,
     optimizer: [0.53, 0.70],
 };
 

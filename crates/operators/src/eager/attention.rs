@@ -257,8 +257,11 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
 /// sequence (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
 fn is_masked(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
     // Falcon makes its mask in any case (`modeling_falcon.py:FalconModel.forward`).
-    let masked =
-        x.recipe().transformers.padding_mask || x.window.is_some() || has_own_mask(x) || is_indexed(x);
+    let masked = x.recipe().transformers.padding_mask
+        || x.window.is_some()
+        || has_own_mask(x)
+        || is_indexed(x)
+        || x.masks_images();
     masked && kernel == AttentionKernel::Sdpa
 }
 

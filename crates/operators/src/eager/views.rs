@@ -24,7 +24,9 @@ pub(super) fn is_view_of(x: &Symbols<'_>) -> bool {
 }
 
 /// Whether heads are too wide for a kernel of SDPA that takes fewer key heads than query heads, so that these are repeated
-/// (`transformers/integrations/sdpa_attention.py:use_gqa_in_sdpa`).
+/// (`transformers/integrations/sdpa_attention.py:use_gqa_in_sdpa`, since huggingface/transformers#46960). Flash attention and cuDNN
+/// take heads of up to 256; the memory-efficient kernel any that are a multiple of 8, and keeps no scores
+/// (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp:check_head_dim_size_flash, check_head_dim_size_mem_efficient`).
 pub(super) fn is_too_wide(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
     kernel == AttentionKernel::Sdpa && x.d > WIDEST_GROUPED
 }

@@ -49,6 +49,14 @@ impl Symbols<'_> {
         self
     }
 
+    /// Whether batches that say which tokens are of an image give attention to the whole sequence a mask. Processors say it of samples
+    /// without images as well; a run that is known to have none passes none
+    /// (`transformers/models/gemma3/modeling_gemma3.py:create_masks_for_vision_model`; Gemma 4's leaves that attention causal).
+    pub(crate) fn masks_images(&self) -> bool {
+        let model = self.model();
+        model.arrangement.image_masks && model.vision.is_some_and(|tower| tower.image_patches != Some(0))
+    }
+
     /// The same where keys and values are an earlier layer's.
     fn borrowed(mut self) -> Self {
         self.borrows = true;

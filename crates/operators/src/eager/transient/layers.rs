@@ -5,6 +5,7 @@ use super::super::flow::is_adapted;
 use super::super::manual;
 use super::super::norm::copies_layer_input;
 use super::super::tape::Step;
+use super::super::views::is_too_wide;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
 use crate::adapters::others_columns;
 use crate::compiled_by_unsloth::is_compiled;
@@ -16,6 +17,12 @@ use shardscope_units::Bytes;
 const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
 
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, backward";
+
+/// Keys that a thread block of PyTorch's memory-efficient attention takes at a time in backward, for heads wider than 128.
+const KEYS_OF_A_BLOCK: u64 = 64;
+
+/// Parts of the keys, of all heads together, beyond which it makes no more.
+const PARTS_OF_KEYS: u64 = 200;
 
 /// Inputs and matrices are cast to the dtype of the layer's own result, or to fp16.
 const CAST_LORA: &str = "unsloth_zoo/compiler.py:COMPILED_LORA_FORWARD, COMPILED_LORA_FORWARD_forced_float32";
@@ -46,6 +53,12 @@ static SUMMED: Formula = Formula::new("4·n·A", "The gradient of the queries, a
 
 static EXPANDED: Formula =
     Formula::new("2·n·A·Bc", "Gradients of keys and values for every query head.", FLASH);
+
+static BLOCKS: Formula = Formula::new(
+    "512·d·(a·b + 200)",
+    "Gradients of keys and values of a block of 64 keys in fp32, of each head and as many parts of the keys as give 200 at most.",
+    "aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h:workspace_elements_gk",
+);
 
 static SCORES: Formula = Formula::new("a·s·s·b·Bc", "Gradient of the 16-bit probabilities.", AUTOGRAD);
 
@@ -296,6 +309,11 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
         );
     } else {
         core.push(Saved::new("fp32 query gradient", &[x.n, wide], FLOAT, &SUMMED));
+        if is_too_wide(x, x.recipe().attention_kernel) {
+            // Keys and values of a block, 64 of each (`attention_backward.cu`, `kernels/cutlassB.h`: the kernels for any width).
+            let shape = [2 * KEYS_OF_A_BLOCK, x.d, x.a * x.b + PARTS_OF_KEYS];
+            core.push(Saved::new("fp32 gradients of a block of keys and values", &shape, FLOAT, &BLOCKS));
+        }
         if x.k < x.a {
             core.push(Saved::several("expanded gradients", &[2, x.n, wide], width, &EXPANDED));
         }
