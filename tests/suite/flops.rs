@@ -295,37 +295,3 @@ fn layers_that_borrow_keys_and_values_count_by_their_kind() {
         assert_eq!(counts.model.get(), step(linear + core), "{name}");
     }
 }
-
-/// torchtitan's checkpoints wrap layers and keep the first, third, fifth and seventh product of each: keys, attention's output and
-/// "up" are repeated; the output layer is outside. With latent attention through a narrow space for queries, five products come
-/// before the MLP: the up-projections, gate and the MLP's output are repeated.
-#[test]
-fn every_second_product_of_a_layer_is_repeated() {
-    let more = |latent: Option<LatentAttention>| {
-        let mut draft = draft();
-        draft.model.num_layers = 4;
-        draft.model.num_query_groups = 2;
-        draft.model.latent = latent;
-        draft.layout.stages = even_stages(4, 1, 0);
-        draft.recipe.software = Software::Torchtitan;
-        draft.recipe.recompute = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
-        draft.recipe.global_batch_size = 6;
-        draft.recipe.micro_batch_size = 2;
-        draft.recipe.num_micro_batches = 3;
-        let plan = draft.plan();
-        let counts = flops(&plan);
-        let each = (counts.hardware.get() - counts.model.get()) / (3.0 * 4.0 * 2.0 * 2.0 * 64.0);
-        (each, plan.model().kv_channels * plan.model().num_query_groups, plan.model().num_attention_heads)
-    };
-    let (each, keys, _) = more(None);
-    assert_eq!(each, (256 * keys + 256 * 256 + 256 * 512) as f64);
-    let latent = LatentAttention {
-        q_lora_rank: Some(96),
-        kv_lora_rank: 48,
-        qk_head_dim: 32,
-        qk_pos_emb_head_dim: 16,
-        v_head_dim: 24,
-    };
-    let (each, _, heads) = more(Some(latent));
-    assert_eq!(each, (96 * heads * 48 + 48 * heads * 56 + 256 * 512 + 512 * 256) as f64);
-}

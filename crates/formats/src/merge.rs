@@ -2,6 +2,7 @@
 
 use super::format::Format;
 use super::reader::Role;
+use super::trainer::FSDP_SETTINGS;
 use crate::named::forget_unknown;
 use crate::{Asked, Found, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -117,6 +118,8 @@ fn engine_decides(texts: &mut [Text]) {
         }
     }
     let engine = texts.iter().find(|text| text.role() == Some(Role::Engine));
+    // What the Trainer's FSDP file says of resharding counts before the words of any text (`training_args.py`: setdefault).
+    let of_fsdp = engine.is_some_and(|text| text.format.is_some_and(|format| format.name() == FSDP_SETTINGS));
     let stage = engine
         .and_then(|text| text.reading.found.iter().find(|found| found.field == Field::ZeroStage))
         .cloned();
@@ -125,11 +128,12 @@ fn engine_decides(texts: &mut [Text]) {
     for text in texts.iter_mut().filter(|text| text.role() == Some(Role::Launcher)) {
         text.reading.keep(&|found| found.field != Field::ZeroStage);
     }
-    for text in texts.iter_mut().filter(|text| text.format.is_none()) {
+    let follows = |text: &&mut Text| text.format.is_none() || of_fsdp && text.role() != Some(Role::Engine);
+    for text in texts.iter_mut().filter(follows) {
         let flag = text.reading.found.iter().find(|found| found.field == Field::ZeroStage).cloned();
         let Some(flag) = flag else { continue };
         text.reading.keep(&|found| found.field != Field::ZeroStage);
-        if flag.value != stage.value {
+        if flag.value != stage.value && !of_fsdp {
             let message = format!(
                 "the script says ZeRO stage {} and the DeepSpeed configuration {}; DeepSpeed's engine follows its configuration",
                 flag.value, stage.value

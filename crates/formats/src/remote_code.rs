@@ -11,7 +11,7 @@ use shardscope_plan::Field;
 
 /// How the last parts of their names start, in whatever folder a copy lies. Sources: the `config.json` of each; microsoft/Phi-4 and
 /// Phi-1, Qwen from 1.5 on, Falcon 3 and the models distilled from DeepSeek-R1 have no `auto_map`.
-const CODED: [&str; 16] = [
+const CODED: [&str; 15] = [
     "mpt-7b",
     "mpt-30b",
     "falcon-7b",
@@ -22,13 +22,15 @@ const CODED: [&str; 16] = [
     "deepseek-coder-v2",
     "deepseek-v2",
     "deepseek-v3",
-    "deepseek-r1",
     "moonlight-",
     "kimi-k2",
     "minimax-m2",
     "nvidia-nemotron-",
     "nemotron-h-",
 ];
+
+/// The same in full: folders of distilled models start alike.
+const CODED_NAMES: [&str; 3] = ["deepseek-r1", "deepseek-r1-zero", "deepseek-r1-0528"];
 
 /// Repositories whose copies of Phi-3 are written as Llama's or Mistral's modules, without code.
 const REPACKED: &str = "unsloth/phi-";
@@ -40,8 +42,8 @@ const WHAT: &str = "the code in this model's repository, in the place of transfo
 pub(crate) fn is_brought(name: &str) -> bool {
     let lower = name.trim_end_matches('/').to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or(&lower);
-    let other = last.contains("distill") || last.contains("qwen") || lower.starts_with(REPACKED);
-    !other && CODED.iter().any(|start| last.starts_with(start))
+    let other = last.contains("distill") || last.contains("qwen") || lower.contains(REPACKED);
+    !other && (CODED_NAMES.contains(&last) || CODED.iter().any(|start| last.starts_with(start)))
 }
 
 /// States that a repository's code runs: because the option at `path` says so, or because the program `always` trusts it.
@@ -107,6 +109,8 @@ mod tests {
             "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
             "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
             "deepseek-ai/deepseek-llm-7b-base",
+            "/data/models/deepseek-r1-7b",
+            "/models/unsloth/Phi-3-mini-4k-instruct",
             "tiiuae/Falcon3-7B-Base",
             "nvidia/Llama-3.1-Nemotron-Nano-8B-v1",
             "unsloth/Phi-3-mini-4k-instruct",

@@ -5,20 +5,26 @@ use shardscope_launch::{Asked, Request, Resolution, read};
 use shardscope_plan::{Field, Recompute};
 use shardscope_source::Source;
 
-fn resolved(options: &str, file: Option<&str>, answers: &[(&str, &str)]) -> Resolution {
-    let run = format!(
+/// A run of transformers' example with these options.
+fn command(options: &str) -> String {
+    format!(
         "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 --block_size 2048 \
          --per_device_train_batch_size 2 {options}\n"
-    );
-    let mut files = vec![("run.sh", run.as_str())];
-    files.extend(file.map(|text| ("fsdp_config.json", text)));
+    )
+}
+
+fn resolved_files(files: &[(&str, &str)], answers: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files(files.iter().copied());
     let overrides: Vec<(String, String)> =
         answers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    read(&Request {
-        source: &Source::from_files(files),
-        environment: &Environment::default(),
-        overrides: &overrides,
-    })
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
+}
+
+fn resolved(options: &str, file: Option<&str>, answers: &[(&str, &str)]) -> Resolution {
+    let run = command(options);
+    let mut files = vec![("run.sh", run.as_str())];
+    files.extend(file.map(|text| ("fsdp_config.json", text)));
+    resolved_files(&files, answers)
 }
 
 /// Whether layers are recomputed, once there is a plan.
@@ -76,7 +82,7 @@ fn other_units_than_layers_stop() {
             "--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"limit_all_gathers\": false}'",
             "fsdp_config.limit_all_gathers",
         ),
-        // Only accelerate reads it; the Trainer leaves weights and states on the device.
+        // Only accelerate reads offload_params; the Trainer leaves weights and states on the device.
         ("--fsdp \"full_shard auto_wrap\" --fsdp_config '{\"offload_params\": true}'", "fsdp"),
         // Without --fsdp the Trainer returns before it reads the settings: every rank holds the whole model.
         ("--fsdp_config '{\"activation_checkpointing\": true}'", "fsdp_config.activation_checkpointing"),
@@ -134,5 +140,50 @@ fn what_is_sharded_follows_words_and_file_together() {
         let read = resolved(&options, file, &[H100]);
         let expected = [engine, stage].map(|word| Some(word.to_owned()));
         assert_eq!(sharding(&read), expected, "{options}, {file:?}: {:?}", read.diagnostics);
+        assert!(read.not_modelled.is_empty() && read.plan.is_some(), "{options}: {:?}", read.diagnostics);
     }
+}
+
+#[test]
+fn a_file_is_read_whoever_names_it_and_none_in_the_place_of_another() {
+    const KEEPS: &str = "{\"transformer_layer_cls_to_wrap\": [\"Qwen2DecoderLayer\"], \"reshard_after_forward\": false, \
+        \"activation_checkpointing\": true}";
+    // A settings file names it, or the script writes it itself.
+    let yaml = "model_name_or_path: Qwen/Qwen2.5-7B\nbf16: true\nmax_length: 2048\nper_device_train_batch_size: 2\n\
+        output_dir: a\ngradient_accumulation_steps: 1\nfsdp: full_shard auto_wrap\nfsdp_config: fsdp_config.json\n";
+    let both =
+        resolved_files(&[("sft.yaml", yaml), ("fsdp_config.json", KEEPS)], &[H100, ("world_size", "8")]);
+    assert_eq!(sharding(&both)[1].as_deref(), Some("2"), "{:?}", both.diagnostics);
+    assert!(recomputes(&both));
+    let writes = format!(
+        "cat > fsdp_config.json <<EOF\n{KEEPS}\nEOF\n{}",
+        command("--fsdp \"full_shard auto_wrap\" --fsdp_config fsdp_config.json")
+    );
+    let written = resolved_files(&[("run.sh", &writes)], &[H100]);
+    assert_eq!(sharding(&written)[1].as_deref(), Some("2"), "{:?}", written.diagnostics);
+    assert!(recomputes(&written));
+    // JSON on the command line stays, whatever other file there is; so does the option behind one without a value.
+    let inline = format!("{SHARDS} --fsdp_config '{{\"activation_checkpointing\": true}}'");
+    let other = resolved(&inline, Some("{\"reshard_after_forward\": true, \"version\": 2}"), &[H100]);
+    assert!(recomputes(&other));
+    let bare = resolved(&format!("{SHARDS} --fsdp_config --gradient_checkpointing"), Some(KEEPS), &[H100]);
+    assert!(bare.setting(Field::GradientCheckpointing).is_some(), "{:?}", bare.diagnostics);
+    // Beside the word or the key that offloads, accelerate's says nothing more.
+    let offloads = resolved(
+        "--fsdp \"full_shard auto_wrap offload\" --fsdp_config '{\"offload_params\": true}'",
+        None,
+        &[H100],
+    );
+    assert!(offloads.plan.is_some() && offloads.not_modelled.is_empty(), "{:?}", offloads.not_modelled);
+    // A dump of defaults.
+    let dump = resolved(
+        "--fsdp_config '{\"min_num_params\": 0, \"xla\": false, \"xla_fsdp_grad_ckpt\": false}'",
+        None,
+        &[H100],
+    );
+    assert!(
+        dump.not_modelled.is_empty() && sharding(&dump)[1].as_deref() != Some("3"),
+        "{:?}",
+        dump.not_modelled
+    );
 }

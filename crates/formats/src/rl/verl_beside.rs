@@ -11,11 +11,28 @@ use shardscope_plan::Field;
 /// Prefix of the reference's keys.
 const REF: &str = "actor_rollout_ref.ref.";
 
+/// Before a rollout under FSDP1, verl gathers the whole model on every rank to take its adapters out, unless it does so layer by
+/// layer (`verl/utils/fsdp_utils.py:collect_lora_params`): in fp32 as much as a full model's weights. FSDP2's parameters are
+/// gathered one by one.
+fn summons(leaves: &mut Leaves<'_>) {
+    let second = leaves.text("actor_rollout_ref.actor.strategy") == Some("fsdp2");
+    let layered = leaves.flag("actor_rollout_ref.rollout.layered_summon") == Some(true);
+    let adapts = |leaf: &&Leaf| leaf.whole().is_some_and(|rank| rank > 0) || leaf.hole.is_some();
+    if let Some(leaf) = leaves.get("actor_rollout_ref.model.lora_rank").filter(adapts)
+        && !second
+        && !layered
+    {
+        let what = "adapters that verl takes out of FSDP1 without rollout.layered_summon: every rank then holds the whole model";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+}
+
 /// Models besides the policy.
 pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     if !megatron {
         let option = "actor_rollout_ref.model.trust_remote_code";
         own_code(leaves, &["actor_rollout_ref.model.path"], option, false);
+        summons(leaves);
     }
     let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
     let penalised =

@@ -11,6 +11,11 @@ use shardscope_python::value::Value;
 
 /// The key, and a model's device in groups of a settings file.
 pub(super) const KEY: &str = "device_map";
+/// A custom program's `device` in its model's group, where "auto" is the first GPU: no map.
+const DEVICE: &str = "model_device";
+/// Groups whose map places the trained model; others load models that generate, judge or are merged.
+const GROUPS: [&str; 6] =
+    ["model", "base_model", "training", "quantization", "model_kwargs", "model_init_kwargs"];
 /// Values that spread layers (`integrations/accelerate.py:check_and_set_device_map`).
 const SPREAD: [&str; 4] = ["auto", "balanced", "balanced_low_0", "sequential"];
 /// Places that are no GPU.
@@ -45,12 +50,15 @@ pub(super) fn written(map: &Value) -> Option<String> {
 /// Other trainers replace it for each process (axolotl's `choose_device`, oumi's `build_huggingface_model`), or never hand it on.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let own = matches!(dialect, Dialect::Transformers | Dialect::Trl);
+    leaves.pass(DEVICE);
     for leaf in leaves.all() {
-        if leaf.path.rsplit('.').next() != Some(KEY) {
+        let mut parts = leaf.path.rsplit('.');
+        if parts.next() != Some(KEY) {
             continue;
         }
         leaf.used.set(true);
-        if let Some(map) = meant(&leaf.value).filter(|_| own) {
+        let trained = parts.next().is_none_or(|group| GROUPS.contains(&group));
+        if let Some(map) = meant(&leaf.value).filter(|_| own && trained) {
             leaves.say(Field::DeviceMap, map.word(), leaf);
         }
     }

@@ -3,12 +3,11 @@
 
 use super::dialect::Dialect;
 use super::missing_file::{left_to_file, offloads, open_checkpointing};
-use crate::leaves::{Leaf, Leaves};
+use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
 use crate::{Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
-use shardscope_source::{Code, Diagnostic};
 
 /// Keys that are checked for the values under which they change nothing ([`units`]), or that change neither what is held nor what
 /// is sent: which class a unit is (every trainer here wraps layers), how weights are loaded and saved, prefetching.
@@ -50,7 +49,7 @@ const UNITS: &str = "FSDP that gathers other units than layers";
 /// policy for NO_WRAP, one unit.
 const ONE_UNIT: &str = "FSDP without auto_wrap, which transformers 4 gathers as one unit; \"full_shard auto_wrap\" gathers by layers";
 /// `_process_fsdp_args` returns before it reads the configuration.
-const NOT_ON: &str = "FSDP settings that --fsdp does not turn on: the Trainer passes them over";
+const NOT_ON: &str = "FSDP settings without --fsdp, which the Trainer of transformers 5 passes over";
 /// accelerate's word; the Trainer reads `cpu_offload`, and `offload` of the words.
 const NOT_OFFLOADED: &str = "offload_params, which the Trainer does not read: it offloads with cpu_offload";
 
@@ -63,9 +62,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
     let is_said =
         |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "[]" | "{}") && leaf.flag() != Some(false);
     let words = leaves.all().iter().filter(is_said).find(|leaf| leaf.path == "fsdp");
-    // Templates leave the group empty if nothing is sharded.
+    let own = matches!(dialect, Some(Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory));
+    // Templates leave the group empty if nothing is sharded, and dumps of the Trainer's arguments write its defaults.
     let stated = |leaf: &&Leaf| {
-        leaf.path.starts_with("fsdp_config") && !matches!(leaf.value.as_str(), "" | "[]" | "{}")
+        let default = leaf.value == "0" || leaf.flag() == Some(false);
+        leaf.path.starts_with("fsdp_config")
+            && !matches!(leaf.value.as_str(), "" | "[]" | "{}")
+            && !(own && default)
     };
     let Some(leaf) = words.or_else(|| leaves.all().iter().find(stated)) else {
         return;
@@ -77,9 +80,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
         left_to_file(leaves, leaf);
         return;
     }
-    let own = matches!(dialect, Some(Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory));
     if own && words.is_none() {
         lack(leaves, leaf, NOT_ON);
+        return;
     }
     let version =
         config(leaves, "version").or_else(|| leaves.get("fsdp_version")).map(|leaf| leaf.value.clone());
@@ -114,7 +117,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
     }
     let is_on = |leaves: &Leaves<'_>, key: &str| config(leaves, key).and_then(Leaf::flag) == Some(true);
     let named = is_on(leaves, "offload_params");
-    if named && own {
+    if named && own && !said.contains("offload") && !is_on(leaves, "cpu_offload") {
         lack(leaves, leaf, NOT_OFFLOADED);
     }
     if said.contains("offload") || is_on(leaves, "cpu_offload") || named {
@@ -185,8 +188,7 @@ fn units(leaves: &mut Leaves<'_>, own: bool, said: &Leaf) {
     }
 }
 
-/// A configuration that is only named: whether it checkpoints layers is asked, what its name says of offloading counts, and
-/// the rest is taken as absent, which a warning says.
+/// A configuration that is only named: whether it checkpoints layers is asked, and what its name says of offloading counts.
 fn file(leaves: &mut Leaves<'_>) {
     let named = leaves.get("fsdp_config").filter(|leaf| leaf.value.contains(".json")).cloned();
     let Some(leaf) = named else { return };
@@ -196,9 +198,6 @@ fn file(leaves: &mut Leaves<'_>) {
         leaves.reading.take(found);
         leaves.reading.questions.push(question);
     }
-    let message = format!("{name} is not here: FSDP is taken as --fsdp alone says");
-    let said = Diagnostic::warning(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
-    leaves.reading.diagnostics.push(said.at_some(leaf.span));
     offloads(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
 }
 
@@ -240,7 +239,33 @@ impl Reader for FsdpFile {
         (all && sign).then_some(Claim::Certain)
     }
 
-    fn read(&self, _root: &Node) -> Reading {
-        Reading::default()
+    /// What it states itself, for a settings file or a program that names it.
+    fn read(&self, root: &Node) -> Reading {
+        let within = Scalars::from_node(root);
+        let named = |leaf: &Leaf| Leaf { path: format!("fsdp_config.{}", leaf.path), ..leaf.clone() };
+        let scalars = Scalars::from_leaves(within.all().iter().map(named).collect());
+        let mut leaves = Leaves::over(&scalars);
+        let Some(first) = scalars.all().first() else { return Reading::default() };
+        if let Some(leaf) = config(&leaves, "activation_checkpointing") {
+            leaves.switch(Field::GradientCheckpointing, leaf.flag() == Some(true), leaf);
+        }
+        if let Some(leaf) = config(&leaves, "cpu_offload").filter(|leaf| leaf.flag() == Some(true)) {
+            leaves.switch(Field::OffloadParam, true, leaf);
+            leaves.switch(Field::OffloadOptimizer, true, leaf);
+        }
+        if let Some(leaf) = config(&leaves, "reshard_after_forward") {
+            let word = leaf.value.to_ascii_lowercase();
+            let stage = match (leaf.flag(), word.as_str()) {
+                (Some(false), _) | (None, "shard_grad_op") => "2",
+                (None, "no_shard") => "0",
+                _ => "3",
+            };
+            leaves.say(Field::ZeroStage, stage, leaf);
+            if word.contains("hybrid") {
+                lack(&mut leaves, leaf, "sharding within nodes, replicated across nodes (HSDP)");
+            }
+        }
+        units(&mut leaves, false, first);
+        std::mem::take(&mut leaves.reading)
     }
 }

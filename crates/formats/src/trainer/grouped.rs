@@ -42,7 +42,7 @@ const MODEL: Names = &[
     ("pretrained", "model_name_or_path"),
     ("dtype", "torch_dtype"),
     // As the Trainer places the model.
-    ("device", "device_map"),
+    ("device", "model_device"),
 ];
 const AT_TOP: Names = &[
     ("model_name", "model_name_or_path"),

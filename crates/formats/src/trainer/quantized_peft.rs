@@ -47,7 +47,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         Some("kto") => CAST_BY_KTO,
         _ => return,
     };
-    let release = fused_head::release(leaves);
+    // A text that only tells transformers 4 says no release of TRL (0.0).
+    let release = fused_head::release(leaves).filter(|release| *release > [0, 0]);
     let older = fused_head::is_of_older(leaves);
     let sft = matches!(objective, None | Some("" | "sft"));
     let last = if sft { PREPARED } else { PREPARED_BY_DPO };
@@ -73,9 +74,13 @@ fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool) {
     let open = leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
     if norms && built.value == "built" {
         leaves.reading.not_modelled.push(item);
-    } else if four && (open || leaves.reading.value(Field::Bf16) == Some("true")) {
+        return;
+    }
+    let under_bf16 = four && leaves.reading.value(Field::Bf16) == Some("true");
+    if four && (open || under_bf16) {
         leaves.reading.not_modelled.push(item.only_at(Field::Bf16, "true"));
-    } else if !norms {
+    }
+    if !norms && !under_bf16 {
         let why = "TRL's trainers up to 0.24 (DPO: 0.28) prepare a quantized model by prepare_model_for_kbit_training";
         leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
     }

@@ -2,43 +2,51 @@
 
 use crate::Argument;
 use crate::formats::{FSDP_SETTINGS, classify};
-use shardscope_bash::base_name;
+use shardscope_bash::{Script, base_name};
 use shardscope_config_tree::read_json;
-use shardscope_source::Source;
+use shardscope_source::{Code, Diagnostic, Source};
 
 /// The option, as transformers' parser spells and takes it.
 const OPTIONS: [&str; 2] = ["--fsdp_config", "--fsdp-config"];
 
-/// Replaces the file that `--fsdp_config` names by what it says, if it is among the texts: the command's words and the
-/// file are then read as the Trainer reads them, together. A file of such settings under another name is taken for it.
-pub(super) fn settings(arguments: &mut [Argument], source: &Source) {
-    let Some(at) =
-        arguments.iter().position(|word| OPTIONS.contains(&word.text.split('=').next().unwrap_or_default()))
-    else {
-        return;
+/// Replaces the file that `--fsdp_config` names by what it says, if it is among the texts or the script writes it: the command's
+/// words and the file are then read as the Trainer reads them, together. The only file of such settings is taken for one that
+/// is called otherwise. Returns what is to be said about a file that is not here, or is called otherwise.
+pub(super) fn settings(arguments: &mut [Argument], script: &Script, source: &Source) -> Option<Diagnostic> {
+    let is_option = |word: &Argument| OPTIONS.contains(&word.text.split('=').next().unwrap_or_default());
+    // The last one counts.
+    let at = arguments.iter().rposition(is_option)?;
+    let joined = arguments[at].text.split_once('=').map(|(_, name)| name.to_owned());
+    let place = at + usize::from(joined.is_none());
+    let name = joined.clone().or_else(|| arguments.get(place).map(|word| word.text.clone()))?;
+    // JSON itself, or an option without a value.
+    if name.is_empty() || name.starts_with(['{', '-']) {
+        return None;
+    }
+    let wanted = base_name(&name);
+    let is_json = |text: &&str| text.trim_start().starts_with('{');
+    let of_script = script.files.iter().rev().find(|file| base_name(file.name.text()) == wanted);
+    let parts = || (0..source.parts().len()).map(|part| source.part_text(part));
+    let called = source.parts().iter().position(|part| base_name(&part.name) == wanted);
+    let here =
+        of_script.map(|file| file.content.text()).or_else(|| called.map(|part| source.part_text(part)));
+    let mut alike = parts().filter(|text| is_settings(text));
+    let other = alike.next().filter(|_| alike.next().is_none());
+    let span = arguments[place].span;
+    let said = |message: String| Diagnostic::warning(Code::MissingFile, message).at_some(span);
+    let Some(text) = here.filter(is_json).or(other) else {
+        let message = format!("{wanted} is not here: FSDP is taken as --fsdp alone says");
+        return Some(said(message).hint(format!("paste or drop {wanted} as well")));
     };
-    let (place, name) = match arguments[at].text.split_once('=') {
-        Some((_, name)) => (at, name.to_owned()),
-        None => match arguments.get(at + 1) {
-            Some(word) => (at + 1, word.text.clone()),
-            None => return,
-        },
-    };
-    let parts = || source.parts().iter().enumerate();
-    let called = |wanted: &str| {
-        parts().find(|(_, part)| base_name(&part.name) == wanted).map(|(index, _)| source.part_text(index))
-    };
-    let alone = || {
-        let mut all = parts().map(|(index, _)| source.part_text(index)).filter(|text| is_settings(text));
-        all.next().filter(|_| all.next().is_none())
-    };
-    let text = called(base_name(&name)).filter(|text| text.trim_start().starts_with('{')).or_else(alone);
-    let (Some(text), Some(word)) = (text, arguments.get_mut(place)) else { return };
-    word.text = match place == at {
-        true => format!("{}={}", OPTIONS[0], text.trim()),
-        false => text.trim().to_owned(),
+    let remark =
+        here.is_none().then(|| said(format!("the FSDP settings beside this text are taken for {wanted}")));
+    let word = &mut arguments[place];
+    word.text = match joined {
+        Some(_) => format!("{}={}", OPTIONS[0], text.trim()),
+        None => text.trim().to_owned(),
     };
     word.hole = None;
+    remark
 }
 
 /// Whether a text holds such settings.

@@ -92,7 +92,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             } else {
                 launch.given = elsewhere::given(&launch.arguments, source);
             }
-            inlined::settings(&mut launch.arguments, source);
+            launch.diagnostics.extend(inlined::settings(&mut launch.arguments, &script, source));
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);

@@ -92,7 +92,7 @@ fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
 fn norms_that_trl_casts_alone_stop_the_verdict() {
     let of = |installs: &str, bits: &str, more: &str, before: &str| {
         let text = format!(
-            "# {installs}\nimport torch\nfrom peft import LoraConfig, prepare_model_for_kbit_training\nfrom transformers import AutoModelForCausalLM, \
+            "# pip install {installs}\nimport torch\nfrom peft import LoraConfig, prepare_model_for_kbit_training\nfrom transformers import AutoModelForCausalLM, \
              BitsAndBytesConfig\nfrom trl import SFTConfig, SFTTrainer\nbnb = BitsAndBytesConfig({bits})\n\
              model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', quantization_config=bnb, dtype=torch.bfloat16)\n{before}\
              peft = LoraConfig(r=16, target_modules=['q_proj', 'v_proj'])\n\
@@ -104,22 +104,22 @@ fn norms_that_trl_casts_alone_stop_the_verdict() {
     let (four, eight) = ("load_in_4bit=True, bnb_4bit_quant_type='nf4'", "load_in_8bit=True");
     let prepares = "model = prepare_model_for_kbit_training(model)\n";
     for (installs, bits, more, before) in [
-        ("trl 0.24.0", four, ", bf16=True", ""),
+        ("trl==0.24.0", four, ", bf16=True", ""),
         // bf16 is TRL's default since 0.19.
-        ("trl 0.20.0", four, "", ""),
-        ("trl 0.24.0", four, ", bf16=True", prepares),
-        ("trl 0.25.1", four, ", bf16=True", ""),
-        ("trl 0.25.1", eight, ", bf16=False", ""),
+        ("trl==0.20.0", four, "", ""),
+        ("trl==0.24.0", four, ", bf16=True", prepares),
+        ("trl==0.25.1", four, ", bf16=True", ""),
+        ("trl==0.25.1", eight, ", bf16=False", ""),
     ] {
         stopped(&of(installs, bits, more, before), &["peft_config"]);
     }
     for (installs, bits, more, before, upcast) in [
-        ("trl 0.24.0", four, ", bf16=False", "", "true"),
-        ("trl 0.18.0", four, "", "", "true"),
-        ("trl 0.24.0", eight, ", bf16=True", "", "true"),
-        ("trl 0.29.1", four, ", bf16=True", "", ""),
-        ("trl 0.29.1", four, ", bf16=True", prepares, "true"),
-        ("trl 1.15.0", four, ", bf16=True", "", ""),
+        ("trl==0.24.0", four, ", bf16=False", "", "true"),
+        ("trl==0.18.0", four, "", "", "true"),
+        ("trl==0.24.0", eight, ", bf16=True", "", "true"),
+        ("trl==0.29.1", four, ", bf16=True", "", ""),
+        ("trl==0.29.1", four, ", bf16=True", prepares, "true"),
+        ("trl==1.15.0", four, ", bf16=True", "", ""),
     ] {
         let read = of(installs, bits, more, before);
         assert!(read.not_modelled.is_empty(), "{installs}: {:?}", read.not_modelled);
