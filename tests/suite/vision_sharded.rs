@@ -198,7 +198,7 @@ fn excluded_modules_of_a_tower_are_frozen() {
              data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.actor.ppo_mini_batch_size=128 \
              actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.n=5 \
              actor_rollout_ref.model.path=Qwen/Qwen2.5-VL-7B-Instruct actor_rollout_ref.rollout.name=vllm \
-             actor_rollout_ref.model.lora_rank=64 actor_rollout_ref.model.lora_alpha=32 \
+             actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.model.lora_rank=64 actor_rollout_ref.model.lora_alpha=32 \
              actor_rollout_ref.model.target_modules=all-linear actor_rollout_ref.model.exclude_modules='{pattern}' \
              actor_rollout_ref.rollout.gpu_memory_utilization=0.6 trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
         )

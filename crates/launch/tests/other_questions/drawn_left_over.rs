@@ -159,3 +159,29 @@ fn verls_frozen_weights_may_stay_beside_offloaded_adapters() {
         assert_eq!(warns(&of(other, &[])), None, "{other}");
     }
 }
+
+/// verl takes adapters out of FSDP1 with the whole model gathered on every rank (`fsdp_utils.py:collect_lora_params`), 30 GB of a 7B
+/// in fp32, unless it does so layer by layer; FSDP2 gathers one parameter at a time.
+#[test]
+fn adapters_of_verl_are_not_taken_out_for_nothing() {
+    let run = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=256 \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.model.lora_rank=32 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        );
+        let read = said("verl.sh", &text, &[]);
+        read.not_modelled.iter().any(|item| item.is_called("actor_rollout_ref.model.lora_rank"))
+    };
+    assert!(run(""));
+    assert!(run("actor_rollout_ref.rollout.layered_summon=False"));
+    for more in [
+        "actor_rollout_ref.rollout.layered_summon=True",
+        "actor_rollout_ref.actor.strategy=fsdp2",
+        "actor_rollout_ref.actor.strategy=megatron",
+        "actor_rollout_ref.model.lora_rank=0",
+    ] {
+        assert!(!run(more), "{more}");
+    }
+}
