@@ -6,7 +6,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use super::trainer::{left_to_file, waits, words};
+use super::trainer::{UNITS, left_to_file, waits, words, wraps_otherwise};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
@@ -273,14 +273,8 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     ] {
         leaves.pass(&format!("fsdp_config.fsdp_{key}"));
     }
-    // Wrapping by size may make an MLP a unit but not attention, which then stays gathered with the
-    // embedding and output layer (`torch/distributed/fsdp/wrap.py:size_based_auto_wrap_policy`); without a
-    // policy the whole model is one unit.
-    let others = ["NO_WRAP", "SIZE_BASED_WRAP"];
-    let policy = leaves.get(POLICY);
-    if let Some(leaf) = policy.filter(|leaf| others.contains(&leaf.value.to_ascii_uppercase().as_str())) {
-        let what = "FSDP that gathers other units than layers";
-        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    if let Some(leaf) = leaves.get(POLICY).filter(|leaf| wraps_otherwise(leaf)) {
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, UNITS).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
     let second = leaves.whole("fsdp_config.fsdp_version") == Some(2);

@@ -44,7 +44,7 @@ const READ: [&str; 6] = [
 
 /// Other units than layers. By size an MLP may be one and attention part of the rest
 /// (`torch/distributed/fsdp/wrap.py:size_based_auto_wrap_policy`).
-const UNITS: &str = "FSDP that gathers other units than layers";
+pub(crate) const UNITS: &str = "FSDP that gathers other units than layers";
 /// `full_shard` alone. Since transformers 5 layers are units by default (`auto_wrap_policy`); before, accelerate took no
 /// policy for NO_WRAP, one unit.
 const ONE_UNIT: &str = "FSDP without auto_wrap, which transformers 4 gathers as one unit; \"full_shard auto_wrap\" gathers by layers";
@@ -164,6 +164,11 @@ fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
     leaves.reading.not_modelled.push(item);
 }
 
+/// Whether an `auto_wrap_policy` makes other units than layers; accelerate's files have it too.
+pub(crate) fn wraps_otherwise(policy: &Leaf) -> bool {
+    matches!(policy.value.to_ascii_uppercase().as_str(), "NO_WRAP" | "SIZE_BASED_WRAP")
+}
+
 /// Stops units other than layers, and XLA's own sharding.
 fn units(leaves: &mut Leaves<'_>, own: bool, said: &Leaf) {
     if let Some(leaf) = config(leaves, "xla").filter(|leaf| leaf.flag() == Some(true)) {
@@ -173,11 +178,10 @@ fn units(leaves: &mut Leaves<'_>, own: bool, said: &Leaf) {
         lack(leaves, leaf, "FSDP without its rate limiter, which holds gathered units to two");
     }
     let policy = config(leaves, "auto_wrap_policy");
-    let others = ["NO_WRAP", "SIZE_BASED_WRAP"];
     let by_size = config(leaves, "min_num_params")
         .or_else(|| leaves.get("fsdp_min_num_params"))
         .filter(|leaf| leaf.whole().is_some_and(|count| count > 0));
-    let other = policy.filter(|leaf| others.contains(&leaf.value.to_ascii_uppercase().as_str())).or(by_size);
+    let other = policy.filter(|leaf| wraps_otherwise(leaf)).or(by_size);
     if let Some(leaf) = other {
         lack(leaves, leaf, UNITS);
     }

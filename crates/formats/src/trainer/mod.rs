@@ -55,7 +55,7 @@ pub(super) use accumulation::waits;
 pub use dialect::Dialect;
 pub use format::Trainer;
 pub use fsdp::FSDP_SETTINGS;
-pub(crate) use fsdp::FsdpFile;
+pub(crate) use fsdp::{FsdpFile, UNITS, wraps_otherwise};
 pub(super) use missing_file::left_to_file;
 pub(crate) use missing_file::{offloads, open_stage};
 pub use objective::turn_dropout_off;
