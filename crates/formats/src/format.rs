@@ -2,6 +2,7 @@
 
 use super::reader::Reader;
 use crate::Reading;
+use crate::releases::Installed;
 use shardscope_config_tree::{Node, Tree};
 use shardscope_source::Span;
 use std::ops::Deref;
@@ -20,8 +21,14 @@ impl Format {
     /// The settings of a file, with diagnostics about its syntax.
     #[must_use]
     pub fn read_tree(self, tree: &Tree) -> Reading {
+        self.read_tree_beside(tree, Installed::default())
+    }
+
+    /// The same beside texts that install packages.
+    #[must_use]
+    pub fn read_tree_beside(self, tree: &Tree, installed: Installed) -> Reading {
         let nothing = Node::null(Span::default());
-        let mut reading = self.read(tree.documents.first().unwrap_or(&nothing));
+        let mut reading = self.read_installed(tree.documents.first().unwrap_or(&nothing), installed);
         reading.states_machines = self.states_machines().to_owned();
         let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());
         reading.diagnostics.extend(own);

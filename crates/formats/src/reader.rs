@@ -2,6 +2,7 @@
 
 use super::workload::Workload;
 use super::{bases, dotted};
+use crate::releases::Installed;
 use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
@@ -40,6 +41,11 @@ pub trait Reader: Debug + Sync {
     /// Reads a settings file. `root` is the first document, or null for an empty file.
     fn read(&self, _root: &Node) -> Reading {
         Reading::default()
+    }
+
+    /// The same beside texts that install packages, for a format whose defaults follow their releases.
+    fn read_installed(&self, root: &Node, _installed: Installed) -> Reading {
+        self.read(root)
     }
 
     /// Reads a settings file together with the words of the command that takes it, for a
@@ -124,6 +130,8 @@ pub struct Command<'a> {
     /// Whether the launcher passes the words to Megatron, even if they include another trainer's
     /// words (`megatron sft` of ms-swift).
     pub is_megatron: bool,
+    /// The releases of packages that the texts around it install.
+    pub installed: Installed,
 }
 
 /// How certain it is that a text has a format, in increasing order. Between two equal claims the reader

@@ -14,6 +14,36 @@ pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]>
     signed(text, package, before_one).or_else(|| tested(text, package))
 }
 
+/// The releases of the packages whose defaults the trainers of transformers models follow, as far as texts install them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// TRL's.
+    pub trl: Option<[u64; 2]>,
+    /// That of transformers.
+    pub transformers: Option<[u64; 2]>,
+}
+
+impl Installed {
+    /// The last minor release of TRL below 1, and more than transformers has of any major one.
+    const BEFORE_ONE: u64 = 29;
+    const MANY: u64 = 99;
+
+    /// What a text installs: a line of pip or conda, requirements, a notebook's first cell.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self {
+            trl: installed(text, "trl", Self::BEFORE_ONE),
+            transformers: installed(text, "transformers", Self::MANY),
+        }
+    }
+
+    /// The same, and where this text says nothing, what the texts beside it install.
+    #[must_use]
+    pub fn or(self, beside: Self) -> Self {
+        Self { trl: self.trl.or(beside.trl), transformers: self.transformers.or(beside.transformers) }
+    }
+}
+
 /// The first release behind a sign, anywhere in a text: prose before it may name any other.
 fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
     /// Bytes after a name within which its extras end (`trl[vllm,peft]`).
@@ -23,7 +53,7 @@ fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
         if before.ends_with(|letter: char| letter.is_alphanumeric() || "_-.".contains(letter)) {
             continue;
         }
-        let rest = text.get(at + package.len()..).unwrap_or_default().trim_start();
+        let rest = text.get(at + package.len()..).unwrap_or_default().trim_start_matches([' ', '\t']);
         let rest = match rest.strip_prefix('[') {
             Some(extras) => {
                 let end = extras.bytes().take(EXTRAS).position(|byte| byte == b']');
@@ -31,18 +61,63 @@ fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
             }
             None => rest,
         };
-        let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
-        let Some((sign, rest)) = found else { continue };
-        let end = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(rest.len());
-        let Some([major, minor]) = numbers(rest.get(..end).unwrap_or_default()) else { continue };
-        // `<` a release means the release before it.
-        return Some(match (*sign, minor) {
-            ("<", 0) => [major.saturating_sub(1), if major > 1 { 99 } else { before_one }],
-            ("<", _) => [major, minor - 1],
-            _ => [major, minor],
-        });
+        if let Some(found) = tagged(rest).or_else(|| bounded(rest, before_one)) {
+            return Some(found);
+        }
     }
     None
+}
+
+/// The release of a repository's tag: `trl.git@v0.15.2`, `trl@v0.15.2`, `trl @ git+https://…/trl.git@v0.15.2`, whose last part is
+/// found at its own name.
+fn tagged(rest: &str) -> Option<[u64; 2]> {
+    let rest = rest.strip_prefix(".git").unwrap_or(rest);
+    leading(rest.strip_prefix("@v")?)
+}
+
+/// The release that bounds set, those of poetry and conda too: the exact one, or the highest that they admit (`>=0.14,<0.16`,
+/// `^0.15`, `=0.15.2`, `= "0.15.2"`).
+fn bounded(rest: &str, before_one: u64) -> Option<[u64; 2]> {
+    /// Most bounds of one package.
+    const BOUNDS: usize = 4;
+    let mut rest = rest;
+    for _ in 0..BOUNDS {
+        let sign_end = rest.find(|letter: char| !"=<>~!^".contains(letter)).unwrap_or(rest.len());
+        let (sign, behind) = rest.split_at(sign_end);
+        // `trl = "^0.15"` of poetry.
+        let quoted = behind.trim_start_matches([' ', '\t']);
+        let (sign, behind) = match quoted.strip_prefix(['"', '\'']).filter(|_| sign == "=") {
+            Some(inner) => {
+                let end = inner.find(|letter: char| !"=<>~!^".contains(letter)).unwrap_or(inner.len());
+                let (own, inner) = inner.split_at(end);
+                (if own.is_empty() { "==" } else { own }, inner)
+            }
+            None => (sign, quoted),
+        };
+        let found = leading(behind);
+        let dotted = behind.find('.').is_some_and(|at| at < 3);
+        match (sign, found?) {
+            ("==" | "===" | "<=" | "~=" | "^", found) => return Some(found),
+            // Conda's, which an assignment to a variable is not.
+            ("=", found) if dotted && rest.starts_with('=') && !rest.starts_with("= ") => return Some(found),
+            // `<` a release means the release before it.
+            ("<", [major, 0]) => {
+                return Some([major.saturating_sub(1), if major > 1 { 99 } else { before_one }]);
+            }
+            ("<", [major, minor]) => return Some([major, minor - 1]),
+            (">=" | ">" | "!=", _) => {}
+            _ => return None,
+        }
+        let end = behind.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '.'))?;
+        rest = behind.get(end..)?.trim_start().strip_prefix(',')?.trim_start();
+    }
+    None
+}
+
+/// The release at the start of a text.
+fn leading(text: &str) -> Option<[u64; 2]> {
+    let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
+    numbers(text.get(..end)?)
 }
 
 /// Words after which the releases stand that a program ran with. Other prose names any release: that of a fault, of a
@@ -121,7 +196,7 @@ fn item(piece: &str) -> Option<(&str, [u64; 2])> {
 
 #[cfg(test)]
 mod tests {
-    use super::installed;
+    use super::{Installed, installed};
 
     #[test]
     fn a_release_is_read_where_one_is_installed() {
@@ -133,6 +208,21 @@ mod tests {
             ("%pip install trl[vllm]==1.15.0", Some([1, 15])),
             ("pip install trl==x trl[a,b]~=0.7", Some([0, 7])),
             ("pip install trl>=0.9", None),
+            ("pip install 'trl >= 0.14, < 0.16'", Some([0, 15])),
+            ("trl>=0.14,<0.16\npeft", Some([0, 15])),
+            ("trl>=0.14,!=0.15", None),
+            ("trl == 0.15.2", Some([0, 15])),
+            ("trl ~= 0.15", Some([0, 15])),
+            ("trl===0.15.2", Some([0, 15])),
+            ("conda install trl=0.15.2", Some([0, 15])),
+            ("  - trl=0.15.2=pyhd8ed1ab_0", Some([0, 15])),
+            ("trl = \"^0.15.2\"", Some([0, 15])),
+            ("trl = \"0.15.2\"", Some([0, 15])),
+            ("trl = 0.15", None),
+            ("trl=3", None),
+            ("pip install git+https://github.com/huggingface/trl.git@v0.15.2", Some([0, 15])),
+            ("pip install trl@git+https://github.com/huggingface/trl@v0.15.2", Some([0, 15])),
+            ("pip install git+https://github.com/huggingface/trl.git@main", None),
             ("Tested against:\n    transformers 5.4.0\n    trl 0.29.1\n    peft 0.18.1", Some([0, 29])),
             ("# trl 0.29.1+, or trl 0.9", None),
             ("# Tested with transformers 5.4.0, TRL 0.29.1 and peft 0.18.1 on one H100.", Some([0, 29])),
@@ -157,5 +247,8 @@ mod tests {
         let prose = "# needs a fix that came with transformers 5.0.0\npip install transformers==4.57.1";
         assert_eq!(installed(prose, "transformers", 99), Some([4, 57]));
         assert_eq!(installed("sentence-transformers==2.2", "transformers", 99), None);
+        let both = Installed::of("transformers==4.57.1\ntrl<1");
+        assert_eq!(both, Installed { trl: Some([0, 29]), transformers: Some([4, 57]) });
+        assert_eq!(Installed::of("trl==0.9").or(both), Installed { trl: Some([0, 9]), ..both });
     }
 }

@@ -4,6 +4,7 @@ use super::answers::{fill, spread};
 use super::by_file;
 use super::detect::{TextKind, detect};
 use super::environment;
+use super::formats::releases::Installed;
 use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
@@ -35,6 +36,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut programs: Vec<Started> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
+    let installed = Installed::of(source.text());
     for (index, part) in source.parts().iter().enumerate() {
         if index == MAX_TEXTS {
             remarks.push(several::too_many(source));
@@ -60,7 +62,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     .filter(|root| format == Format::new(&nemo::Nemo) && nemo::is_changes(root));
                 let mut reading = match changes {
                     Some(root) => recipes::read_changes(root, named_recipe(environment), text),
-                    None => format.read_tree(&tree),
+                    None => format.read_tree_beside(&tree, installed),
                 };
                 fill(&mut reading, environment);
                 by_file::take(&mut reading, &part.name);
@@ -102,7 +104,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::new(&Xtuner)), reading);
                     continue;
                 }
-                match read_started(&program, part.span.start, &part.name, &[]) {
+                match read_started(&program, part.span.start, &part.name, &[], installed) {
                     Some(mut reading) => {
                         if !exact {
                             without_places(&mut reading, 0);
@@ -143,7 +145,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
         together(&mut texts, &mut launched, &files, &arguments);
-        with_line(&mut texts, &mut launched, &programs, &arguments);
+        with_line(&mut texts, &mut launched, &programs, &arguments, installed);
     }
     // For XTuner's configuration the words only say how it is started.
     if texts.iter().any(|text| text.format == Some(Format::new(&Xtuner))) {

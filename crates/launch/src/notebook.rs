@@ -1,6 +1,5 @@
 //! Notebooks: the program in their cells, the accelerator that Colab runs them on, and the libraries that they install.
 
-use super::formats::releases;
 use super::{Effect, Found, NotModelled, Origin, Reading, printed};
 use shardscope_bash::base_name;
 use shardscope_catalog as catalog;
@@ -68,7 +67,6 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
         return;
     }
     one_gpu(reading, text);
-    older_layers(reading, text);
     if reading.value(Field::Accelerator).is_some() {
         return;
     }
@@ -111,22 +109,6 @@ fn one_gpu(reading: &mut Reading, text: &str) {
             let found = Found::new(field, "1", Origin::Script).by("accelerator", None);
             reading.take(found.note("a Colab runtime has one GPU"));
         }
-    }
-}
-
-/// The first release of transformers whose Llama, Mistral and Falcon have the current attention (`modeling_llama.py` of
-/// 4.36: `LlamaSdpaAttention`, and a mask that is added without a copy of the scores clamped from below).
-const OF_TODAY: [u64; 2] = [4, 36];
-
-/// Reports modules of transformers that hold other tensors than the current ones, if the notebook installs such a
-/// release.
-fn older_layers(reading: &mut Reading, text: &str) {
-    let of_transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
-    let release = releases::installed(text, "transformers", 99).filter(|release| *release < OF_TODAY);
-    if let Some([major, minor]) = release.filter(|_| of_transformers) {
-        let what = "attention of transformers before 4.36, which holds other tensors than today's";
-        let value = format!("{major}.{minor}");
-        reading.not_modelled.push(NotModelled::new("transformers", &value, Effect::Memory, what));
     }
 }
 

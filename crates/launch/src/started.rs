@@ -1,6 +1,7 @@
 //! Programs that take their settings from the command line that starts them: read together with that line, which may be
 //! among the texts or be the answer to a question.
 
+use super::formats::releases::Installed;
 use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
 use super::scheduled;
 use super::several::MAX_TEXTS;
@@ -33,6 +34,7 @@ pub(super) fn with_line(
     launched: &mut [Text],
     programs: &[Started],
     arguments: &[Argument],
+    installed: Installed,
 ) {
     let format = Format::new(&Trainer(Dialect::Transformers));
     let said: Vec<Diagnostic> = [format.read_words(arguments), megatron::read(arguments)]
@@ -42,7 +44,7 @@ pub(super) fn with_line(
     let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
     for text in texts.iter_mut().filter(|text| text.format == Some(format) && asks_for_line(&text.reading)) {
         let Some(started) = programs.iter().find(|started| started.name == text.name) else { continue };
-        let read = read_started(&started.program, started.base, &started.name, arguments);
+        let read = read_started(&started.program, started.base, &started.name, arguments, installed);
         let Some(mut reading) = read else { continue };
         if !started.exact {
             without_places(&mut reading, 0);

@@ -23,7 +23,7 @@ fn a_trainers_evaluation_batch_is_read() {
     let run = |more: &str| said("run.sh", &format!("{TRAINER} {more}\n"));
     let batch = |more: &str| run(more).plan.expect(more).recipe().transformers.evaluation_batch;
     assert_eq!(batch("--eval_strategy steps --per_device_eval_batch_size 4"), 4);
-    assert_eq!(batch("--evaluation_strategy epoch --per_device_eval_batch_size 4"), 4);
+    assert_eq!(batch("--torch_dtype bfloat16 --evaluation_strategy epoch --per_device_eval_batch_size 4"), 4);
     assert_eq!(batch("--do_eval True --per_device_eval_batch_size 4"), 4);
     // The default batch size for evaluation in transformers is 8.
     assert_eq!(batch("--eval_strategy steps"), 8);

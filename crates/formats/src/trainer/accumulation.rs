@@ -1,7 +1,7 @@
 //! When FSDP reduces gradients under accelerate, and `accelerator_config`, which may say otherwise.
 
+use super::behind;
 use super::dialect::Dialect;
-use super::fused_head;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
@@ -44,7 +44,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         return;
     };
     // axolotl has arguments of the same names for its own.
-    if dialect == Dialect::Axolotl || !fused_head::is_of_four(leaves) {
+    if dialect == Dialect::Axolotl || !behind::is_of_older(leaves) {
         leaves.say_noted(Field::DeferReduction, "false", leaf, HEEDED);
         return;
     }

@@ -1,7 +1,7 @@
 //! alpaca-lora's program (tloen/alpaca-lora, `finetune.py:train`): transformers' Trainer behind parameters of its own,
 //! which `fire` turns into options. Programs derived from it that have more options are not read as it.
 
-use super::chinese_vicuna;
+use super::{behind, chinese_vicuna};
 use crate::Argument;
 use crate::Origin;
 use crate::leaves::{Leaf, Leaves};
@@ -37,7 +37,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if chinese_vicuna::read(leaves) {
         return;
     }
-    if !is_own(leaves.all().iter().map(|leaf| leaf.path.as_str())) {
+    if !is_own(behind::written(leaves)) {
         return;
     }
     let why = "default of alpaca-lora's finetune.py";

@@ -1,6 +1,7 @@
 //! Chinese-Vicuna's programs (Facico/Chinese-Vicuna, `finetune.py` and `finetune_chat.py`): transformers' Trainer over
 //! LLM.int8() behind options of their own, with sizes that the programs fix.
 
+use super::behind;
 use crate::leaves::Leaves;
 use crate::{Argument, Origin};
 use shardscope_plan::Field;
@@ -35,7 +36,7 @@ pub(super) fn is_command(program: &str, names: &[String]) -> bool {
 
 /// What the programs fix or default to; returns whether these are their options.
 pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
-    let Some(chat) = is_chat(leaves.all().iter().map(|leaf| leaf.path.as_str())) else { return false };
+    let Some(chat) = is_chat(behind::written(leaves)) else { return false };
     let why = "as Chinese-Vicuna's program does";
     // `GRADIENT_ACCUMULATION_STEPS = BATCH_SIZE // MICRO_BATCH_SIZE`.
     let micro = leaves.whole("micro_batch").unwrap_or(4).max(1);

@@ -7,6 +7,7 @@ use super::place::{has_arguments, named_dialect, of_words};
 use super::read::{read, read_words};
 use super::train_bash;
 use crate::reader::{Claim, Command, Reader};
+use crate::releases::Installed;
 use crate::signs;
 use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
@@ -117,7 +118,11 @@ impl Reader for Trainer {
     }
 
     fn read(&self, root: &Node) -> Reading {
-        read(self.0, root)
+        read(self.0, root, Installed::default())
+    }
+
+    fn read_installed(&self, root: &Node, installed: Installed) -> Reading {
+        read(self.0, root, installed)
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
@@ -137,10 +142,10 @@ impl Reader for Trainer {
         if self.0 == Dialect::LlamaFactory && train_bash::is_program(command.program) {
             return train_bash::read(command.words);
         }
-        self.read_words(command.words)
+        read_words(self.0, command.words, command.installed)
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {
-        read_words(self.0, words)
+        read_words(self.0, words, Installed::default())
     }
 }

@@ -4,14 +4,12 @@
 //! The trainers of ORPO and CPO read logits, from which one kernel has computed log-probabilities since 1.14
 //! (`trl/kernels/logprob_entropy.py`).
 
+use super::behind::{self, AT_MOST, OF_OLDER, OF_OLDER_ROLLOUTS, RELEASE, STILL_OF_OTHERS, release};
 use super::dialect::Dialect;
 use crate::leaves::Leaves;
 use crate::releases;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
-
-/// The key under which the reader of programs puts the release that a text installs, as its first two numbers.
-pub(super) const RELEASE: &str = "trl_release";
 
 /// The first release that computes logits one tile at a time, and the first whose SFT computes its loss in chunks.
 const TILES: [u64; 2] = [1, 15];
@@ -20,67 +18,6 @@ const TOKENS: [u64; 2] = [1, 14];
 const CHUNKS: [u64; 2] = [1, 7];
 /// The first release whose trainers of DPO and KTO take a balancing loss (huggingface/trl#6208, #6175).
 const PAIRS_BALANCED: [u64; 2] = [1, 8];
-
-/// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has had since 0.29
-/// (`trl/trainer/sft_config.py`, `dpo_config.py`, `kto_config.py`).
-const OF_OLDER: [&str; 17] = [
-    "base_model_attribute_name",
-    "chars_per_token",
-    "dataset_batch_size",
-    "force_use_ref_model",
-    "generate_during_eval",
-    "is_encoder_decoder",
-    "label_pad_token_id",
-    "max_completion_length",
-    "max_prompt_length",
-    "max_seq_length",
-    "max_target_length",
-    "num_of_sequences",
-    "ref_model_init_kwargs",
-    "reference_free",
-    "rpo_alpha",
-    "use_liger",
-    "use_logits_to_keep",
-];
-
-/// Those among them that ORPO's and CPO's still have
-/// (`trl/experimental/orpo/orpo_config.py`, `cpo/cpo_config.py` of 1.16).
-const STILL_OF_PAIRS: [&str; 3] = ["generate_during_eval", "is_encoder_decoder", "max_completion_length"];
-
-/// Arguments of transformers 4 that 5 rejects (`training_args.py` of 4.46.3 and of 5.23).
-pub(super) const OF_FOUR: [&str; 17] = [
-    "evaluation_strategy",
-    "overwrite_output_dir",
-    "warmup_ratio",
-    "logging_dir",
-    "group_by_length",
-    "save_safetensors",
-    "per_gpu_train_batch_size",
-    "per_gpu_eval_batch_size",
-    "fp16_backend",
-    "half_precision_backend",
-    "fp16_opt_level",
-    "no_cuda",
-    "use_ipex",
-    "jit_mode_eval",
-    "ray_scope",
-    "push_to_hub_token",
-    "include_tokens_per_second",
-];
-
-/// Arguments that `GRPOConfig` no longer has, and those of programs based on TRL 0.14 and
-/// 0.15 (`rollouts.rs:is_early`).
-const OF_OLDER_ROLLOUTS: [&str; 9] = [
-    "max_pixels",
-    "max_prompt_length",
-    "min_pixels",
-    "use_liger_loss",
-    "vllm_device",
-    "vllm_dtype",
-    "vllm_guided_decoding_regex",
-    "vllm_max_model_len",
-    "wandb_log_unique_prompts",
-];
 
 /// Runs once the objective is known. A text that indicates an older release, has an argument that only transformers 4
 /// has, or requests something that the fused output layer rejects, keeps the loss that holds all logits at once.
@@ -97,7 +34,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         || matches!(objective, Some("dpo" | "kto"))
             && leaves.reading.value(Field::PreferenceLogits) == Some("own");
     if dialect == Dialect::Trl && objective == Some("dpo") {
-        of_tokens(leaves, stated.as_deref().and_then(releases::numbers));
+        of_tokens(leaves);
     }
     if dialect != Dialect::Trl || !fused || leaves.reading.value(Field::LossKind).is_some() {
         return;
@@ -114,8 +51,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         return;
     }
     let of_older = if policy { OF_OLDER_ROLLOUTS.as_slice() } else { OF_OLDER.as_slice() };
-    let older = release.is_some_and(|release| release < TILES)
-        || of_older.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
+    let older = is_before(leaves, TILES, &|leaves| of_older.iter().any(|key| leaves.has(key)));
     let adapted =
         leaves.reading.value(Field::LoraTargetModules).is_some_and(|modules| modules.contains("lm_head"));
     let smoothed =
@@ -132,8 +68,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
 fn balances(leaves: &mut Leaves<'_>) {
     let compares = matches!(leaves.reading.value(Field::TrainingObjective), Some("dpo" | "kto"));
     let first = if compares { PAIRS_BALANCED } else { CHUNKS };
-    let older = release(leaves).is_some_and(|release| release < first)
-        || OF_OLDER.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
+    let older = is_before(leaves, first, &|leaves| OF_OLDER.iter().any(|key| leaves.has(key)));
     let weight = leaves.get("router_aux_loss_coef").and_then(|leaf| leaf.value.parse::<f64>().ok());
     let pairs =
         matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
@@ -157,31 +92,30 @@ fn balances(leaves: &mut Leaves<'_>) {
 }
 
 /// ORPO and CPO, and SimPO by CPO's trainer.
-fn of_tokens(leaves: &mut Leaves<'_>, release: Option<[u64; 2]>) {
+fn of_tokens(leaves: &mut Leaves<'_>) {
     let reads =
         matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
-    let is_of_older = |key: &&str| !STILL_OF_PAIRS.contains(key) && leaves.has(key);
-    let older =
-        release.is_some_and(|release| release < TOKENS) || OF_OLDER.iter().chain(&OF_FOUR).any(is_of_older);
+    let older = is_before(leaves, TOKENS, &|leaves| {
+        OF_OLDER.iter().any(|key| !STILL_OF_OTHERS.contains(key) && leaves.has(key))
+    });
     if reads && !older && leaves.reading.value(Field::LossKind).is_none() {
         let why = "TRL 1.14 and later; older releases keep a log-softmax of the logits (loss_kind torch)";
         leaves.state(Field::LossKind, "token_kernel", Origin::Default, why);
     }
 }
 
-/// The release that a text installs or that its arguments imply.
-pub(super) fn release(leaves: &Leaves<'_>) -> Option<[u64; 2]> {
-    leaves.get(RELEASE).and_then(|leaf| releases::numbers(&leaf.value))
+/// Whether TRL's release is before `first`: a stated one tells that alone, or else `has` tells an argument of older ones, or the text
+/// belongs to an older transformers.
+fn is_before(leaves: &Leaves<'_>, first: [u64; 2], has: &dyn Fn(&Leaves<'_>) -> bool) -> bool {
+    match release(leaves) {
+        Some(release) if !leaves.has(AT_MOST) => release < first,
+        known => known.is_some_and(|most| most < first) || has(leaves) || behind::is_of_older(leaves),
+    }
 }
 
-/// Whether there is an argument that transformers 5 no longer has.
-pub(super) fn is_of_four(leaves: &Leaves<'_>) -> bool {
-    OF_FOUR.iter().any(|key| leaves.has(key))
-}
-
-/// What tells transformers 4 and not TRL's release: an argument that 5 no longer has, or packages and calls of a program.
+/// What tells an older transformers and not TRL's release: an argument, or packages and calls of a program.
 pub(super) fn of_four(leaves: &Leaves<'_>) -> Option<String> {
-    let key = OF_FOUR.into_iter().find(|key| leaves.has(key));
+    let key = behind::sign(leaves).filter(|key| *key != behind::TRANSFORMERS);
     key.or_else(|| leaves.has(RELEASE).then_some("beta")).map(str::to_owned)
 }
 
@@ -193,5 +127,5 @@ pub(super) fn is_of_older(leaves: &Leaves<'_>) -> bool {
 /// Whether a program around unsloth has an argument that only older releases, or those of transformers 4, have.
 /// `max_seq_length` does not count, as it is also unsloth's name for the model's length.
 pub(super) fn is_older(leaves: &Leaves<'_>) -> bool {
-    OF_OLDER.iter().chain(&OF_FOUR).any(|key| *key != "max_seq_length" && leaves.has(key))
+    behind::is_of_older(leaves) || OF_OLDER.iter().any(|key| *key != "max_seq_length" && leaves.has(key))
 }

@@ -4,6 +4,7 @@ mod accumulation;
 mod adapters;
 mod alpaca_lora;
 mod authors;
+mod behind;
 mod checkpoint;
 mod chinese_vicuna;
 mod cookbook;
@@ -48,6 +49,7 @@ mod unsloth_preferences;
 mod unsloth_rollouts;
 mod vision;
 mod vocabulary;
+mod weights;
 pub(super) mod words;
 mod xlam;
 

@@ -199,7 +199,7 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
         }
     }
     // oumi itself requires a release below 1.5 (`pyproject.toml`).
-    put(super::fused_head::RELEASE, "1.4", None);
+    put(super::behind::RELEASE, "1.4", None);
     for (own, value) in DEFAULTS {
         if counts(own) && find(scalars, own).is_none() {
             let name = NAMES.iter().find(|(key, _)| *key == own).map_or(own, |(_, name)| name);

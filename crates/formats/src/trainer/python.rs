@@ -3,9 +3,9 @@
 
 use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
-use super::fused_head;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
+use crate::releases::Installed;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use calls::{
     ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
@@ -42,9 +42,15 @@ mod program;
 mod stages;
 mod versions;
 
-/// Reads the calls of a program called `file` together with the words of the line that starts it, if there is one;
-/// `None` if it has no such calls.
-pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Option<Reading> {
+/// Reads the calls of a program called `file` together with the words of the line that starts it, if there is one; `installed` is
+/// what the texts beside it install. `None` if it has no such calls.
+pub fn read_started(
+    text: &str,
+    base: u32,
+    file: &str,
+    words: &[Argument],
+    installed: Installed,
+) -> Option<Reading> {
     // OLMo-core has classes with the same names.
     if text.contains("olmo_core") {
         return None;
@@ -91,7 +97,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     let others = owned::other_adapters(text);
     let mut other_adapter = None;
     let (mut own_trainer, mut own_model) = (None, owned::registers(text));
-    let mut releases = Releases::installed(text);
+    let mut releases = Releases::installed(text, installed);
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let mut last = name.rsplit('.').next().unwrap_or(name);
@@ -240,13 +246,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if let Some((.., key, word)) = objective {
         program.state(key, word);
     }
-    let dialect = match (fast, has("SFTConfig") || has("DPOConfig") || has("UnslothTrainingArguments")) {
-        (true, true) => Dialect::Unsloth,
-        (true, false) if !has("TrainingArguments") => Dialect::Unsloth,
-        (true, false) => Dialect::UnslothArguments,
-        (false, _) if has("SFT") || objective.is_some() => Dialect::Trl,
-        (false, _) => Dialect::Transformers,
-    };
+    let dialect = calls::dialect(fast, &has, objective.is_some());
     let computed = std::mem::take(&mut program.computed);
     let open = std::mem::take(&mut program.open);
     let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
@@ -255,7 +255,13 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
             program.leaves.iter().any(|leaf| leaf.path == key)
                 || open.iter().any(|(field, ..)| field.name() == key)
         };
-        program.leaves.extend(versions::defaults(dialect, plain, releases.trl, has("LoraConfig"), &stated));
+        program.leaves.extend(versions::defaults(
+            dialect,
+            plain,
+            releases.of_trl(),
+            has("LoraConfig"),
+            &stated,
+        ));
     }
     let long = |leaf: &Leaf| matches!(vocabulary::find(&leaf.path), Some(Meaning::Take(Field::SeqLength)));
     if dialect == Dialect::Transformers && !by_line && !program.leaves.iter().any(long) {
@@ -287,21 +293,17 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     if by_line {
         // After the line's own settings.
         let stated = |key: &str| leaves.iter().any(|leaf| leaf.path == key);
-        leaves.extend(versions::defaults(dialect, plain, releases.trl, false, &stated));
+        leaves.extend(versions::defaults(dialect, plain, releases.of_trl(), false, &stated));
     }
-    leaves.extend(releases.of_trl().map(|value| Leaf {
-        path: fused_head::RELEASE.to_owned(),
-        value,
-        ..Leaf::default()
-    }));
+    leaves.extend(releases.leaves(by_line, loaded));
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
         let named = scalars.all().iter().find(|leaf| leaf.path == "model_name_or_path");
         versions::in_its_own_format(&mut reading, named.map(|leaf| leaf.value.as_str()));
     }
-    if releases.four && loaded && !dialect.is_unsloth() {
-        versions::loads_in_fp32(&mut reading);
+    if loaded && !dialect.is_unsloth() {
+        releases.load(&mut reading);
     }
     // unsloth chooses formats and kernels itself.
     let whole = |field| matches!(field, Field::LoraTargetModules | Field::Packing);
@@ -367,11 +369,8 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         .iter()
         .filter(|name| **name != "DPOTrainer" && !PREFERENCES.iter().any(|config| has(config)));
     for name in PREFERENCES.iter().filter(|name| has(name)).chain(by_trainer).filter(|name| !read(name)) {
-        lack(named(
-            name,
-            Effect::Memory,
-            "reinforcement learning or preference training, and the models that it holds",
-        ));
+        let what = "reinforcement learning or preference training, and the models that it holds";
+        lack(named(name, Effect::Memory, what));
     }
     if asks {
         line::ask(&mut reading, text, file, options.unless_given("model_name_or_path"), own);

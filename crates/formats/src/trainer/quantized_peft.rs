@@ -1,5 +1,6 @@
 //! What TRL's trainers make of adapters over quantized weights, which it changed twice.
 
+use super::behind;
 use super::dialect::Dialect;
 use super::fused_head;
 use crate::leaves::{Leaf, Leaves};
@@ -48,18 +49,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         _ => return,
     };
     // A text that only tells transformers 4 says no release of TRL (0.0).
-    let release = fused_head::release(leaves).filter(|release| *release > [0, 0]);
+    let release = behind::release(leaves).filter(|release| *release > [0, 0]);
     let older = fused_head::is_of_older(leaves);
     let sft = matches!(objective, None | Some("" | "sft"));
     let last = if sft { PREPARED } else { PREPARED_BY_DPO };
     let prepared = release.map_or(older, |release| release <= last);
-    let norms = sft && release == Some(NORMS);
+    let norms = sft && release == Some(NORMS) && !leaves.has(behind::AT_MOST);
     if let Some(built) = built.filter(|_| (prepared || norms) && (sft || objective == Some("dpo"))) {
         casts(leaves, &built, norms);
     }
     // An argument that only transformers 4 has belongs to releases of both kinds.
     if release.is_some_and(|release| release >= first)
-        || release.is_none() && !older && !fused_head::is_of_four(leaves)
+        || release.is_none() && !older && !behind::is_of_older(leaves)
     {
         let why = "TRL casts adapters over quantized weights to bf16 (huggingface/trl#4577); before 0.26, in DPO before \
                    0.29, in KTO before 1.6, PEFT's fp32 stays (adapter_dtype=fp32)";

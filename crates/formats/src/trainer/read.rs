@@ -3,14 +3,15 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, device_map, early, eight_bit,
+    accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, device_map, eight_bit,
     evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
     quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
-    unsloth_preferences, vision, words, xlam,
+    unsloth_preferences, vision, weights, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
 use crate::options::{Changes, of_key};
+use crate::releases::Installed;
 use crate::telling;
 use crate::{Argument, Asked, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
@@ -18,10 +19,10 @@ use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
-pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
+pub(super) fn read(dialect: Dialect, root: &Node, installed: Installed) -> Reading {
     let grouped = (dialect == Dialect::Transformers).then(|| grouped::scalars(root)).flatten();
     let scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
-    let mut reading = reading(dialect, &scalars, true);
+    let mut reading = reading(dialect, &scalars, true, installed);
     if dialect == Dialect::Transformers {
         adapters::left_to_program(&mut reading);
     }
@@ -29,13 +30,13 @@ pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
 }
 
 /// Reads the words of a trainer's command.
-pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
+pub(super) fn read_words(dialect: Dialect, arguments: &[Argument], installed: Installed) -> Reading {
     let scalars = words::leaves(arguments);
-    read_scalars(dialect, &scalars)
+    reading(dialect, &scalars, false, installed)
 }
 
 pub(crate) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> Reading {
-    reading(dialect, scalars, false)
+    reading(dialect, scalars, false, Installed::default())
 }
 
 /// Whether an option's name suggests that it changes what trains, what is in memory or how it is
@@ -45,7 +46,8 @@ pub(super) fn changes(leaf: &Leaf) -> bool {
 }
 
 /// `is_file`: no program accompanies the keys.
-fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
+fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Installed) -> Reading {
+    let scalars = &behind::with_releases(dialect, scalars, installed);
     let renamed = (dialect == Dialect::Swift).then(|| swift_two::renamed(scalars)).flatten();
     let mut leaves = Leaves::over(renamed.as_ref().map_or(scalars, |renamed| &renamed.scalars));
     table(&mut leaves, dialect);
@@ -103,6 +105,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         _ => {}
     }
     objective::without_dropout(&mut leaves, dialect);
+    behind::checkpoints(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
@@ -116,14 +119,20 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
             _ => false,
         };
         if !(policy && *field == Field::SeqLength || whole) {
-            leaves.state(*field, value, Origin::Default, &whose);
+            let value = match field {
+                Field::SeqLength => behind::length(&leaves, dialect, value),
+                _ => Some(*value),
+            };
+            let Some(value) = value else { continue };
+            let since = behind::since(dialect, *field).unwrap_or(&whose);
+            leaves.state(*field, value, Origin::Default, since);
         }
     }
     eight_bit::read(&mut leaves, dialect);
     fused_head::read(&mut leaves, dialect);
     quantized_peft::read(&mut leaves, dialect);
     recomputed::reentrance(&mut leaves, dialect);
-    weights(&mut leaves, dialect);
+    weights::read(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
     renamed.iter().for_each(|renamed| swift_two::lacking(&mut leaves, renamed));
     tokenizer::read(&mut leaves, dialect);
@@ -133,6 +142,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         unsloth_compiled::with_model(&mut leaves);
     }
     open(&mut leaves);
+    if !fast {
+        behind::older_layers(&mut leaves);
+    }
+    behind::pass(&leaves);
     let software = if fast { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains transformers models", dialect.name())));
     leaves.finish(dialect.name())
@@ -332,38 +345,11 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // `bf16: false` turns off TRL's default, and with it autocast; axolotl's is also off if the key has no value.
     let stated = leaves.all().iter().any(|leaf| leaf.path == "bf16");
     let off = leaves.flag("bf16") == Some(false) || dialect == Dialect::Axolotl && stated;
-    if !said && !off && dialect.is_bf16() {
+    if !said && !off && dialect.is_bf16() && !behind::asks_for_bf16(leaves, dialect) {
         let whose = format!("default of {}", dialect.name());
-        leaves.state(Field::Bf16, "true", Origin::Default, &whose);
+        let since = behind::since(dialect, Field::Bf16).unwrap_or(&whose);
+        leaves.state(Field::Bf16, "true", Origin::Default, since);
     }
-}
-
-/// The format of weights if the text does not state it.
-fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    if leaves.reading.value(Field::ParamsDtype).is_some() {
-        return;
-    }
-    // "auto" asks for the checkpoint's own format, whatever the release's default is (`modeling_utils.py`).
-    if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value == "auto") {
-        let note = "the checkpoint's dtype";
-        return leaves.say_noted(Field::ParamsDtype, "bf16", leaf, note);
-    }
-    let full = leaves.reading.value(Field::TrainType).is_none_or(|train| train == "full");
-    let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
-    let (format, why) = match dialect {
-        Dialect::Trl => ("fp32", "TRL loads models in fp32 unless dtype says otherwise"),
-        _ if dialect.upcasts() && full && !sharded => {
-            ("fp32", "LLaMA-Factory holds weights that train in fp32")
-        }
-        _ if full && early::is_of_four(leaves, dialect) => ("fp32", early::FOUR),
-        Dialect::Transformers if full && !sharded && leaves.flag("fp16") == Some(true) => {
-            ("fp32", early::SCALED)
-        }
-        _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
-        _ if leaves.text("model_name_or_path").is_some_and(early::is_in_fp32) => ("fp32", early::KEPT),
-        _ => ("bf16", early::KEPT),
-    };
-    leaves.state(Field::ParamsDtype, format, Origin::Default, why);
 }
 
 /// Asks for what a trainer's settings leave open.

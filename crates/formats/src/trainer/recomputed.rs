@@ -1,7 +1,7 @@
 //! Which layers are recomputed, and with which kind of PyTorch checkpoint.
 
+use super::behind;
 use super::dialect::Dialect;
-use super::fused_head;
 use crate::leaves::Leaves;
 use crate::{Effect, NotModelled};
 use shardscope_plan::{Field, Origin};
@@ -82,8 +82,8 @@ fn reentrant(leaves: &Leaves<'_>, dialect: Dialect) -> Option<&'static str> {
         Dialect::Swift if sharded => {
             Some("ms-swift under DeepSpeed or FSDP (trainers/mixin.py: _fix_gradient_checkpointing)")
         }
-        Dialect::Transformers | Dialect::Trl if fused_head::is_of_four(leaves) => {
-            Some("transformers 4, which an argument of the text belongs to")
+        Dialect::Transformers | Dialect::Trl if behind::is_of_four(leaves) => {
+            Some("transformers 4, which the text tells")
         }
         _ => None,
     }

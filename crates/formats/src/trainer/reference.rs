@@ -1,7 +1,7 @@
 //! Whether GRPO and RLOO hold a reference beside the policy, and a reward model.
 
 use super::dialect::Dialect;
-use super::fused_head;
+use super::{behind, fused_head};
 use crate::leaves::Leaves;
 use crate::{Asked, Effect, Found, Origin, Question};
 use shardscope_plan::Field;
@@ -67,7 +67,7 @@ fn held(leaves: &mut Leaves<'_>, default: Option<f64>) {
 
 /// The release of TRL, unless a text tells no more of it than that it runs with transformers 4.
 fn release(leaves: &Leaves<'_>) -> Option<[u64; 2]> {
-    fused_head::release(leaves).filter(|release| *release > [0, 0])
+    behind::release(leaves).filter(|release| *release > [0, 0])
 }
 
 /// Reads both. `cut` is a limit of prompts by its path, which TRL up to 0.27 alone has; `early`: whether the weight is `EARLY_BETA`
@@ -84,9 +84,11 @@ pub(super) fn read(
     let beta = match (release(leaves), open) {
         _ if early => Some(EARLY_BETA),
         _ if stated || default != 0.0 => Some(default),
-        (Some(release), _) => Some(if release < WITHOUT_REFERENCE { EARLY_BETA } else { default }),
+        (Some(release), _) if release < WITHOUT_REFERENCE => Some(EARLY_BETA),
+        (Some(_), _) if !leaves.has(behind::AT_MOST) => Some(default),
+        (Some(_), None) => open_reference(leaves, behind::RELEASE),
         // Releases of both kinds have it.
-        (None, Some(path)) => open_reference(leaves, &path),
+        (_, Some(path)) => open_reference(leaves, &path),
         (None, None) => Some(default),
     };
     held(leaves, beta);

@@ -1,5 +1,6 @@
 //! GRPO and RLOO under transformers trainers.
 
+use super::behind;
 use super::dialect::Dialect;
 use super::reference;
 use crate::leaves::{Leaf, Leaves};
@@ -55,7 +56,19 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     // The engine's, not the training's.
     leaves.reading.not_modelled.retain(|item| !is_swift || item.name != "tensor_parallel_size");
     take(leaves, &["vllm_max_num_seqs"], Field::RolloutSequences);
-    let early = !is_swift && is_early(leaves, &find);
+    // Of ms-swift's TRL nothing is said; 0.0 says no release.
+    let release = behind::release(leaves).filter(|release| !is_swift && *release > [0, 0]);
+    if defaults.name == RLOO.name
+        && let Some(release) = release.filter(|release| *release < LIKE_GRPO)
+    {
+        let what = "RLOO of TRL before 0.22, which had a reward model and a trainer of its own";
+        let value = format!("{}.{}", release[0], release[1]);
+        leaves.reading.not_modelled.push(NotModelled::new("trl", &value, Effect::Memory, what));
+    }
+    let early = !is_swift && is_early(leaves, &find, release);
+    if release == Some([0, 14]) && !leaves.has(behind::AT_MOST) {
+        leaves.state(Field::MicroBatchSize, "1", Origin::Default, "default of TRL 0.14's GRPO");
+    }
     leaves.state(
         Field::RolloutMemoryFraction,
         if is_swift || early { "0.9" } else { "0.3" },
@@ -63,7 +76,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
         match () {
             () if is_swift => "default of ms-swift",
             () if early => EARLY,
-            () => "default of TRL",
+            () => "default of TRL since 0.18; 0.9 before",
         },
     );
     if let Some(path) = find(leaves, "vllm_enforce_eager")
@@ -96,8 +109,8 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
             "offload_model, offload_optimizer",
         );
     }
-    let answer = default_answer(leaves, &find, is_swift, early);
-    engine(leaves, &find, is_swift, early, answer);
+    let answer = default_answer(leaves, &find, is_swift, early, release);
+    engine(leaves, &find, is_swift, early, answer, release);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
         let note = "vllm_device: a separate accelerator";
         leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
@@ -109,7 +122,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
         is_swift || early,
         defaults.beta,
     );
-    length(leaves, &find, early, answer);
+    length(leaves, &find, early || release.is_some_and(|release| release < UNCUT), answer);
     leaves.pass_below(&["trl.", "vllm."]);
 }
 
@@ -120,16 +133,31 @@ const EARLY: &str = "default of TRL 0.14 and 0.15";
 /// Whether these are arguments of TRL before it had `vllm_mode`: vLLM ran on the accelerator after those that train and
 /// took 0.9 of it, and there was a reference in addition to the policy, because beta was 0.04
 /// (`trl/trainer/grpo_config.py` of 0.15).
-fn is_early(leaves: &Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) -> bool {
+fn is_early(
+    leaves: &Leaves<'_>,
+    find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
+    release: Option<[u64; 2]>,
+) -> bool {
     let has = |key: &str| find(leaves, key).is_some();
-    !has("vllm_mode") && ["vllm_device", "max_pixels", "min_pixels"].iter().any(|key| has(key))
+    let told = ["vllm_device", "max_pixels", "min_pixels"].iter().any(|key| has(key));
+    !has("vllm_mode") && (told || release.is_some_and(|release| release < SERVED))
 }
+
+/// The first release of GRPO that takes rollouts from a server, and the first in which they run beside the training by default.
+const SERVED: [u64; 2] = [0, 16];
+const BESIDE: [u64; 2] = [1, 0];
+/// The first release that generates once for all micro-batches of a step (`trl/trainer/grpo_trainer.py`, 0.17), the first that does
+/// not cut prompts at 512 tokens, the first whose responses have up to 512 tokens by default, and the first whose RLOO is like GRPO.
+const BY_STEP: [u64; 2] = [0, 17];
+const UNCUT: [u64; 2] = [0, 26];
+const LONGER: [u64; 2] = [1, 10];
+const LIKE_GRPO: [u64; 2] = [0, 22];
 
 /// Default limits in tokens of a response and of a prompt in the releases of TRL that truncate prompts: 0.14 to 0.27
 /// (`trl/trainer/grpo_config.py`; `max_prompt_length` was removed by #4847 in January 2026). Since #6264 of July 2026
 /// the limit of a response is 512.
 const CUT: (u64, u64) = (256, 512);
-const OF_CUT: &str = "default of TRL up to 0.27, which max_prompt_length belongs to";
+const OF_CUT: &str = "default of TRL before 1.10, to which the text belongs";
 
 /// The limit of a response in tokens if the text does not state it and indicates such a release.
 fn default_answer(
@@ -137,9 +165,11 @@ fn default_answer(
     find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
     is_swift: bool,
     early: bool,
+    release: Option<[u64; 2]>,
 ) -> Option<u64> {
     let states = |key: &str| find(leaves, key).is_some();
-    let cuts = !is_swift && (early || states("max_prompt_length"));
+    let shorter = release.is_some_and(|release| release < LONGER);
+    let cuts = !is_swift && (early || shorter || states("max_prompt_length"));
     (cuts && !ANSWERS.iter().any(|key| states(key))).then_some(CUT.0)
 }
 
@@ -150,14 +180,17 @@ fn engine(
     is_swift: bool,
     early: bool,
     answer: Option<u64>,
+    release: Option<[u64; 2]>,
 ) {
     let uses = find(leaves, "use_vllm").and_then(|path| leaves.yes(&path));
     let mode = find(leaves, "vllm_mode").and_then(|path| leaves.get(&path)).map(|leaf| leaf.value.clone());
     let server = mode.as_deref() == Some("server")
         || mode.is_none()
             && ["vllm_server_host", "vllm_server_base_url"].iter().any(|key| find(leaves, key).is_some());
+    let told = || BEFORE_ONE.iter().any(|key| find(leaves, key).is_some());
+    let known = release.filter(|release| *release < BESIDE || !leaves.has(behind::AT_MOST));
     let before_one =
-        !is_swift && !early && mode.is_none() && BEFORE_ONE.iter().any(|key| find(leaves, key).is_some());
+        !is_swift && !early && mode.is_none() && known.map_or_else(told, |release| release < BESIDE);
     let chosen = find(leaves, "use_vllm")
         .and_then(|path| leaves.get(&path))
         .filter(|leaf| leaf.flag().is_none() && !leaf.value.is_empty());
@@ -168,7 +201,7 @@ fn engine(
             "rollouts by vLLM or by the training model itself, as the program's own arguments say",
         );
     } else if uses.is_none() && mode.is_none() && !is_swift {
-        itself(leaves, find, answer);
+        itself(leaves, find, answer, release);
     } else if uses.is_none() && mode.is_none() {
         let what = "rollouts by the training model, whose KV cache shares its GPUs (no vLLM)";
         leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
@@ -180,7 +213,7 @@ fn engine(
             "a separate server, which the text does not describe",
         );
     } else if before_one && uses.is_some() {
-        let why = "TRL before 1.0, which an argument belongs to, takes rollouts from a separate server unless vllm_mode says otherwise";
+        let why = "TRL before 1.0, to which the text belongs, takes rollouts from a separate server unless vllm_mode says otherwise";
         leaves.state(Field::RolloutGpus, "0", Origin::Derived, why);
     }
 }
@@ -210,7 +243,12 @@ const OTHERWISE: [(&str, &str); 7] = [
 
 /// Rollouts by the training model itself (`trl/trainer/grpo_trainer.py:_generate_single_turn`): as many at once as
 /// there are in `steps_per_generation` micro-batches, by default those of one optimizer step.
-fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>, default: Option<u64>) {
+fn itself(
+    leaves: &mut Leaves<'_>,
+    find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
+    default: Option<u64>,
+    release: Option<[u64; 2]>,
+) {
     leaves
         .reading
         .found
@@ -255,6 +293,15 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
             None => lack(leaves, steps, "a rollout round sized in micro-batches, whose size is unknown here"),
         }
     }
+    if release.is_some_and(|release| release < BY_STEP) {
+        let rows = leaves.reading.value(Field::MicroBatchSize).unwrap_or("8").to_owned();
+        leaves.state(
+            Field::RolloutSequences,
+            &rows,
+            Origin::Default,
+            "TRL before 0.17 generates for each micro-batch",
+        );
+    }
     let answer = whole(leaves, find, &["max_completion_length"]);
     let open = find(leaves, "max_completion_length")
         .and_then(|path| leaves.get(&path))
@@ -268,7 +315,12 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
         (None, Some(tokens)) => {
             leaves.state(Field::RolloutResponse, &tokens.to_string(), Origin::Default, OF_CUT);
         }
-        (None, None) => leaves.state(Field::RolloutResponse, "512", Origin::Default, "default of TRL"),
+        (None, None) => leaves.state(
+            Field::RolloutResponse,
+            "512",
+            Origin::Default,
+            "default of TRL since 1.10; 256 before",
+        ),
     }
 }
 
@@ -304,7 +356,7 @@ fn length(
     leaves.reading.keep(&|found| found.field != Field::SeqLength);
     if let Some(answer) = default.filter(|_| most.is_none()) {
         if let Some((leaf, prompt)) = prompt.and_then(|leaf| Some((leaf, leaf.whole()?))) {
-            let note = "max_prompt_length and the 256 tokens of a response in TRL up to 0.27";
+            let note = "max_prompt_length and the 256 tokens of a response in TRL before 1.10";
             return leaves.say_noted(
                 Field::SeqLength,
                 &prompt.saturating_add(answer).to_string(),
@@ -314,7 +366,8 @@ fn length(
         }
         if early && find(leaves, "max_prompt_length").is_none() {
             let sum = answer.saturating_add(CUT.1).to_string();
-            return leaves.state(Field::SeqLength, &sum, Origin::Default, EARLY);
+            let note = "512 tokens of a prompt and 256 of a response, the defaults of TRL up to 0.25";
+            return leaves.state(Field::SeqLength, &sum, Origin::Default, note);
         }
     }
     match (sum, most.and_then(|leaf| leaf.whole()), answer, most) {

@@ -2,6 +2,7 @@
 
 use super::dialect::Dialect;
 use super::read::read_words;
+use crate::releases::Installed;
 use crate::{Argument, Found, Origin, Reading};
 use shardscope_plan::Field;
 
@@ -22,7 +23,7 @@ pub(super) fn read(words: &[Argument]) -> Reading {
             word.text = format!("--adapter_name_or_path{rest}");
         }
     }
-    let mut reading = read_words(Dialect::LlamaFactory, &words);
+    let mut reading = read_words(Dialect::LlamaFactory, &words, Installed::default());
     let stated = |found: &Found| found.field == Field::SeqLength && found.origin != Origin::Default;
     if !reading.found.iter().any(stated) {
         reading.keep(&|found| found.field != Field::SeqLength);

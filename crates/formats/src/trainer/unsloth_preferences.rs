@@ -2,6 +2,7 @@
 //! from last hidden states (`unsloth/models/rl_replacements.py`, unsloth and unsloth_zoo 2026.10.9, which
 //! runs with TRL 0.18.2 to 1.15).
 
+use super::behind;
 use super::fused_head;
 use super::rollouts::lack;
 use crate::leaves::{Leaf, Leaves};
@@ -59,7 +60,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 /// How this release's DPO computes them. A text that names no release and has no argument of older
 /// ones is assumed to run the newest.
 fn of_dpo(leaves: &Leaves<'_>) -> &'static str {
-    match fused_head::release(leaves) {
+    match behind::release(leaves) {
         Some(release) if release < ONE_FUNCTION => "all_states",
         Some(release) if release < FUSED_HEAD => "states",
         Some(_) => "labelled_states",

@@ -18,6 +18,7 @@ use super::scheduler;
 use super::stage;
 use super::unset;
 use super::wrappers;
+use crate::formats::releases::Installed;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
 use crate::options::SWIFT_MEGATRON;
@@ -55,6 +56,8 @@ pub struct Launch {
     given: Option<Given>,
     /// The ZeRO stage that the text substitutes into a template.
     filled: Option<String>,
+    /// The releases of packages that the texts install.
+    installed: Installed,
     /// Diagnostics about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -70,7 +73,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     wrappers::unfold(&mut script, source);
     by_name::unfold(&mut script);
     let recipe = Asked::Recipe.answer(&environment.variables).map(str::to_owned);
-    let mut launch = Launch { recipe, ..Launch::default() };
+    let installed = Installed::of(source.text());
+    let mut launch = Launch { recipe, installed, ..Launch::default() };
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
     for said in &script.diagnostics {
@@ -243,6 +247,7 @@ impl Launch {
             program: self.line.trainer(),
             words: &arguments,
             is_megatron: self.line.has(Launcher::Swift),
+            installed: self.installed,
         };
         let named = if command.is_megatron {
             None

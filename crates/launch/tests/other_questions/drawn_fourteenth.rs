@@ -26,7 +26,7 @@ fn arguments_of_an_early_trl_have_the_defaults_of_an_early_trl() {
     let of = |install: &str, tokenizer: &str| {
         let program = format!(
             "{install}\nmodel_name = 'HuggingFaceTB/SmolLM2-135M'\nmodel = AutoModelForCausalLM.from_pretrained(model_name)\n\
-             config = ORPOConfig(learning_rate=5e-5, per_device_train_batch_size=4)\n\
+             config = ORPOConfig(max_length=512, learning_rate=5e-5, per_device_train_batch_size=4)\n\
              trainer = ORPOTrainer(model=model, args=config, train_dataset=rows, {tokenizer}=tokenizer)\ntrainer.train()\n"
         );
         let read = said("train.py", &program, &[("world_size", "1")]);
@@ -35,8 +35,8 @@ fn arguments_of_an_early_trl_have_the_defaults_of_an_early_trl() {
     };
     assert_eq!(of("", "tokenizer"), ["none", "false", "fp32"]);
     assert_eq!(of("", "processing_class"), ["bf16", "true", "bf16"]);
-    assert_eq!(of("# pip install trl==0.21.0", "processing_class"), ["bf16", "false", "bf16"]);
-    assert_eq!(of("# pip install trl<0.19", "processing_class"), ["none", "false", "bf16"]);
+    assert_eq!(of("# pip install trl==0.21.0", "processing_class"), ["bf16", "false", "fp32"]);
+    assert_eq!(of("# pip install trl<0.19", "processing_class"), ["none", "false", "fp32"]);
     assert_eq!(of("# pip install transformers==4.57.1", "processing_class"), ["bf16", "true", "fp32"]);
 }
 

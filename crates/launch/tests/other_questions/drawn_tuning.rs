@@ -85,7 +85,7 @@ fn a_checkpoint_that_is_quantized_by_its_name_stops_the_verdict() {
     let of = |model: &str| {
         let text = format!(
             "python train_clm.py --model_name_or_path {model} --learning_rate 3e-4 --per_device_train_batch_size 4 \
-             --gradient_accumulation_steps 2 --warmup_ratio 0.03 --block_size 1024\n"
+             --gradient_accumulation_steps 2 --warmup_steps 30 --block_size 1024\n"
         );
         said("run.sh", &text, &[])
     };
@@ -96,7 +96,7 @@ fn a_checkpoint_that_is_quantized_by_its_name_stops_the_verdict() {
 
 const PROGRAM: &str = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B', torch_dtype='auto')\n\
     def cut(row):\n    return tokenizer(row['text'], truncation=True, max_length=1024)\n\
-    args = TrainingArguments(per_device_train_batch_size=4, logging_dir='logs', bf16=True, eval_strategy='steps')\n\
+    args = TrainingArguments(per_device_train_batch_size=4, overwrite_output_dir=True, bf16=True, eval_strategy='steps')\n\
     trainer = Trainer(model=model, args=args, train_dataset=rows, METRICS)\ntrainer.train()\n";
 
 /// puzhiyuan/AiO `train/transformers/train/train.py`: `torch_dtype="auto"` is the checkpoint's format in every release.
@@ -286,7 +286,7 @@ fn limits_of_prompt_and_response_add_up() {
     let of = |own: &str| {
         let read = script(&format!(
             "torchrun --nproc_per_node 8 run.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --per_device_train_batch_size 4 \
-             --gradient_accumulation_steps 4 --warmup_ratio 0.01 --max_source_length 256 {own}\n"
+             --gradient_accumulation_steps 4 --warmup_steps 10 --max_source_length 256 {own}\n"
         ));
         assert!(read.plan.is_some(), "{:?}", read.diagnostics);
         value(&read, Field::SeqLength)
@@ -330,7 +330,7 @@ fn programs_named_after_qlora_and_unsloth_are_no_other_training() {
     let line = |program: &str, more: &str| {
         format!(
             "torchrun --nproc_per_node 4 {program} --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --model_max_length 2048 \
-             --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --warmup_ratio 0.1 {more}\n"
+             --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --warmup_steps 10 {more}\n"
         )
     };
     let adapters = "--lora_rank 8 --lora_alpha 32 --lora_dropout 0.1 --lora_target_modules q_proj v_proj";

@@ -160,7 +160,7 @@ fn a_programs_dictionary_says_whether_checkpoints_are_reentrant() {
         let text = format!(
             "import torch\nfrom transformers import AutoModelForCausalLM\nfrom trl import SFTConfig, SFTTrainer\nkinds = {{'use_reentrant': False}}\n\
              model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', dtype=torch.bfloat16)\n\
-             args = SFTConfig(per_device_train_batch_size=2, max_length=1024, bf16=True, gradient_checkpointing=True, warmup_ratio=0.1{more})\n\
+             args = SFTConfig(per_device_train_batch_size=2, max_length=1024, bf16=True, gradient_checkpointing=True, overwrite_output_dir=True{more})\n\
              trainer = SFTTrainer(model=model, args=args)\ntrainer.train()\n"
         );
         value(&said("train.py", &text, &[("world_size", "1")]), Field::ReentrantCheckpoints)

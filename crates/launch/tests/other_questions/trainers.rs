@@ -29,7 +29,8 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
     let file = |more: &str| {
         format!(
             "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\n\
-             max_length: 1024\nbeta: 0.01\nmax_prompt_length: 512\n{more}\n"
+             max_length: 1024\nbeta: 0.01\nmax_prompt_length: 512\n\
+             gradient_checkpointing: true\n{more}\n"
         )
     };
     let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
@@ -249,7 +250,7 @@ fn a_script_of_anybodys_names_its_model_by_any_usual_option() {
     for option in ["model_name", "pretrained_model", "base_model_path", "model_id", "model_path"] {
         let run = script(&format!(
             "torchrun --nproc-per-node 8 train/sft.py --block_size=8192 --per_device_train_batch_size=1 --bf16=True \
-             --gradient_accumulation_steps=1 --{option}=Qwen/Qwen2.5-7B-Instruct --learning_rate=1e-5 --warmup_ratio=0.05"
+             --gradient_accumulation_steps=1 --{option}=Qwen/Qwen2.5-7B-Instruct --learning_rate=1e-5 --warmup_steps=50"
         ));
         assert!(run.plan.is_some(), "{option}: {:?}", run.diagnostics);
         assert_eq!(value(&run, Field::NumLayers), "28", "{option}");

@@ -133,6 +133,7 @@ mod tests {
     use super::Litgpt;
     use crate::Argument;
     use crate::reader::{Command, Reader};
+    use crate::releases::Installed;
     use shardscope_plan::Field;
 
     #[test]
@@ -140,7 +141,12 @@ mod tests {
         let words = Argument::split(
             "meta-llama/Llama-3.2-1B --precision bf16-true --lora_key true --train.micro_batch_size=2",
         );
-        let command = Command { program: "litgpt/finetune/lora.py", words: &words, is_megatron: false };
+        let command = Command {
+            program: "litgpt/finetune/lora.py",
+            words: &words,
+            is_megatron: false,
+            installed: Installed::default(),
+        };
         let reading = Litgpt.read_command(&command);
         for (field, value) in [
             (Field::MicroBatchSize, "2"),

@@ -1,5 +1,7 @@
 //! Names of the calls by which a training is recognized.
 
+use super::super::dialect::Dialect;
+
 /// Calls whose keywords are settings of a training.
 pub(super) const CONFIGS: [&str; 14] = [
     "TrainingArguments",
@@ -75,3 +77,14 @@ pub(super) const ARGUMENTS: [&str; 5] =
     ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
 /// Parsers that fill complete argument classes from a command line.
 pub(super) const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
+
+/// The trainer that a program's calls build, and whose arguments they are.
+pub(super) fn dialect(fast: bool, has: &dyn Fn(&str) -> bool, by_pairs: bool) -> Dialect {
+    match (fast, has("SFTConfig") || has("DPOConfig") || has("UnslothTrainingArguments")) {
+        (true, true) => Dialect::Unsloth,
+        (true, false) if !has("TrainingArguments") => Dialect::Unsloth,
+        (true, false) => Dialect::UnslothArguments,
+        (false, _) if has("SFT") || by_pairs => Dialect::Trl,
+        (false, _) => Dialect::Transformers,
+    }
+}

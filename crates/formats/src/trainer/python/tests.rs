@@ -1,13 +1,14 @@
 //! Settings read from programs and notebooks.
 
 use super::read_started;
+use crate::releases::Installed;
 use crate::spent::processor_time;
 use crate::{Argument, Reading};
 use shardscope_plan::Field;
 use std::time::Duration;
 
 fn read_python(text: &str, base: u32) -> Option<Reading> {
-    read_started(text, base, "", &[])
+    read_started(text, base, "", &[], Installed::default())
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn a_model_prepared_for_kbit_training_is_cast_up_and_checkpointed() {
         model = get_peft_model(model, LoraConfig(r=8))\ntrainer = Trainer(model=model, args=training_args)\n";
     let line = |words: &str| {
         let words = Argument::split(&format!("--model_name_or_path Qwen/Qwen3-8B {words}"));
-        let reading = read_started(text, 0, "train.py", &words).expect("calls");
+        let reading = read_started(text, 0, "train.py", &words, Installed::default()).expect("calls");
         [Field::UpcastNonQuantized, Field::GradientCheckpointing]
             .map(|field| reading.value(field).unwrap_or("").to_owned())
     };
@@ -174,7 +175,7 @@ fn a_model_prepared_for_kbit_training_is_cast_up_and_checkpointed() {
     // A condition on something other than an option.
     let text = text.replace("if args.q_lora", "if torch.cuda.is_available()");
     let words = Argument::split("--model_name_or_path Qwen/Qwen3-8B");
-    let reading = read_started(&text, 0, "train.py", &words).expect("calls");
+    let reading = read_started(&text, 0, "train.py", &words, Installed::default()).expect("calls");
     assert!(reading.not_modelled.iter().any(|item| item.name == "prepare_model_for_kbit_training"));
 }
 
@@ -208,7 +209,7 @@ fn hostile_programs_end_soon() {
         let whole = format!("{parser}{text}");
         for words in [&words[..], &[]] {
             let start = processor_time();
-            let _ = read_started(&whole, 0, "a.py", words);
+            let _ = read_started(&whole, 0, "a.py", words, Installed::default());
             let took = processor_time().saturating_sub(start);
             assert!(took < LONG, "{took:?} for {}", whole.get(..90).unwrap_or(""));
         }

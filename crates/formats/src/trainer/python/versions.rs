@@ -1,10 +1,12 @@
 //! What the arguments of a call and the installed packages reveal about the libraries behind a program: which release
 //! of transformers has them, and whose defaults apply.
 
+use super::super::behind::{
+    self, AT_MOST, FIVE, LAST_FOUR, LAST_OF_TRANSFORMERS, RELEASE, STATED, TRANSFORMERS,
+};
 use super::super::dialect::Dialect;
 use super::super::early;
-use super::super::fused_head::OF_FOUR;
-use crate::releases;
+use crate::releases::Installed;
 use crate::scalars::Leaf;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
@@ -34,27 +36,24 @@ const PLACES: usize = 16;
 /// The releases behind a program, as far as it reveals them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Releases {
-    /// Transformers 4.
-    pub(super) four: bool,
-    /// TRL of at most this release.
-    pub(super) trl: Option<[u64; 2]>,
-    /// Whether a text itself names TRL's release.
-    named: bool,
+    /// Those that a text names.
+    installed: Installed,
+    /// Transformers of at most this release, by arguments.
+    transformers: Option<[u64; 2]>,
+    /// TRL of at most this release, by arguments and imports.
+    trl: Option<[u64; 2]>,
     /// Number of calls whose arguments were examined.
     looked: u32,
 }
 
 impl Releases {
-    /// The releases implied by the packages that a text installs.
-    pub(super) fn installed(text: &str) -> Self {
-        let of = |package, before_one| releases::installed(text, package, before_one);
+    /// The releases implied by the packages that a text installs, or else those that `beside` it are installed.
+    pub(super) fn installed(text: &str, beside: Installed) -> Self {
         let moved = MOVED.iter().any(|trainer| text.contains(trainer)) && !text.contains(EXPERIMENTAL);
-        let trl = of("trl", 29);
         Self {
-            four: of("transformers", 99).is_some_and(|release| release < [5, 0]),
-            named: trl.is_some(),
-            trl: [trl, moved.then_some(BEFORE_MOVED)].into_iter().flatten().min(),
-            looked: 0,
+            installed: Installed::of(text).or(beside),
+            trl: moved.then_some(BEFORE_MOVED),
+            ..Self::default()
         }
     }
 
@@ -81,26 +80,70 @@ impl Releases {
             "SFTTrainer" if OF_SFT_TRAINER.into_iter().any(given) => Some([0, 12]),
             _ => given("tokenizer").then_some([0, 15]),
         };
-        self.four |= at_most.is_some() || configures && OF_FOUR.into_iter().any(given);
+        let last = LAST_OF_TRANSFORMERS.iter().filter(|(key, _)| configures && given(key));
+        let four = at_most.map(|_| LAST_FOUR);
+        self.transformers =
+            last.map(|(_, last)| Some(*last)).chain([self.transformers, four]).flatten().min();
         self.trl = [self.trl, at_most].into_iter().flatten().min();
     }
 
-    /// TRL's release in the form that `fused_head` expects: a text with transformers 4 that does not name it has an unknown one, which
-    /// is not one of the newest (0.0).
-    pub(super) fn of_trl(self) -> Option<String> {
-        let old = (self.four && !self.named).then(|| "0.0".to_owned());
-        old.or_else(|| self.trl.map(|[major, minor]| format!("{major}.{minor}")))
+    /// The releases as settings; `own`: the program's options are its own, `loaded`: it loads the model in this text.
+    pub(super) fn leaves(self, own: bool, loaded: bool) -> Vec<Leaf> {
+        let mut leaves = Vec::new();
+        let mut add = |key: &str, value: String| {
+            leaves.push(Leaf { path: key.to_owned(), value, ..Leaf::default() });
+        };
+        for (key, on) in [(behind::OWN_OPTIONS, own), (behind::LOADED, loaded)] {
+            if on {
+                add(key, "true".to_owned());
+            }
+        }
+        let written = |[major, minor]: [u64; 2]| format!("{major}.{minor}");
+        for (key, stated, most, mark, marked) in [
+            (RELEASE, self.installed.trl, self.trl, AT_MOST, false),
+            (TRANSFORMERS, self.installed.transformers, self.transformers, STATED, true),
+        ] {
+            // A program of several releases: the oldest call counts, if the named release has it not.
+            let Some(release) = [stated, most].into_iter().flatten().min() else { continue };
+            add(key, written(if key == TRANSFORMERS { stated.unwrap_or(release) } else { release }));
+            let is_stated = stated == Some(release) || key == TRANSFORMERS && stated.is_some();
+            if is_stated == marked {
+                add(mark, "true".to_owned());
+            }
+        }
+        leaves
+    }
+
+    /// TRL's release.
+    pub(super) fn of_trl(self) -> Option<[u64; 2]> {
+        [self.installed.trl, self.trl].into_iter().flatten().min()
+    }
+
+    /// The format of a model that the program loads without naming one: that of transformers 4, or open where the release is.
+    pub(super) fn load(self, reading: &mut Reading) {
+        let trl = self.of_trl().filter(|release| *release <= behind::BEFORE_FIVE).map(|_| LAST_FOUR);
+        let last = self.installed.transformers.or([self.transformers, trl].into_iter().flatten().min());
+        if last.is_some_and(|last| last < FIVE) {
+            loads_in_fp32(reading);
+        } else if last.is_some() && self.installed.transformers.is_none() && is_by_default(reading) {
+            behind::ask_for_release(reading);
+        }
     }
 }
 
-/// The format in which transformers 4 loads weights if its program names none: `from_pretrained` uses PyTorch's
-/// default type (`modeling_utils.py`, 4.46: `torch_dtype`). The remaining weights of quantized models are cast
+/// Whether the format of weights is a default that the way of loading decides; the remaining weights of quantized models are cast
 /// elsewhere, and DeepSpeed's engine casts all.
-pub(super) fn loads_in_fp32(reading: &mut Reading) {
+fn is_by_default(reading: &Reading) -> bool {
     let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
     let quantized = !matches!(reading.value(Field::BaseQuantization), None | Some("" | "none"));
     let engine = reading.value(Field::DataParallelEngine) == Some("deepspeed");
-    if !quantized && !engine && reading.found.iter().any(by_default) {
+    !quantized && !engine && reading.found.iter().any(by_default)
+}
+
+/// The format in which transformers 4 loads weights if its program names none: `from_pretrained` uses PyTorch's
+/// default type (`modeling_utils.py`, 4.46: `torch_dtype`).
+fn loads_in_fp32(reading: &mut Reading) {
+    if is_by_default(reading) {
         let note = "transformers 4, which the text tells, loads models in fp32 by default";
         reading.take(Found::new(Field::ParamsDtype, "fp32", Origin::Default).note(note));
     }
@@ -157,46 +200,66 @@ pub(super) fn in_its_own_format(reading: &mut Reading, model: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::Releases;
+    use super::{Installed, Releases};
 
-    fn of(call: &str, arguments: &'static str) -> (bool, Option<[u64; 2]>) {
+    fn of(call: &str, arguments: &'static str) -> (Option<[u64; 2]>, Option<[u64; 2]>) {
         let mut releases = Releases::default();
         releases.add(call, || arguments);
-        (releases.four, releases.trl)
+        (releases.transformers, releases.trl)
     }
 
     #[test]
     fn arguments_that_the_next_release_refuses_tell_the_release() {
         for (call, arguments, expected) in [
-            ("TrainingArguments", "(output_dir='a',\n    evaluation_strategy=\"no\")", (true, None)),
-            ("TrainingArguments", "(logging_dir='a')", (true, None)),
-            ("TrainingArguments", "(eval_strategy='no', report_logging_dir=1)", (false, None)),
-            ("TrainingArguments", "(a=1, # evaluation_strategy='no'\n b=2)", (false, None)),
-            ("Trainer", "(model=model, tokenizer=tokenizer)", (true, Some([0, 15]))),
-            ("Trainer", "(model=model, processing_class=tokenizer)", (false, None)),
-            ("TrainingArguments", "(a=1,  # first\n    logging_dir='a')", (true, None)),
-            ("TrainingArguments", "(a=1 if logging_dir == '' else 2)", (false, None)),
-            ("SFTTrainer", "(model=model, packing=True)", (true, Some([0, 12]))),
-            ("SFTTrainer", "(model, tokenizer=tokenizer,\n dataset_kwargs={})", (true, Some([0, 12]))),
-            ("SFTTrainer", "(model=model, args=args, peft_config=config)", (false, None)),
-            ("DPOTrainer", "(model=model, packing=True)", (false, None)),
-            ("pipeline", "(model=model, tokenizer=tokenizer)", (false, None)),
+            ("TrainingArguments", "(output_dir='a',\n    evaluation_strategy=\"no\")", (Some([4, 50]), None)),
+            ("TrainingArguments", "(logging_dir='a')", (Some([5, 14]), None)),
+            ("TrainingArguments", "(eval_strategy='no', report_logging_dir=1)", (None, None)),
+            ("TrainingArguments", "(a=1, # evaluation_strategy='no'\n b=2)", (None, None)),
+            ("Trainer", "(model=model, tokenizer=tokenizer)", (Some([4, 57]), Some([0, 15]))),
+            ("Trainer", "(model=model, processing_class=tokenizer)", (None, None)),
+            ("TrainingArguments", "(a=1,  # first\n    logging_dir='a')", (Some([5, 14]), None)),
+            ("TrainingArguments", "(a=1 if logging_dir == '' else 2)", (None, None)),
+            ("SFTTrainer", "(model=model, packing=True)", (Some([4, 57]), Some([0, 12]))),
+            (
+                "SFTTrainer",
+                "(model, tokenizer=tokenizer,\n dataset_kwargs={})",
+                (Some([4, 57]), Some([0, 12])),
+            ),
+            ("SFTTrainer", "(model=model, args=args, peft_config=config)", (None, None)),
+            ("DPOTrainer", "(model=model, packing=True)", (None, None)),
+            ("pipeline", "(model=model, tokenizer=tokenizer)", (None, None)),
         ] {
             assert_eq!(of(call, arguments), expected, "{call}{arguments}");
         }
     }
 
+    /// The settings that releases are given on as.
+    fn told(releases: Releases) -> Vec<(String, String)> {
+        releases.leaves(false, false).into_iter().map(|leaf| (leaf.path, leaf.value)).collect()
+    }
+
     #[test]
     fn the_oldest_release_that_a_program_tells_counts() {
-        let mut releases = Releases::installed("!pip install transformers==4.57.1 trl==0.23.0");
-        assert_eq!((releases.four, releases.trl), (true, Some([0, 23])));
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let stated = pair("transformers_release_stated", "true");
+        let none = Installed::default();
+        let mut releases = Releases::installed("!pip install transformers==4.57.1 trl==0.23.0", none);
+        let four = pair("transformers_release", "4.57");
+        assert_eq!(told(releases), [pair("trl_release", "0.23"), four.clone(), stated.clone()]);
         releases.add("ORPOTrainer", || "(tokenizer=tokenizer)");
-        assert_eq!(releases.trl, Some([0, 15]));
-        assert_eq!(releases.of_trl().as_deref(), Some("0.15"));
-        let four = Releases::installed("!pip install transformers==4.57.1 trl");
-        assert_eq!((four.four, four.of_trl().as_deref()), (true, Some("0.0")));
-        let newer = Releases::installed("pip install transformers==5.2 trl==1.15.0");
-        assert_eq!((newer.four, newer.of_trl().as_deref()), (false, Some("1.15")));
-        assert_eq!(Releases::installed("pip install trl"), Releases::default());
+        assert_eq!(releases.of_trl(), Some([0, 15]));
+        let at_most = pair("trl_release_at_most", "true");
+        assert_eq!(
+            told(releases),
+            [pair("trl_release", "0.15"), at_most, four.clone(), stated.clone()],
+            "a release that has no such argument is not the one that runs"
+        );
+        let alone = Releases::installed("!pip install transformers==4.57.1 trl", none);
+        assert_eq!(told(alone), [four, stated.clone()]);
+        let newer = Releases::installed("pip install transformers==5.2 trl==1.15.0", none);
+        assert_eq!(told(newer), [pair("trl_release", "1.15"), pair("transformers_release", "5.2"), stated]);
+        let beside = Installed { trl: Some([0, 15]), transformers: None };
+        assert_eq!(told(Releases::installed("import trl", beside)), [pair("trl_release", "0.15")]);
+        assert_eq!(Releases::installed("pip install trl", none), Releases::default());
     }
 }
