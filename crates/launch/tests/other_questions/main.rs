@@ -40,6 +40,7 @@ mod pairs;
 mod pretraining;
 mod primus;
 mod recomputed;
+mod releases;
 mod rollouts;
 mod sharding;
 mod started;
