@@ -1,0 +1,128 @@
+//! Releases, launches and modules that were taken for their relatives.
+
+use super::{said, stopped, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+/// KTOTrainer of TRL up to 1.3, and ORPOTrainer and CPOTrainer of every release, prepare a 4-bit model and turn its embeddings back to
+/// bf16 (`trl/experimental/kto/kto_trainer.py`, `orpo`, `cpo`); 16 bits were read for all that is not quantized.
+#[test]
+fn norms_that_preference_trainers_of_trl_cast_stop_the_verdict() {
+    let of = |installs: &str, kind: &str, bits: &str, more: &str| {
+        let text = format!(
+            "# pip install {installs}\nimport torch\nfrom peft import LoraConfig\nfrom transformers import AutoModelForCausalLM, \
+             BitsAndBytesConfig\nfrom trl import {kind}Config, {kind}Trainer\nbnb = BitsAndBytesConfig({bits})\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', quantization_config=bnb, dtype=torch.bfloat16)\n\
+             peft = LoraConfig(r=16, target_modules=['q_proj', 'v_proj'])\n\
+             args = {kind}Config(per_device_train_batch_size=2, gradient_accumulation_steps=8, max_length=1024{more})\n\
+             trainer = {kind}Trainer(model=model, args=args, peft_config=peft)\ntrainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "1")])
+    };
+    let (four, eight) = ("load_in_4bit=True, bnb_4bit_quant_type='nf4'", "load_in_8bit=True");
+    for (installs, kind) in [
+        ("trl==1.3.0", "KTO"),
+        ("trl==0.24.0", "KTO"),
+        ("trl==1.9.0", "ORPO"),
+        ("trl==0.24.0", "ORPO"),
+        ("trl==1.9.0", "CPO"),
+    ] {
+        stopped(&of(installs, kind, four, ", bf16=True"), &["peft_config"]);
+        let whole = of(installs, kind, eight, ", bf16=True");
+        assert!(whole.not_modelled.is_empty(), "{installs} {kind}: {:?}", whole.not_modelled);
+        assert_eq!(value(&whole, Field::UpcastNonQuantized), "true", "{installs} {kind}");
+        assert_ne!(value(&whole, Field::AdapterDtype), "bf16", "{installs} {kind}");
+    }
+    let later = of("trl==1.4.0", "KTO", four, ", bf16=True");
+    assert!(later.not_modelled.is_empty(), "{:?}", later.not_modelled);
+    assert_eq!(value(&later, Field::AdapterDtype), "bf16");
+}
+
+const FAST: &str = "from unsloth import FastLanguageModel\nfrom trl import SFTTrainer, SFTConfig\n\
+    model, tokenizer = FastLanguageModel.from_pretrained(model_name='Qwen/Qwen2.5-7B', max_seq_length=2048@LOADS)\n\
+    model = FastLanguageModel.get_peft_model(model, r=16, target_modules=['q_proj', 'k_proj', 'v_proj', 'o_proj'], lora_alpha=16, \
+    lora_dropout=0, use_gradient_checkpointing='unsloth')\n\
+    args = SFTConfig(per_device_train_batch_size=2, gradient_accumulation_steps=4, bf16=True)\n\
+    trainer = SFTTrainer(model=model, args=args)\ntrainer.train()\n";
+
+/// unsloth spreads a model in one process as transformers does; ranks were counted. Under a launcher each process has a quantized
+/// model to itself (`unsloth/models/loader_utils.py:prepare_device_map`).
+#[test]
+fn layers_that_unsloth_spreads_are_no_ranks() {
+    let whole = |loads: &str| FAST.replace("@LOADS", loads);
+    let on = |loads: &str, gpus: &str| said("train.py", &whole(loads), &[("world_size", gpus)]);
+    let launched = |line: &str, loads: &str| -> Resolution {
+        let text = whole(loads);
+        let source = Source::from_files([("run.sh", line), ("train.py", text.as_str())]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let stops = |read: &Resolution, name: &str| read.not_modelled.iter().any(|item| item.is_called(name));
+    for map in ["auto", "balanced"] {
+        for bits in [", load_in_4bit=True", ", load_in_4bit=False"] {
+            let loads = format!("{bits}, device_map='{map}'");
+            assert!(stops(&on(&loads, "2"), "device_map"), "{loads}");
+            assert!(!stops(&on(&loads, "1"), "device_map"), "{loads}");
+            let ranks = launched("torchrun --nproc_per_node 2 train.py\n", &loads);
+            assert_eq!(stops(&ranks, "device_map"), bits.ends_with("False"), "{loads}");
+        }
+    }
+    for loads in [", load_in_4bit=True", ", load_in_4bit=True, device_map='sequential'"] {
+        assert!(!stops(&on(loads, "2"), "device_map"), "{loads}");
+        let one = launched("CUDA_VISIBLE_DEVICES=0,1 python train.py\n", loads);
+        assert!(stops(&one, "CUDA_VISIBLE_DEVICES"), "{:?}", one.not_modelled);
+    }
+}
+
+/// NeMo-RL's workers trust the code of every repository, and its newer one trains Automodel's modules where their weights can be handed
+/// on one by one (`nemo_rl/models/automodel/setup.py:_maybe_set_force_hf`), which are those of experts; transformers' were taken.
+#[test]
+fn modules_of_nemo_rls_workers_are_told_apart() {
+    let of = |model: &str, more: &str| {
+        let text = format!(
+            "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: {model}\n  dtensor_cfg:\n{more}cluster:\n  gpus_per_node: 8\n  \
+             num_nodes: 4\ngrpo:\n  num_prompts_per_step: 64\n"
+        );
+        said("grpo.yaml", &text, &[])
+    };
+    let (newer, older) = ("    _v2: true\n", "    _v2: false\n");
+    for model in ["Qwen/Qwen3-30B-A3B", "openai/gpt-oss-20b"] {
+        stopped(&of(model, newer), &["policy.dtensor_cfg._v2"]);
+        for other in [older, "    _v2: true\n    automodel_kwargs:\n      force_hf: true\n"] {
+            let read = of(model, other);
+            assert!(read.not_modelled.is_empty(), "{model} {other}: {:?}", read.not_modelled);
+        }
+    }
+    for model in ["Qwen/Qwen3-8B", "mistralai/Mixtral-8x7B-v0.1"] {
+        let read = of(model, newer);
+        assert!(read.not_modelled.is_empty(), "{model}: {:?}", read.not_modelled);
+    }
+    for model in ["microsoft/Phi-3-mini-4k-instruct", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"] {
+        stopped(&of(model, older), &["policy.model_name"]);
+        stopped(&of(model, newer), &["policy.model_name"]);
+    }
+}
+
+/// Shared functions of Megatron-Bridge's performance recipes (`perf_recipes/qwen_vl/common.py`) assign settings that are known; their
+/// recipes stopped at the calls and had no model.
+#[test]
+fn shared_functions_of_bridges_vision_recipes_are_followed() {
+    let of = |ends: &str| {
+        let text = format!(
+            "from megatron.bridge.perf_recipes.qwen_vl.common import *\n\n\ndef own_pretrain_config() -> ConfigContainer:\n    \
+             cfg = qwen3_vl_30b_a3b_pretrain_mock_config()\n    cfg.mixed_precision = _perf_precision('bf16')\n    cfg.model.moe_a2a_overlap = True\n    \
+             cfg.model.freeze_language_model = False\n    cfg.model.freeze_vision_model = False\n    \
+             cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=False)\n    _benchmark_common(cfg)\n    {ends}(cfg)\n    return cfg\n"
+        );
+        said("qwen3_vl.py", &text, &[])
+    };
+    for ends in ["_finalize_qwen3_vl", "_finalize_qwen3_vl_with_moe_a2a_and_overlap"] {
+        let read = of(ends);
+        let names: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert!(!names.contains(&"recipe") && !names.contains(&"model.moe_a2a_overlap"), "{ends}: {names:?}");
+        assert_eq!(value(&read, Field::NumLayers), "48", "{ends}");
+        assert_eq!(value(&read, Field::CudaGraphModules), "moe_router moe_preprocess", "{ends}");
+    }
+    stopped(&of("_finalize_another"), &["recipe"]);
+}
