@@ -126,3 +126,43 @@ fn shared_functions_of_bridges_vision_recipes_are_followed() {
     }
     stopped(&of("_finalize_another"), &["recipe"]);
 }
+
+/// Whether a model checkpoints layers is asked where the text does not decide the condition of its call; it stopped the verdict of a
+/// program with a parser, and was passed over in one without.
+#[test]
+fn checkpointing_under_an_open_condition_is_asked_for() {
+    let of = |before: &str, condition: &str, more: &str| {
+        let text = format!(
+            "import json, torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n{before}\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-0.5B', torch_dtype=torch.bfloat16)\n\
+             if {condition}:\n    model.gradient_checkpointing_enable()\n\
+             arguments = TrainingArguments('out', per_device_train_batch_size=2, bf16=True{more})\n\
+             trainer = Trainer(model=model, args=arguments)\ntrainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "1"), ("seq_length", "512")])
+    };
+    let asks = |read: &Resolution| {
+        read.questions.iter().any(|asked| asked.name() == Field::GradientCheckpointing.name())
+    };
+    let file = "cfg = json.load(open('c.json'))\n";
+    for more in ["", ", gradient_checkpointing=False"] {
+        let read = of(file, "cfg['checkpoint']", more);
+        assert!(asks(&read) && read.not_modelled.is_empty(), "{more}: {:?}", read.not_modelled);
+    }
+    assert!(!asks(&of(file, "cfg['checkpoint']", ", gradient_checkpointing=True")));
+    for (condition, expected) in [("True", "true"), ("False", "false")] {
+        let read = of(file, condition, "");
+        assert!(!asks(&read), "{condition}");
+        assert_eq!(value(&read, Field::GradientCheckpointing), expected, "{condition}");
+    }
+}
+
+/// Words of TRL's rollouts beside a settings file are those of a Trainer's program; they were read as Megatron's, and stopped.
+#[test]
+fn rollouts_beside_a_settings_file_ask_for_that_file() {
+    let line = "accelerate launch --num_processes 3 src/open_r1/grpo.py --config recipes/x.yaml --max_completion_length 1024 \
+        --num_generations 12\n";
+    let read = said("run.sh", line, &[]);
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    assert!(read.diagnostics.iter().any(|said| said.message.contains("x.yaml")), "{:?}", read.diagnostics);
+}
