@@ -166,3 +166,55 @@ fn rollouts_beside_a_settings_file_ask_for_that_file() {
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     assert!(read.diagnostics.iter().any(|said| said.message.contains("x.yaml")), "{:?}", read.diagnostics);
 }
+
+/// mbridge's `glm4moe.py` alone leaves a balancing loss on; beside a pasted configuration verl's command names no family, and none was
+/// counted.
+#[test]
+fn a_pasted_configuration_of_glms_experts_stops_under_verls_megatron() {
+    let config = |kind: &str| {
+        format!(
+            r#"{{"model_type": "{kind}", "hidden_size": 4096, "num_hidden_layers": 46, "num_attention_heads": 96,
+            "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 10944, "moe_intermediate_size": 1408,
+            "n_routed_experts": 128, "num_experts": 128, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 1,
+            "vocab_size": 151552, "partial_rotary_factor": 0.5, "torch_dtype": "bfloat16"}}"#
+        )
+    };
+    let of = |kind: &str, path: &str, more: &str| {
+        let line = format!(
+            "python3 -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer.yaml data.train_batch_size=32 \
+             data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.model.path={path} \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.actor.megatron.expert_model_parallel_size=8 actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.rollout.n=5 trainer.n_gpus_per_node=8 trainer.nnodes=4 {more}\n"
+        );
+        let config = config(kind);
+        let source = Source::from_files([("run.sh", line.as_str()), ("config.json", config.as_str())]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let name = Field::MoeRouterLoadBalancingType.name();
+    let stops = |read: &Resolution| read.not_modelled.iter().any(|item| item.is_called(name));
+    let glm = of("glm4_moe", "/data/mine", "");
+    assert!(stops(&glm), "{:?} {:?}", glm.not_modelled, glm.diagnostics);
+    assert!(!stops(&of("qwen3_moe", "/data/mine", "")));
+    assert!(!stops(&of("glm4_moe", "zai-org/GLM-4.5-Air", "")));
+    let stated = "+actor_rollout_ref.actor.megatron.override_transformer_config.moe_router_load_balancing_type=seq_aux_loss";
+    assert!(!stops(&of("glm4_moe", "/data/mine", stated)));
+}
+
+/// Words that nobody knows tell nothing while the settings file beside them, which shows whose they are, is missing; beside it they stop.
+#[test]
+fn unknown_words_count_once_the_settings_file_is_there() {
+    let line = "torchrun --nproc_per_node 8 train_mine.py --config mine.yaml --twist 3\n";
+    let alone = said("run.sh", line, &[]);
+    assert!(alone.not_modelled.is_empty() && alone.plan.is_none(), "{:?}", alone.not_modelled);
+    assert!(
+        alone.diagnostics.iter().any(|said| said.message.contains("mine.yaml")),
+        "{:?}",
+        alone.diagnostics
+    );
+    let file = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 2\nmax_seq_length: 2048\n\
+        bf16: true\nlearning_rate: 1e-5\nnum_train_epochs: 1\n";
+    let source = Source::from_files([("run.sh", line), ("mine.yaml", file)]);
+    let both = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(both.not_modelled.iter().any(|item| item.name.contains("twist")), "{:?}", both.not_modelled);
+}
