@@ -142,7 +142,11 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         template::complete(&mut texts);
     }
     let alone = texts.is_empty() && remarks.is_empty();
-    let (mut launched, arguments) = script(source, &scripts, environment, alone);
+    let (mut launched, launch) = script(source, &scripts, environment, alone);
+    let arguments = launch.as_ref().map(|launch| launch.arguments.clone()).unwrap_or_default();
+    if let Some(launch) = &launch {
+        texts.iter_mut().for_each(|text| launch.tell_devices(&mut text.reading));
+    }
     if !arguments.is_empty() {
         together(&mut texts, &mut launched, &files, &arguments);
         with_line(&mut texts, &mut launched, &programs, &arguments, installed);
@@ -248,7 +252,7 @@ fn script(
     parts: &[usize],
     environment: &shell::Environment,
     alone: bool,
-) -> (Vec<Text>, Vec<Argument>) {
+) -> (Vec<Text>, Option<launch::Launch>) {
     let mut first: Option<(usize, launch::Launch)> = None;
     let mut other = None;
     for part in parts.iter().take(several::LOOKED_AT) {
@@ -267,7 +271,7 @@ fn script(
             first = Some((*part, launch));
         }
     }
-    let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
+    let Some((part, launch)) = first else { return (Vec::new(), None) };
     let mut reading = environment::reading(&launch);
     counted::propose(&mut reading, source, part, environment);
     reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
@@ -294,7 +298,7 @@ fn script(
         texts.push(Text { name: name.clone(), format: Some(Format::new(&Accelerate)), reading });
     }
     texts.push(Text { name, format: None, reading });
-    (texts, launch.arguments)
+    (texts, Some(launch))
 }
 
 /// A file and the command whose words override its keys are read as one; only the command gives the machines.

@@ -25,6 +25,7 @@ fn a_trainers_evaluation_batch_is_read() {
     assert_eq!(batch("--eval_strategy steps --per_device_eval_batch_size 4"), 4);
     assert_eq!(batch("--torch_dtype bfloat16 --evaluation_strategy epoch --per_device_eval_batch_size 4"), 4);
     assert_eq!(batch("--do_eval True --per_device_eval_batch_size 4"), 4);
+    assert_eq!(batch("--eval_on_start --per_device_eval_batch_size 4"), 4);
     // The default batch size for evaluation in transformers is 8.
     assert_eq!(batch("--eval_strategy steps"), 8);
     for never in ["", "--per_device_eval_batch_size 4", "--eval_strategy no --per_device_eval_batch_size 4"] {

@@ -19,8 +19,8 @@ fn of_one_process(table: &Table) -> Option<(word::DeviceMap, &'static str)> {
     let quantized = !table.is_unset_or(&[word::BaseQuantization::None]);
     let what = match map {
         word::DeviceMap::Layers => {
-            "layers that one process spreads over its GPUs, with which several processes do not start; one GPU, or a device_map \
-             of each process's own, is modelled"
+            "layers that one process spreads over its GPUs, which are no ranks; one GPU, or a device_map of each process's own, is \
+             modelled"
         }
         word::DeviceMap::Numbered if quantized => {
             "quantized weights that every process loads onto the same GPU, with which several do not start; one GPU, or a \

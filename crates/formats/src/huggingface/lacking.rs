@@ -1,6 +1,7 @@
 //! Parts of a model for which the engine has no layers: those that stop the verdict, and those that are only reported.
 
 use shardscope_architectures::{Architecture, Gap};
+use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
 use crate::{Effect, NotModelled};
@@ -13,6 +14,20 @@ pub(crate) fn lacking(architecture: &Architecture) -> Vec<NotModelled> {
     let mut all: Vec<NotModelled> = architecture.stopping().into_iter().map(gap).collect();
     all.extend(architecture.without_figures().map(|key| NotModelled::new(key, "", Effect::Model, PART)));
     all
+}
+
+/// GLM-4.5's text models.
+const BALANCED: &str = "glm4_moe";
+const BALANCES: &str = "GLM-4.5 without a balancing loss, which verl's mbridge gives it: name it in the command's model.path, and it is counted";
+
+/// mbridge leaves the balancing loss of this family on (`models/glm4moe.py:_build_config`), of no other. verl's reader knows that by the
+/// model's name; beside a configuration whose path has none it states that there is no such loss.
+pub(super) fn balanced(architecture: &Architecture) -> Option<NotModelled> {
+    let name = Field::MoeRouterLoadBalancingType.name();
+    (architecture.model_type == BALANCED).then(|| {
+        NotModelled::new(name, "none", Effect::Memory, BALANCES)
+            .only_at(Field::MoeRouterLoadBalancingType, "none")
+    })
 }
 
 /// Small parts that are left out, with one sentence each.

@@ -10,7 +10,7 @@ use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
 use super::harmless::{harmless, unused_by};
-use super::lacking::{lacking, left_out};
+use super::lacking::{balanced, lacking, left_out};
 use super::shape;
 use crate::leaves::{Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
@@ -117,6 +117,7 @@ fn read(root: &Node) -> Reading {
                 .reading
                 .not_modelled
                 .extend(lacking(&architecture).into_iter().map(|item| item.at_some(span)));
+            leaves.reading.not_modelled.extend(balanced(&architecture).map(|item| item.at_some(span)));
             let said = left_out(&architecture);
             leaves.reading.diagnostics.extend(said.into_iter().map(|one| one.at_some(span)));
             for used in &architecture.used {

@@ -187,7 +187,7 @@ impl Calls for Bridge {
             // whether there are graphs.
             "set_cuda_graph_modules" | "clear_cuda_graph_modules" => Some(Tree::new()),
             "_enable_overlap_param_gather_with_optimizer_step" => Some(Tree::new()),
-            _ => None,
+            _ => bridge_towers::finishes(name).map(rows),
         }
     }
 }

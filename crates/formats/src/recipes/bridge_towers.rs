@@ -15,7 +15,7 @@ const OF_TRANSFORMERS: [&str; 2] = ["mistralai/Ministral-3-", "Qwen/Qwen2.5-VL-"
 const OF_CORE: &str = "Qwen/Qwen3-VL-";
 
 /// How the settings of `_sft_common_vlm` and `_peft_common_vlm` differ from those of `_sft_common` and `_peft_common`.
-pub(super) const TUNING: &[(&str, &str)] = &[
+pub(super) const TUNING: Rows = &[
     ("train.train_iters", "300000"),
     ("train.global_batch_size", "32"),
     ("train.micro_batch_size", "2"),
@@ -24,6 +24,75 @@ pub(super) const TUNING: &[(&str, &str)] = &[
     ("dataset.seq_length", "4096"),
     ("tokenizer.tokenizer_type", "NullTokenizer"),
 ];
+
+/// Paths and values.
+type Rows = &'static [(&'static str, &'static str)];
+
+/// The settings that `_finalize_qwen3_vl` assigns (`perf_recipes/qwen_vl/common.py`), but for the tokenizer's vocabulary, which it makes
+/// the model's.
+const FINAL: Rows = &[
+    ("tokenizer.tokenizer_type", "NullTokenizer"),
+    ("tokenizer.use_tokenizer_vocab_size", "false"),
+    ("model.apply_rope_fusion", "false"),
+    ("model.cuda_graph_impl", "transformer_engine"),
+    ("model.cuda_graph_scope", "[moe_router,moe_preprocess]"),
+    ("model.expert_tensor_parallel_size", "1"),
+    ("comm_overlap.overlap_param_gather", "false"),
+    ("comm_overlap.overlap_grad_reduce", "false"),
+];
+/// The same with what `_with_moe_a2a_overlap` adds.
+const OVERLAPPED: Rows = &[
+    ("tokenizer.tokenizer_type", "NullTokenizer"),
+    ("tokenizer.use_tokenizer_vocab_size", "false"),
+    ("model.apply_rope_fusion", "false"),
+    ("model.cuda_graph_impl", "transformer_engine"),
+    ("model.cuda_graph_scope", "[moe_router,moe_preprocess]"),
+    ("model.expert_tensor_parallel_size", "1"),
+    ("comm_overlap.overlap_param_gather", "false"),
+    ("comm_overlap.overlap_grad_reduce", "false"),
+    ("comm_overlap.overlap_moe_expert_parallel_comm", "true"),
+    ("model.moe_shared_expert_overlap", "false"),
+];
+/// Those of `_qwen35_vl_common`.
+const COMMON: Rows = &[
+    ("tokenizer.tokenizer_type", "NullTokenizer"),
+    ("tokenizer.use_tokenizer_vocab_size", "false"),
+    ("model.bias_activation_fusion", "true"),
+    ("model.recompute_granularity", ""),
+    ("model.recompute_method", ""),
+    ("model.recompute_num_layers", ""),
+    ("model.recompute_modules", "[]"),
+    ("model.moe_router_fusion", "true"),
+    ("model.seq_length", "4096"),
+    ("dataset.seq_length", "4096"),
+    ("model.moe_router_force_load_balancing", "true"),
+    ("ddp.overlap_grad_reduce", "false"),
+    ("ddp.overlap_param_gather", "false"),
+    ("model.freeze_language_model", "false"),
+    ("model.freeze_vision_model", "false"),
+];
+/// Those of `_qwen35_vl_post`.
+const AFTER: Rows = &[
+    ("model.apply_rope_fusion", "false"),
+    ("model.cuda_graph_impl", "none"),
+    ("optimizer.overlap_param_gather", "false"),
+];
+
+/// What a shared function of the performance recipes assigns. When parameters are gathered beside the optimizer's step
+/// (`_with_overlap`) and when weight gradients are computed (`delay_wgrad_compute`) are passed over, as `_enable_overlap_param_gather_with_optimizer_step` is.
+pub(super) fn finishes(function: &str) -> Option<Rows> {
+    match function {
+        "_finalize_qwen3_vl" | "_finalize_qwen3_vl_with_overlap" => Some(FINAL),
+        "_finalize_qwen3_vl_with_moe_a2a_overlap" | "_finalize_qwen3_vl_with_moe_a2a_and_overlap" => {
+            Some(OVERLAPPED)
+        }
+        "_qwen35_vl_common" => Some(COMMON),
+        "_qwen35_vl_post" | "_qwen35_vl_post_with_overlap" | "_qwen35_vl_post_clear_scope_with_overlap" => {
+            Some(AFTER)
+        }
+        _ => None,
+    }
+}
 
 /// A key of the provider, and the parts that it freezes (`modelling_qwen3_vl/model.py:Qwen3VLModel.freeze`): the tower
 /// without its mergers, which train unless the projection is frozen, too.

@@ -3,12 +3,14 @@
 use super::super::frameworks::has_recorded_plan;
 use super::super::frameworks::one_by_one;
 use super::super::leaves::{Leaf, Leaves};
-use super::common::{ask, lack, lack_yes, lora, model, policy, transformers};
+use super::common::{ask, lack, lack_yes, lora, model, own_code, policy, transformers};
 use super::{nemo_megatron, nemo_rollout};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
 const NEMO: &str = "NeMo-RL";
+/// A family of experts for which Automodel has no modules (`MixtralForCausalLM` is not in its `MODEL_ARCH_MAPPING`).
+const WITHOUT_MODULES: &str = "Mixtral";
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     let rules = [
@@ -70,6 +72,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     packing(leaves);
     model(leaves, &["policy.model_name"]);
+    if !megatron {
+        modules(leaves);
+    }
     // A pack determines both the number of samples in a micro-batch and the length of its sequence.
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     let questions = [
@@ -134,6 +139,22 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "policy.megatron_cfg.cuda_graph_warmup",
         "policy.router_replay.enabled",
     ]);
+}
+
+/// Whose modules train: those of transformers, but for models that bring code of their own, which every worker trusts
+/// (`dtensor_policy_worker.py`, `automodel/setup.py`), and, by the newer worker, mixtures of experts for which Automodel has modules
+/// (`_transformers/registry.py:MODEL_ARCH_MAPPING`). Its dense ones are passed over, because their weights cannot be handed to vLLM one
+/// by one (`automodel/setup.py:_maybe_set_force_hf`).
+fn modules(leaves: &mut Leaves<'_>) {
+    const FORCED: &str = "policy.dtensor_cfg.automodel_kwargs.force_hf";
+    own_code(leaves, &["policy.model_name"], "", true);
+    let newer = leaves.yes("policy.dtensor_cfg._v2").filter(|_| leaves.flag(FORCED) != Some(true));
+    let mixes = leaves.reading.count(Field::NumExperts).is_some_and(|experts| experts > 1);
+    let name = leaves.text("policy.model_name").unwrap_or_default();
+    if let Some(leaf) = newer.filter(|_| mixes && !name.contains(WITHOUT_MODULES)) {
+        let what = "Automodel's own modules for this model in the place of transformers' (automodel_kwargs.force_hf: true)";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
 }
 
 /// Micro-batches of a fixed number of tokens (`train_mb_tokens`, over all context-parallel ranks): samples concatenated

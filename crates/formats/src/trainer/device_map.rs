@@ -18,6 +18,8 @@ const GROUPS: [&str; 6] =
     ["model", "base_model", "training", "quantization", "model_kwargs", "model_init_kwargs"];
 /// Values that spread layers (`integrations/accelerate.py:check_and_set_device_map`).
 const SPREAD: [&str; 4] = ["auto", "balanced", "balanced_low_0", "sequential"];
+/// unsloth's own default fills the first GPU (`unsloth/models/loader_utils.py:DEFAULT_DEVICE_MAP`), as does its name.
+const UNSLOTHS: &str = "sequential";
 /// Places that are no GPU.
 const ELSEWHERE: [&str; 2] = ["cpu", "disk"];
 
@@ -50,6 +52,7 @@ pub(super) fn written(map: &Value) -> Option<String> {
 /// Other trainers replace it for each process (axolotl's `choose_device`, oumi's `build_huggingface_model`), or never hand it on.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let own = matches!(dialect, Dialect::Transformers | Dialect::Trl);
+    let unsloth = dialect.is_unsloth();
     leaves.pass(DEVICE);
     for leaf in leaves.all() {
         let mut parts = leaf.path.rsplit('.');
@@ -58,7 +61,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         leaf.used.set(true);
         let trained = parts.next().is_none_or(|group| GROUPS.contains(&group));
-        if let Some(map) = meant(&leaf.value).filter(|_| own && trained) {
+        let spread = unsloth && leaf.value != UNSLOTHS && SPREAD.contains(&leaf.value.as_str());
+        if let Some(map) = meant(&leaf.value).filter(|_| (own || spread) && trained) {
             leaves.say(Field::DeviceMap, map.word(), leaf);
         }
     }

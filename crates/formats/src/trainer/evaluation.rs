@@ -22,6 +22,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let stated = leaves.first(&["per_device_eval_batch_size", "eval_batch_size"]);
     let evaluates = match (dialect, switch) {
         (Dialect::Axolotl, _) => is_asked_of_axolotl(leaves, switch.is_some_and(|leaf| !is_off(leaf))),
+        // Before the first step, whatever the strategy is (`trainer.py:eval_on_start`).
+        (Dialect::Transformers | Dialect::Trl | Dialect::LlamaFactory, _)
+            if leaves.flag("eval_on_start") == Some(true) =>
+        {
+            true
+        }
         (_, Some(leaf)) => !is_off(leaf),
         // Before the first epoch and after each (`step1_supervised_finetuning/main.py`).
         (Dialect::DeepSpeedChat, _) => stated.is_some(),

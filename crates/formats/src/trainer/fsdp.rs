@@ -11,6 +11,8 @@ use shardscope_plan::Field;
 
 /// Keys that are checked for the values under which they change nothing ([`units`]), or that change neither what is held nor what
 /// is sent: which class a unit is (every trainer here wraps layers), how weights are loaded and saved, prefetching.
+/// `mixed_precision_policy` reaches nothing: axolotl declares it (`utils/schemas/fsdp.py`) and sets no variable of accelerate for it
+/// (`utils/trainer.py:setup_fsdp_envs`), and the Trainer does not read it (`training_args.py:_process_fsdp_args`).
 const IDLE: [&str; 18] = [
     "transformer_layer_cls_to_wrap",
     "auto_wrap_policy",

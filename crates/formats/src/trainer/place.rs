@@ -4,7 +4,7 @@ use super::{Dialect, alpaca_lora};
 use crate::Argument;
 
 /// Options that only trainers of transformers models have. Two of them make a command one of theirs.
-const OWN: [&str; 16] = [
+const OWN: [&str; 20] = [
     "per_device_train_batch_size",
     "model_name_or_path",
     "gradient_accumulation_steps",
@@ -21,6 +21,11 @@ const OWN: [&str; 16] = [
     "tuner_type",
     "dataset_num_proc",
     "per_device_eval_batch_size",
+    // Of TRL's rollouts, beside a settings file that has the rest (`trl/trainer/grpo_config.py`).
+    "num_generations",
+    "max_completion_length",
+    "max_prompt_length",
+    "vllm_mode",
 ];
 const ENOUGH: usize = 2;
 /// Those among them that trainers of other libraries also have, with their own defaults

@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::releases::Installed;
-use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use calls::{
     ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
 };
@@ -18,7 +18,6 @@ use owned::{Owned, is_used};
 use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
-use shardscope_source::Span;
 use stages::Stages;
 use std::collections::HashMap;
 use versions::Releases;
@@ -32,6 +31,7 @@ mod cut;
 mod flow;
 mod hands;
 mod known;
+mod left;
 mod line;
 mod literal;
 mod names;
@@ -79,8 +79,8 @@ pub fn read_started(
     let mut adapters = false;
     // The position at which a checkpoint's adapters are loaded.
     let mut of_checkpoint = None;
-    // Adapters under an undecided condition.
-    let mut unsure = false;
+    // Adapters under an undecided condition, and the place of a call that checkpoints layers under one.
+    let (mut unsure, mut switched) = (false, None);
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
@@ -140,8 +140,8 @@ pub fn read_started(
         }
         if checkpoints && runs == Some(true) {
             program.state("gradient_checkpointing", "true");
-        } else if checkpoints && decides {
-            program.computed.get_or_insert_with(|| last.to_owned());
+        } else if checkpoints {
+            switched = switched.or(Some(open));
         }
         if prepares {
             let arguments = text.get(open..call_end(text, open)).unwrap_or_default();
@@ -308,7 +308,10 @@ pub fn read_started(
     // unsloth chooses formats and kernels itself.
     let whole = |field| matches!(field, Field::LoraTargetModules | Field::Packing);
     let open = open.into_iter().filter(|(field, ..)| !dialect.is_unsloth() || whole(*field)).collect();
-    left_open(&mut reading, open);
+    left::open(&mut reading, open);
+    if let Some(at) = switched.filter(|_| !asks && !dialect.is_unsloth()) {
+        left::checkpointing(&mut reading, at, base);
+    }
     if !dialect.is_unsloth() && !asks {
         preparation.tell(&mut reading);
     }
@@ -378,21 +381,6 @@ pub fn read_started(
         line::ask_for_adapters(&mut reading);
     }
     Some(reading)
-}
-
-/// Settings that the program computes, instead of defaults.
-fn left_open(reading: &mut Reading, open: Vec<(Field, String, Span)>) {
-    for (field, value, span) in open {
-        let stated = |found: &Found| {
-            found.field == field && !matches!(found.origin, Origin::Default | Origin::Derived)
-        };
-        if !reading.found.iter().any(stated) {
-            reading.keep(&|found| found.field != field);
-            let mut found = Found::new(field, String::new(), Origin::Script).by(field.name(), Some(span));
-            found.hole = Some(value);
-            reading.take(found);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -9,71 +9,98 @@ use shardscope_plan::Field;
 
 /// The key for a program whose trainer gets `peft_config`: `"built"`, or `"prepared"` where the program casts the model itself.
 const BUILT: &str = "trl_builds_adapters";
+const PREPARED_ITSELF: &str = "prepared";
 
 /// The last releases whose trainers prepare a quantized model by PEFT's `prepare_model_for_kbit_training`, which casts all that is
 /// not quantized to fp32 (`trl/models/utils.py:prepare_peft_model`, `trl/trainer/dpo_trainer.py:_prepare_peft_model`).
 const PREPARED: [u64; 2] = [0, 24];
 const PREPARED_BY_DPO: [u64; 2] = [0, 28];
+/// KTO's (`trl/experimental/kto/kto_trainer.py`, `trl/trainer` before 0.26). ORPO's and CPO's do so in every release, 1.9 included, and
+/// cast no adapters.
+const PREPARED_BY_KTO: [u64; 2] = [1, 3];
 /// The release whose function of that name casts norms alone.
 const NORMS: [u64; 2] = [0, 25];
 /// Up to these releases a 4-bit model under bf16 then gets embeddings and output layer back in bf16, and norms in fp32
 /// (`trl/trainer/utils.py:peft_module_casting_to_bf16`).
 const NORMS_ALONE: &str = "norms in fp32 beside embeddings in 16 bits, as TRL up to 0.25 (DPO: 0.28) leaves quantized models; later releases are modelled";
+const NORMS_OF_KTO: &str = "norms in fp32 beside embeddings in 16 bits, as TRL's KTO up to 1.3 leaves quantized models; later releases are modelled";
+const NORMS_OF_ODDS: &str =
+    "norms in fp32 beside embeddings in 16 bits, as TRL's ORPO and CPO leave quantized models";
 /// The first releases that cast trainable parameters over quantized weights to bf16 (huggingface/trl#4577, `trl/trainer`).
 const CAST: [u64; 2] = [0, 26];
 const CAST_BY_DPO: [u64; 2] = [0, 29];
-const CAST_BY_KTO: [u64; 2] = [1, 6];
+const CAST_BY_KTO: [u64; 2] = [1, 4];
+
+/// What preparing means for one of the trainers.
+struct Trainer {
+    /// The last release that prepares a model; none if all do.
+    prepared: Option<[u64; 2]>,
+    /// The first that casts adapters; none if none does.
+    cast: Option<[u64; 2]>,
+    norms: &'static str,
+}
+
+const OF_SFT: Trainer = Trainer { prepared: Some(PREPARED), cast: Some(CAST), norms: NORMS_ALONE };
+const OF_DPO: Trainer =
+    Trainer { prepared: Some(PREPARED_BY_DPO), cast: Some(CAST_BY_DPO), norms: NORMS_ALONE };
+const OF_KTO: Trainer =
+    Trainer { prepared: Some(PREPARED_BY_KTO), cast: Some(CAST_BY_KTO), norms: NORMS_OF_KTO };
+const OF_ODDS: Trainer = Trainer { prepared: None, cast: None, norms: NORMS_OF_ODDS };
 
 /// What a program's text tells of it.
 pub(super) fn told(text: &str) -> Option<(&'static str, &'static str)> {
-    let builds = ["SFTTrainer(", "DPOTrainer("].iter().any(|trainer| text.contains(trainer))
+    const TRAINERS: [&str; 5] = ["SFTTrainer(", "DPOTrainer(", "KTOTrainer(", "ORPOTrainer(", "CPOTrainer("];
+    let builds = TRAINERS.iter().any(|trainer| text.contains(trainer))
         && text.contains("peft_config=")
         && !text.contains("get_peft_model(");
     let itself = text.contains("prepare_model_for_kbit_training(");
-    builds.then_some((BUILT, if itself { "prepared" } else { "built" }))
+    builds.then_some((BUILT, if itself { PREPARED_ITSELF } else { "built" }))
 }
 
 /// Runs once objective and quantization are known.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    let built = leaves.get(BUILT).cloned();
+    // TRL's own programs hand `peft_config` on where `use_peft` is set (`trl/scripts`).
+    let built = leaves.get(BUILT).cloned().or_else(|| leaves.yes("use_peft").cloned());
     leaves.pass(BUILT);
     let quantized = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4" | "int8"));
     if dialect != Dialect::Trl || !quantized {
         return;
     }
-    let objective = leaves.reading.value(Field::TrainingObjective);
-    let first = match objective {
-        None | Some("" | "sft" | "policy") => CAST,
-        Some("dpo") => CAST_BY_DPO,
-        Some("kto") => CAST_BY_KTO,
+    let odds =
+        matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
+    let (trainer, builds) = match leaves.reading.value(Field::TrainingObjective) {
+        None | Some("" | "sft") => (OF_SFT, true),
+        Some("dpo") if odds => (OF_ODDS, true),
+        Some("dpo") => (OF_DPO, true),
+        Some("kto") => (OF_KTO, true),
+        Some("policy") => (OF_SFT, false),
         _ => return,
     };
     // A text that only tells transformers 4 says no release of TRL (0.0).
     let release = behind::release(leaves).filter(|release| *release > [0, 0]);
     let older = fused_head::is_of_older(leaves);
-    let sft = matches!(objective, None | Some("" | "sft"));
-    let last = if sft { PREPARED } else { PREPARED_BY_DPO };
-    let prepared = release.map_or(older, |release| release <= last);
-    let norms = sft && release == Some(NORMS) && !leaves.has(behind::AT_MOST);
-    if let Some(built) = built.filter(|_| (prepared || norms) && (sft || objective == Some("dpo"))) {
-        casts(leaves, &built, norms);
+    let prepared = trainer.prepared.is_none_or(|last| release.map_or(older, |release| release <= last));
+    let norms = trainer.prepared == Some(PREPARED) && release == Some(NORMS) && !leaves.has(behind::AT_MOST);
+    if let Some(built) = built.filter(|_| (prepared || norms) && builds) {
+        casts(leaves, &built, norms, trainer.norms);
     }
+    let Some(first) = trainer.cast else { return };
     // An argument that only transformers 4 has belongs to releases of both kinds.
     if release.is_some_and(|release| release >= first)
         || release.is_none() && !older && !behind::is_of_older(leaves)
     {
         let why = "TRL casts adapters over quantized weights to bf16 (huggingface/trl#4577); before 0.26, in DPO before \
-                   0.29, in KTO before 1.6, PEFT's fp32 stays (adapter_dtype=fp32)";
+                   0.29, in KTO before 1.4, PEFT's fp32 stays (adapter_dtype=fp32)";
         leaves.state(Field::AdapterDtype, "bf16", Origin::Default, why);
     }
 }
 
 /// What a trainer that prepares the model makes of what is not quantized.
-fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool) {
-    let item = NotModelled::new("peft_config", "", Effect::Memory, NORMS_ALONE);
+fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool, said: &str) {
+    let item = NotModelled::new("peft_config", "", Effect::Memory, said);
     let four = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4"));
     let open = leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
-    if norms && built.value == "built" {
+    if norms && built.value != PREPARED_ITSELF {
         leaves.reading.not_modelled.push(item);
         return;
     }
@@ -82,7 +109,8 @@ fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool) {
         leaves.reading.not_modelled.push(item.only_at(Field::Bf16, "true"));
     }
     if !norms && !under_bf16 {
-        let why = "TRL's trainers up to 0.24 (DPO: 0.28) prepare a quantized model by prepare_model_for_kbit_training";
+        let why = "TRL's trainers up to 0.24 (DPO: 0.28, KTO: 1.3; ORPO and CPO: all) prepare a quantized model by \
+                   prepare_model_for_kbit_training";
         leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
     }
 }

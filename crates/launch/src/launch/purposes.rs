@@ -261,9 +261,9 @@ fn is_stated_by_files(program: &Word) -> bool {
 /// A program that trains nothing, or something else, has no training figures. `elsewhere`: its settings are in a file
 /// that is asked for by name. `given`: they are in one of the texts.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, given: Option<Given>) {
-    // Items without a position describe what a framework does by default; they say nothing about a missing file.
+    // A missing file is not told by items without a position, a framework's defaults, nor by words that nobody knows until it is there.
     if elsewhere {
-        reading.not_modelled.retain(|item| item.span.is_some());
+        reading.not_modelled.retain(|item| item.span.is_some() && item.is_known);
     }
     let Some(program) = line.subcommand.as_ref().or(line.program.as_ref()) else { return };
     // Options of its examples' own programs, which can also be started by torchrun

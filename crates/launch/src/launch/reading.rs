@@ -286,7 +286,7 @@ impl Launch {
         }
         self.leave_to_accelerate(&mut reading);
         self.tell_device_map(&mut reading);
-        self.tell_data_parallel(&mut reading);
+        self.tell_devices(&mut reading);
         super::beside::tell(&mut reading, &self.script);
         if let Some((name, span)) = &self.printed {
             let what = "options printed by a command of this script, whose output is unknown";

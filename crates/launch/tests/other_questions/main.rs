@@ -31,6 +31,7 @@ mod grouped;
 mod layer_kinds;
 mod lingua;
 mod loops;
+mod misread;
 mod olmo;
 mod olmo_core;
 mod oumi;

@@ -26,12 +26,7 @@ impl Table {
     /// Whether something that is not modelled counts beside these settings.
     pub(crate) fn meets(&self, item: &crate::NotModelled) -> bool {
         item.only_at.as_ref().is_none_or(|(field, value)| {
-            match self.get(*field).map(|setting| &setting.value) {
-                Some(SettingValue::Int(held)) => held.to_string() == *value,
-                Some(SettingValue::Bool(held)) => held.to_string() == *value,
-                Some(SettingValue::Text(held)) => held == value,
-                _ => false,
-            }
+            self.get(*field).is_some_and(|setting| setting.value.written() == *value)
         })
     }
 

@@ -26,12 +26,30 @@ impl Launch {
         }
     }
 
+    /// What the processes that this command starts mean for a model that it, or a program beside it, loads.
+    pub(crate) fn tell_devices(&self, reading: &mut Reading) {
+        self.leave_device_map(reading);
+        self.tell_data_parallel(reading);
+    }
+
+    /// unsloth gives each of several processes the quantized model on its own device, whatever name of a spread `device_map` has
+    /// (`unsloth/models/loader_utils.py:prepare_device_map`).
+    fn leave_device_map(&self, reading: &mut Reading) {
+        let fast = matches!(reading.software, Some((Software::Unsloth, _)));
+        let quantized =
+            reading.value(Field::BaseQuantization).is_some_and(|kind| !matches!(kind, "" | "none"));
+        let launched = self.line.launcher().is_some_and(|launcher| launcher != Launcher::Python);
+        if fast && quantized && launched {
+            reading.keep(&|found| found.field != Field::DeviceMap);
+        }
+    }
+
     /// `CUDA_VISIBLE_DEVICES=0,1 python train.py`: plain python starts one process, in which transformers' Trainer wraps
     /// the model in `torch.nn.DataParallel` if it sees several devices (`Trainer._wrap_model`, `TrainingArguments.n_gpu`),
     /// unless a `device_map` has spread it over them. Either way the first device holds what no rank of a distributed
     /// run does.
-    pub(super) fn tell_data_parallel(&self, reading: &mut Reading) {
-        let trained = matches!(reading.software, Some((Software::HfTransformers, _)));
+    fn tell_data_parallel(&self, reading: &mut Reading) {
+        let trained = matches!(reading.software, Some((Software::HfTransformers | Software::Unsloth, _)));
         let alone = self.line.launcher() == Some(Launcher::Python)
             && !self.line.wrapped
             && self.line.subcommand.is_none()
