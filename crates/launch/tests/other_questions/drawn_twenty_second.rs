@@ -119,3 +119,45 @@ fn a_stated_rank_beside_a_loaded_adapter_is_only_proposed() {
     let fresh = said("run.yaml", &format!("{text}create_new_adapter: true\n"), &[("world_size", "1")]);
     assert_eq!(value(&fresh, Field::LoraRank), "32");
 }
+
+/// israel-adewuyi/prime-rl `env_mix.toml` (January 2026): its trainer's defaults are not today's, with which a file without the keys
+/// for GPUs was read, one sample to a prompt.
+#[test]
+fn prime_rl_of_other_defaults_stops_by_a_key_that_it_had() {
+    let of = |top: &str, each: &str| {
+        let text = format!(
+            "{top}max_steps = 300\nseq_len = 8192\n[model]\nname = \"Qwen/Qwen3-4B-Instruct-2507\"\n[orchestrator]\n\
+             batch_size = 512\n{each} = 16\n[trainer]\n[inference]\n"
+        );
+        said("rl.toml", &text, &[])
+    };
+    stopped(&of("", "rollouts_per_example"), &["orchestrator.rollouts_per_example"]);
+    stopped(
+        &of("trainer_gpu_ids = [0, 1]\ninference_gpu_ids = [2, 3]\n", "group_size"),
+        &["trainer_gpu_ids"],
+    );
+    assert_eq!(value(&of("", "group_size"), Field::RolloutsPerPrompt), "16");
+}
+
+/// JinZr/ms-swift `qwen3_moe.sh`: the GPUs proposed did not hold the expert ranks of a model that was asked for with them.
+#[test]
+fn proposed_gpus_hold_the_experts_of_a_model_that_is_not_known_yet() {
+    let read = script(
+        "NNODES=$WORLD_SIZE NODE_RANK=$RANK megatron sft --load unknown-mcore --dataset a --pipeline_model_parallel_size 2 \
+         --expert_model_parallel_size 8 --micro_batch_size 1 --global_batch_size 16 --max_length 8192 --packing true",
+    );
+    let world = read.questions.iter().find(|asked| asked.asks == Asked::Setting(Field::WorldSize));
+    assert_eq!(world.and_then(|asked| asked.proposal.as_deref()), Some("16"), "{:?}", read.questions);
+}
+
+/// Kevin-Li-2025/l20-edu-135m-pretrain `run_sft_6k_quality_pipeline.sh`: the file of an evaluation was asked for, after which what it
+/// evaluates is named.
+#[test]
+fn an_evaluation_named_after_what_it_evaluates_is_not_the_training() {
+    let read = script(
+        "python3 -m l20_pretrain.train_sft configs/sft.yaml\npython3 scripts/eval_sft_sanity.py runs/final --output results.jsonl\n",
+    );
+    let named = |word: &str| read.diagnostics.iter().any(|said| said.message.contains(word));
+    assert!(read.not_modelled.iter().all(|item| !item.value.contains("eval_sft")), "{:?}", read.not_modelled);
+    assert!(named("sft.yaml"), "{:?} {:?}", read.diagnostics, read.not_modelled);
+}
