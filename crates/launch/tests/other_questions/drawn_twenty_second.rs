@@ -64,20 +64,24 @@ fn ms_swift_before_modes_generates_on_the_accelerators_that_are_left_over() {
 /// ZhenbinChan/verl's file of the weeks after it): its program registers the reference whatever the loss is.
 #[test]
 fn verls_first_dapo_always_has_a_reference() {
-    let of = |program: &str, more: &str| {
+    let of = |program: &str| {
         let text = format!(
             "python3 -m {program} data.gen_batch_size=512 data.train_batch_size=512 data.max_prompt_length=1024 \
              data.max_response_length=1024 algorithm.adv_estimator=grpo algorithm.use_kl_in_reward=False \
              actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.n=8 \
              actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
              actor_rollout_ref.actor.use_kl_loss=False actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 \
-             trainer.nnodes=1 {more}"
+             trainer.nnodes=1"
         );
-        value(&script(&text), Field::RlReference)
+        let read = script(&text);
+        let found = read.settings.iter().find(|setting| setting.field == Field::RlReference);
+        let undated =
+            found.and_then(|found| found.note.as_deref()).is_some_and(|note| note.contains("May 10 to 23"));
+        (value(&read, Field::RlReference), undated)
     };
-    assert_eq!(of("recipe.dapo.src.main_dapo", ""), "host");
-    assert_eq!(of("recipe.dapo.main_dapo", ""), "none");
-    assert_eq!(of("verl.trainer.main_ppo", ""), "none");
+    assert_eq!(of("recipe.dapo.src.main_dapo"), ("host".to_owned(), false));
+    assert_eq!(of("recipe.dapo.main_dapo"), ("none".to_owned(), true));
+    assert_eq!(of("verl.trainer.main_ppo"), ("none".to_owned(), false));
 }
 
 /// Miical/verl `run_qwen3_4b_fsdp.sh`, like all of verl's own examples of August 2026: the machine's kind is asked of Python, and what
