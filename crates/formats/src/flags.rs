@@ -53,7 +53,9 @@ impl Reader for MegatronFlags {
     /// if the file builds on another.
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let recognised = signs::any(tree, &["MODEL_ARGS", "modules"])
-            .or_else(|| signs::all(tree, &["experiment", "defaults"]))
+            // FlagScale's (`examples/*/conf/train.yaml`); other programs of Hydra have experiments too.
+            .or_else(|| signs::all(tree, &["experiment.task", "defaults"]))
+            .or_else(|| signs::all(tree, &["experiment.exp_name", "defaults"]))
             .or_else(|| signs::maps(tree, &["system", "model"]))
             .or_else(|| signs::maps(tree, &["system", "data"]));
         let counted = || {

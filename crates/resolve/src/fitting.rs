@@ -17,8 +17,9 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let expert = table.degree(Field::ExpertModelParallelSize);
     let expert_tensor = table.count(Field::ExpertTensorParallelSize).unwrap_or(tensor).max(1);
     let pipeline = table.degree(Field::PipelineModelParallelSize);
-    // Dense models have no expert ranks to fill, whatever ETP is.
-    let experts = if table.number(Field::NumExperts) > 0 {
+    // Dense models have no expert ranks to fill, whatever ETP is; a model that is still asked for has those that are stated.
+    let unknown = table.count(Field::NumLayers).is_none();
+    let experts = if table.number(Field::NumExperts) > 0 || unknown && expert > 1 {
         expert_tensor.saturating_mul(expert).saturating_mul(pipeline)
     } else {
         1

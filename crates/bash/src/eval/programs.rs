@@ -27,6 +27,9 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
             };
             line(&super::bc::evaluate(known_input(shell)?, library)?, span)
         }
+        "python" | "python3" if python::imports_of_npus(arguments) => {
+            return Some((Value::default(), python::FAILS));
+        }
         "python" | "python3" => python_output(shell, arguments, span)?,
         "wc" => count(shell, arguments, span)?,
         "sed" => super::sed::run(shell, arguments)?,

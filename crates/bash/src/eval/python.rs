@@ -1,4 +1,23 @@
-//! Arithmetic as `python -c` and `awk` do it, for purely numeric expressions.
+//! `python -c`: arithmetic as it and `awk` do it, for purely numeric expressions, and the question for a machine's NPUs.
+
+use super::super::value::Word;
+use super::state::{Certainty, Status};
+
+/// What the import of a module that is not installed ends with.
+pub(crate) const FAILS: Status = Status { ok: false, certainty: Certainty::Assumed, code: 1 };
+
+/// Whether a program only asks if the machine has Ascend's NPUs (`python3 -c 'import torch_npu'`): what reads scripts here has
+/// GPUs, with which the module is not installed.
+pub(crate) fn imports_of_npus(arguments: &[Word]) -> bool {
+    let [flag, code, ..] = arguments else { return false };
+    let mut statements =
+        code.known().unwrap_or("").split([';', '\n']).map(str::trim).filter(|one| !one.is_empty());
+    let modules = |one: &str| {
+        one.strip_prefix("import ").map(|named| named.split(',').any(|name| name.trim() == "torch_npu"))
+    };
+    let asks = statements.clone().any(|one| modules(one) == Some(true));
+    flag.text() == "-c" && asks && statements.all(|one| modules(one).is_some())
+}
 
 /// The program whose rules for arithmetic and printing apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,6 +57,12 @@ fn sft(leaves: &mut Leaves<'_>) {
     idle(leaves);
 }
 
+/// Keys of prime-rl before its trainer had today's defaults (`configs/trainer.py` of c5afcaa2e, June 26, 2026): `group_size` took
+/// the place of the first on May 22 (#2599), `deployment` that of the others in February (#1859).
+const BEFORE: [&str; 3] = ["orchestrator.rollouts_per_example", "trainer_gpu_ids", "inference_gpu_ids"];
+const DEFAULTS_BEFORE: &str = "prime-rl before June 26, 2026, whose trainer neither recomputes nor offloads nor computes log-probabilities \
+                               in chunks unless it is told";
+
 /// A step takes `batch_size` rollouts, packed into micro-batches of `seq_len` tokens (`orchestrator/packing.py`).
 fn rl(leaves: &mut Leaves<'_>) {
     let length = leaves.first(&["trainer.model.seq_len", "seq_len", "orchestrator.seq_len"]);
@@ -101,6 +107,10 @@ fn rl(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("inference.vllm.quantization") {
         leaves.lack(leaf, Effect::Memory, "a rollout engine whose weights are quantized");
     }
+    if let Some(leaf) = leaves.first(&BEFORE) {
+        leaves.lack(leaf, Effect::Memory, DEFAULTS_BEFORE);
+    }
+    leaves.pass_below(&BEFORE);
     // None of the remaining keys of both affects memory on the trainer's GPUs.
     leaves.pass_below(&["orchestrator.", "inference.", "eval."]);
     let others = [

@@ -88,6 +88,26 @@ const KEYS: &[&str] = &[
     "mixed_precision.",
 ];
 
+/// Arguments of Lightning's `Trainer` (`lightning/pytorch/trainer/trainer.py`).
+const LIGHTNING: &[&str] = &[
+    "trainer.accelerator",
+    "trainer.devices",
+    "trainer.strategy",
+    "trainer.precision",
+    "trainer.plugins",
+    "trainer.max_steps",
+    "trainer.max_epochs",
+    "trainer.max_time",
+    "trainer.logger",
+    "trainer.enable_checkpointing",
+    "trainer.log_every_n_steps",
+    "trainer.val_check_interval",
+    "trainer.limit_val_batches",
+    "trainer.accumulate_grad_batches",
+    "trainer.gradient_clip_val",
+    "trainer.benchmark",
+];
+
 /// NeMo 1, its launcher, NeMo 2 and Megatron-Bridge.
 #[derive(Debug)]
 pub struct Nemo;
@@ -116,7 +136,10 @@ impl Reader for Nemo {
         }
         let named = tree.documents.first().is_some_and(|root| named_in_settings(root).is_some());
         let claim = named.then_some(Claim::Certain).or_else(|| signs::any(tree, SIGNS));
-        claim.or_else(|| signs::all(tree, &["trainer", "model"]))
+        // A `trainer` of NeMo 1 is Lightning's; many programs call a group of their own so.
+        claim.or_else(|| {
+            signs::all(tree, &["trainer", "model"]).filter(|_| signs::any(tree, LIGHTNING).is_some())
+        })
     }
 
     fn read(&self, root: &Node) -> Reading {

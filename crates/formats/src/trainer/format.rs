@@ -99,6 +99,8 @@ impl Reader for Trainer {
             .or_else(|| {
                 let own = ["per_device_train_batch_size", "num_generations", "max_completion_length", "beta"];
                 signs::all(tree, &own)
+                    // ms-swift's own key, beside which it has the same arguments with other defaults.
+                    .filter(|_| signs::any(tree, &["rlhf_type"]).is_none())
             }),
             Dialect::LlamaFactory => {
                 either(&["model_name_or_path", "finetuning_type"], &["model_name_or_path", "cutoff_len"])

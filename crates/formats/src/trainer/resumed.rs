@@ -24,8 +24,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let item = NotModelled::new(KEY, &leaf.value, Effect::Model, NOT_MERGED).at_some(leaf.span);
         let item = if quantized { item } else { item.only_at(Field::ZeroStage, "3") };
         leaves.reading.not_modelled.push(item);
-    } else if !leaves.has("lora_rank") {
-        // PEFT takes it from the adapters, whatever the default of new ones is.
+    } else {
+        // PEFT takes it from the adapters, whatever `lora_rank` says of new ones and whatever its default is.
+        let stated =
+            leaves.get("lora_rank").filter(|leaf| leaf.hole.is_none()).map(|leaf| leaf.value.clone());
         leaves.reading.keep(&|found| found.field != Field::LoraRank);
         let mut found = Found::new(Field::LoraRank, String::new(), Origin::Script).by(KEY, leaf.span);
         found.hole = Some(leaf.value.clone());
@@ -37,7 +39,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
                 leaf.value
             ),
             choices: Vec::new(),
-            proposal: Some("8".to_owned()),
+            proposal: Some(stated.unwrap_or_else(|| "8".to_owned())),
         });
     }
 }

@@ -4,7 +4,7 @@ use super::behind;
 use super::dialect::Dialect;
 use super::reference;
 use crate::leaves::{Leaf, Leaves};
-use crate::{Asked, Effect, NotModelled, Origin, Question};
+use crate::{Asked, Effect, NotModelled, NotRead, Origin, Question};
 use shardscope_plan::Field;
 
 /// Stops the verdict at a setting that changes the inputs of the loss.
@@ -94,6 +94,10 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
                 leaf,
             );
         }
+    }
+    if let Some(leaf) = leaves.get("num_infer_workers").filter(|_| is_swift) {
+        // Read beside the number of processes, which the command tells (`tell_own_engines`).
+        leaves.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
     }
     let moved = |leaves: &Leaves<'_>, key: &str| leaves.flag(key) == Some(true);
     let words: Vec<&str> = [("offload_model", "weights"), ("offload_optimizer", "optimizer")]

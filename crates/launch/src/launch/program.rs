@@ -49,6 +49,9 @@ const VERBS: &[(&str, &str)] = &[
 const PREPARING: [&str; 8] =
     ["pack", "prepare", "preprocess", "process", "build", "make", "download", "tokenize"];
 
+/// First words of programs that do something with a trained model. Not `chat`: nanochat's `chat_sft.py` trains one.
+const DONE_WITH: [&str; 7] = ["eval", "evaluate", "evaluation", "infer", "inference", "merge", "convert"];
+
 /// Programs that install software.
 const INSTALLERS: [&str; 8] = ["pip", "pip3", "apt-get", "apt", "conda", "mamba", "micromamba", "dnf"];
 
@@ -138,9 +141,13 @@ pub(super) fn purpose(program: &str) -> Purpose {
         return Purpose::NoTraining(PREPARES);
     }
     let trains = is_named || has(TRAINS) || begins("pretrain finetune");
-    if !trains {
+    // `eval_sft_sanity.py`, `merge_finetuned.py`: what was trained is named after what is done with it.
+    let first = words.first().filter(|first| DONE_WITH.contains(first) && !begins("train pretrain"));
+    if !trains || first.is_some() {
         for (verbs, what) in VERBS {
-            if has(verbs) {
+            if first
+                .map_or_else(|| has(verbs), |first| verbs.split_ascii_whitespace().any(|verb| verb == *first))
+            {
                 return Purpose::NoTraining(what);
             }
         }
@@ -195,6 +202,8 @@ mod tests {
             "areal.launcher.local",
             "agentic.rollout.train_agent",
             "train_and_eval.py",
+            "eval_and_train.py",
+            "scripts.chat_sft",
             "pretrain_llama.py",
         ] {
             assert_eq!(purpose(name), Purpose::Training, "{name}");
@@ -227,6 +236,8 @@ mod tests {
             "app",
             "web-ui",
             "rollout",
+            "scripts/eval_sft_sanity.py",
+            "merge_finetuned.py",
         ] {
             assert!(matches!(purpose(name), Purpose::NoTraining(_)), "{name}: {:?}", purpose(name));
         }

@@ -1,5 +1,6 @@
 //! The complete path from a source to a [`Reading`].
 
+mod always_loaded;
 mod branches;
 mod devices;
 mod job;
@@ -285,6 +286,8 @@ impl Launch {
             purposes::tell_family(&mut reading, &self.line, claim);
         }
         self.leave_to_accelerate(&mut reading);
+        self.tell_always_loaded(&mut reading);
+        self.tell_own_engines(&mut reading);
         self.tell_device_map(&mut reading);
         self.tell_devices(&mut reading);
         super::beside::tell(&mut reading, &self.script);

@@ -21,7 +21,10 @@ fn adapters_that_llama_factory_loads_have_a_rank_of_their_own() {
     assert!(asked.plan.is_none() && asked.not_modelled.is_empty(), "{:?}", asked.not_modelled);
     assert!(asked.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::LoraRank)));
     assert!(of(loaded, &[("lora_rank", "64")]).plan.is_some());
-    assert!(of(&format!("{loaded}lora_rank: 16\n"), &[]).plan.is_some());
+    // A rank in the text is that of new adapters.
+    let stated = of(&format!("{loaded}lora_rank: 16\n"), &[]);
+    let rank = stated.questions.iter().find(|asked| asked.asks == Asked::Setting(Field::LoraRank));
+    assert_eq!(rank.and_then(|asked| asked.proposal.as_deref()), Some("16"));
     let fresh = format!("{loaded}create_new_adapter: true\n");
     assert_eq!(value(&of(&fresh, &[]), Field::LoraRank), "8");
     assert!(of(&fresh, &[]).plan.is_some());

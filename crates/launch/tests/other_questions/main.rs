@@ -24,6 +24,7 @@ mod drawn_tuning;
 mod drawn_twelfth;
 mod drawn_twentieth;
 mod drawn_twenty_first;
+mod drawn_twenty_second;
 mod forks;
 mod foundry;
 mod frameworks;

@@ -4,7 +4,7 @@ use super::Launch;
 use crate::formats::starts_own_processes;
 use crate::launch::command_line::Launcher;
 use crate::launch::said::Said;
-use crate::{Effect, NotModelled, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash as shell;
 use shardscope_plan::{Field, Software};
 
@@ -18,7 +18,8 @@ impl Launch {
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         // The visible devices only count as processes if nothing else is stated.
         let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
-        if visible > processes {
+        let apart = reading.value(Field::RolloutGpus).is_some_and(|own| own != "0");
+        if visible > processes && !apart {
             let what = "a model spread over devices layer by layer (device_map)";
             let value = format!("{visible} devices, {processes} processes");
             let item = NotModelled::new("CUDA_VISIBLE_DEVICES", &value, Effect::Memory, what);
@@ -41,6 +42,45 @@ impl Launch {
         let launched = self.line.launcher().is_some_and(|launcher| launcher != Launcher::Python);
         if fast && quantized && launched {
             reading.keep(&|found| found.field != Field::DeviceMap);
+        }
+    }
+
+    /// ms-swift 3.2 to 3.4, which had no `vllm_mode`, took rollouts from `num_infer_workers` more accelerators of each node than
+    /// it trained on, unless every accelerator had a worker; 3.5 of June 2025 to 3.12 generate on those that train, and 4 refuses a
+    /// command without a mode (`swift/llm/argument/rlhf_args.py:_check_grpo` of v3.4.1 and v3.5.0, `swift/arguments/rlhf_args.py` of
+    /// v4.0.0). That fewer processes are started than the node has accelerators tells which one it is.
+    pub(super) fn tell_own_engines(&self, reading: &mut Reading) {
+        let option = |name: &str| self.arguments.iter().position(|word| word.text == name);
+        let placed = ["--vllm_mode", "--vllm_server_host", "--vllm_server_base_url"];
+        let by_vllm = reading.value(Field::RlFramework) == Some("swift")
+            && reading.value(Field::RolloutEngine) == Some("vllm")
+            && reading.value(Field::RolloutGpus).is_none()
+            && !reading.not_modelled.iter().any(|item| item.name == "use_vllm");
+        let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
+        if !by_vllm || placed.iter().any(|name| option(name).is_some()) {
+            return;
+        }
+        let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
+        let workers = option("--num_infer_workers").and_then(|at| self.arguments.get(at + 1));
+        let own = workers.map_or(Some(1), |word| word.text.parse::<u64>().ok());
+        let node = own.map_or(0, |own| processes + own);
+        // Nodes have 4, 8 or 16.
+        let fits = match self.world.visible {
+            Some(visible) => visible == node && visible > processes,
+            None => node >= 4 && node.is_power_of_two() && own.is_some_and(|own| own < processes),
+        };
+        if fits || own == Some(processes) {
+            reading.not_read.retain(|item| item.name != "num_infer_workers");
+        }
+        if let Some(own) = own.filter(|_| fits) {
+            let nodes = match &self.world.nodes {
+                Some(Said::Known(nodes)) => nodes.value,
+                _ => 1,
+            };
+            let why =
+                "ms-swift before 3.5: no vllm_mode, and as many accelerators of each node are left over";
+            let found = Found::new(Field::RolloutGpus, (own * nodes).to_string(), Origin::Derived);
+            reading.take(found.by(fact.by.clone(), fact.span).note(why));
         }
     }
 
