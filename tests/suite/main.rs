@@ -117,6 +117,7 @@ mod states;
 mod streamed_inputs;
 mod sweeping;
 mod time;
+mod tinyllava;
 mod topology;
 mod torchtune_recipes;
 mod traffic;
