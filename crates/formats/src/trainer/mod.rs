@@ -6,6 +6,7 @@ mod alpaca_lora;
 mod authors;
 mod checkpoint;
 mod chinese_vicuna;
+mod classes;
 mod cookbook;
 mod device_map;
 mod dialect;

@@ -3,7 +3,6 @@
 
 use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
-use super::fused_head;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -248,7 +247,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         (false, _) => Dialect::Transformers,
     };
     let computed = std::mem::take(&mut program.computed);
-    let open = std::mem::take(&mut program.open);
+    let mut open = std::mem::take(&mut program.open);
     let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
     if !by_line {
         let stated = |key: &str| {
@@ -289,11 +288,10 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         let stated = |key: &str| leaves.iter().any(|leaf| leaf.path == key);
         leaves.extend(versions::defaults(dialect, plain, releases.trl, false, &stated));
     }
-    leaves.extend(releases.of_trl().map(|value| Leaf {
-        path: fused_head::RELEASE.to_owned(),
-        value,
-        ..Leaf::default()
-    }));
+    leaves.extend(releases.told());
+    // Of a program alone: a line names the model elsewhere.
+    let by_itself = other.filter(|_| plain && !by_line && dialect == Dialect::Transformers);
+    leaves.extend(super::classes::told(by_itself, text, &mut open, &leaves));
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
@@ -311,7 +309,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         preparation.tell(&mut reading);
     }
     reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
-    let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
+    let has_head = matches!(reading.value(Field::TrainingObjective), Some("reward" | "classify"));
     let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
     let quantized = reading.value(Field::TrainType) == Some("qlora");
     let mut lack = |item| reading.not_modelled.push(item);
@@ -357,7 +355,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
-    let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
+    let scores = |class: &&str| class.contains("SequenceClassification") && has_head;
     if let Some(class) = other.filter(|class| !scores(class)) {
         lack(named(class, Effect::Model, "a model other than a decoder-only language model"));
     }

@@ -3,7 +3,7 @@
 
 use super::super::dialect::Dialect;
 use super::super::early;
-use super::super::fused_head::OF_FOUR;
+use super::super::fused_head::{self, OF_FOUR};
 use crate::releases;
 use crate::scalars::Leaf;
 use crate::{Found, Origin, Reading};
@@ -90,6 +90,12 @@ impl Releases {
     pub(super) fn of_trl(self) -> Option<String> {
         let old = (self.four && !self.named).then(|| "0.0".to_owned());
         old.or_else(|| self.trl.map(|[major, minor]| format!("{major}.{minor}")))
+    }
+
+    /// The same as a setting.
+    pub(super) fn told(self) -> Option<Leaf> {
+        let value = self.of_trl()?;
+        Some(Leaf { path: fused_head::RELEASE.to_owned(), value, ..Leaf::default() })
     }
 }
 
