@@ -13,6 +13,7 @@ mod bash_writer;
 mod bounds;
 mod buffers;
 mod checkpointed_layer;
+mod classifier;
 mod compare;
 mod constants;
 mod deferred_gradients;
