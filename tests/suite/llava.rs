@@ -25,7 +25,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
     (model.num_layers, model.hidden_size, model.ffn_hidden_size) = (3, 64, 160);
     (model.num_attention_heads, model.num_query_groups, model.kv_channels) = (4, 4, 16);
     (model.seq_length, model.padded_vocab_size) = (40, 320);
-    let projector = Projector { layers, patches: 16 };
+    let projector = Projector { layers, patches: 16, before: 1 };
     model.vision = Some(VisionTower {
         parameters: 60_000 + projector.parameters(48, 64),
         layers: 3,

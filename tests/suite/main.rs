@@ -12,6 +12,7 @@ mod attention_time;
 mod bash_writer;
 mod bounds;
 mod buffers;
+mod bunny;
 mod checkpointed_layer;
 mod classifier;
 mod compare;

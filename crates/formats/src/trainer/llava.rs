@@ -74,21 +74,7 @@ fn as_not_modelled(leaves: &Leaves<'_>) -> Option<(String, String)> {
 }
 
 fn state(leaves: &mut Leaves<'_>, tower: &Leaf, frozen: Option<&Leaf>) {
-    leaves.state(Field::SeqLength, "512", Origin::Default, "default of LLaVA");
-    match frozen {
-        Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
-        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "LLaVA freezes only the tower"),
-    }
-    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
-        towers::adapters(leaves, "default of LLaVA");
-    }
-    if leaves.reading.value(Field::BaseQuantization).is_some() {
-        leaves.pass("double_quant");
-        let double = if leaves.flag("double_quant") == Some(false) { "false" } else { "true" };
-        leaves.state(Field::DoubleQuantization, double, Origin::Default, "default of LLaVA");
-        let why = "DeepSpeed casts what is not quantized";
-        leaves.state(Field::UpcastNonQuantized, "false", Origin::Derived, why);
-    }
+    trains(leaves, frozen, "default of LLaVA");
     for key in [
         "mm_patch_merge_type",
         "mm_vision_select_feature",
@@ -101,4 +87,23 @@ fn state(leaves: &mut Leaves<'_>, tower: &Leaf, frozen: Option<&Leaf>) {
     let message =
         "LLaVA requires transformers 4.37.2; what its decoder and loss save is counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(tower.span));
+}
+
+/// What trains, over which weights: all of it but the tower, or the projector alone. What was made of LLaVA has these defaults too.
+pub(super) fn trains(leaves: &mut Leaves<'_>, frozen: Option<&Leaf>, whose: &str) {
+    leaves.state(Field::SeqLength, "512", Origin::Default, whose);
+    match frozen {
+        Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
+        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "only the tower is frozen"),
+    }
+    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+        towers::adapters(leaves, whose);
+    }
+    if leaves.reading.value(Field::BaseQuantization).is_some() {
+        leaves.pass("double_quant");
+        let double = if leaves.flag("double_quant") == Some(false) { "false" } else { "true" };
+        leaves.state(Field::DoubleQuantization, double, Origin::Default, whose);
+        let why = "DeepSpeed casts what is not quantized";
+        leaves.state(Field::UpcastNonQuantized, "false", Origin::Derived, why);
+    }
 }

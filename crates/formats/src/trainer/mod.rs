@@ -4,6 +4,7 @@ mod accumulation;
 mod adapters;
 mod alpaca_lora;
 mod authors;
+mod bunny;
 mod checkpoint;
 mod chinese_vicuna;
 mod classes;
