@@ -1,6 +1,6 @@
 //! Bunny's arguments (`bunny/train/train.py`, BAAI-DCAI/Bunny at 08273acbd83b): LLaVA's with a tower and a decoder by kinds of its own.
 
-use super::{llava, towers};
+use super::{llava, tinyllava, towers};
 use crate::Origin;
 use crate::leaves::Leaves;
 use shardscope_plan::Field;
@@ -79,4 +79,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     let message = "Bunny has decoders of its own, of about transformers 4.40; what they save is counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(said.span));
     true
+}
+
+/// Whether the program is one whose rank of adapters is known: LLaVA, or made of it.
+pub(super) fn has_own_rank(leaves: &Leaves<'_>) -> bool {
+    leaves.has("mm_vision_select_layer") || tinyllava::is_own(leaves) || is_own(leaves)
 }
