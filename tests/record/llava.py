@@ -10,10 +10,10 @@ the second last layer of a frozen CLIP tower, run under no_grad. Written to stan
   decoder         bytes kept outside of it
   parameters      those that train
 
-and for the towers of its scripts, at their own width and in bf16:
+and for the towers of its scripts and of TinyLLaVA Factory's, at their own width and in bf16:
 
   tower           its name
-  parameters      of CLIPVisionModel
+  parameters      of CLIPVisionModel or SiglipVisionModel
   layer           of one layer
   alive           most bytes alive in the forward pass beside weights, less the outputs of all layers, for each token and
                   element of the width, with attention in plain operations
@@ -24,7 +24,8 @@ Run with transformers 5.23.0, peft 0.21.2 and torch 2.15.0: python tests/record/
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
-from transformers import CLIPVisionConfig, CLIPVisionModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    CLIPVisionConfig, CLIPVisionModel, LlamaConfig, LlamaForCausalLM, SiglipVisionConfig, SiglipVisionModel)
 
 from vision_towers import Alive
 
@@ -103,20 +104,22 @@ def record(way, layers, checkpoints, samples):
     print(f"{way}\t{layers}\t{int(checkpoints)}\t{samples}\t{kept[0]}\t{kept[1]}\t{trains}", flush=True)
 
 
-def released(name, side):
-    config = CLIPVisionConfig(
-        hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, image_size=side, patch_size=14)
-    model = CLIPVisionModel._from_config(config, dtype=DTYPE, attn_implementation="eager").requires_grad_(False).train()
+CLIP = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, patch_size=14)
+SIGLIP = dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16, patch_size=14)
+
+
+def released(name, kind, config, first):
+    model = kind._from_config(config, dtype=DTYPE, attn_implementation="eager").requires_grad_(False).train()
     total = sum(p.numel() for p in model.parameters())
     layer = sum(p.numel() for part, p in model.named_parameters() if ".layers.0." in part)
-    images = torch.randn(1, 3, side, side, dtype=DTYPE)
+    images = torch.randn(1, 3, config.image_size, config.image_size, dtype=DTYPE)
     held = [t.untyped_storage()._cdata for t in [*model.parameters(), *model.buffers(), images]]
     alive = Alive(held)
     with torch.no_grad(), alive:
         model(images, output_hidden_states=True)
-    tokens = (side // 14) ** 2 + 1
-    outputs = 25 * 2
-    print(f"{name}\t{total}\t{layer}\t{alive.most / tokens / 1024 - outputs:.1f}", flush=True)
+    tokens = (config.image_size // 14) ** 2 + first
+    outputs = (config.num_hidden_layers + 1) * 2
+    print(f"{name}\t{total}\t{layer}\t{alive.most / tokens / config.hidden_size - outputs:.1f}", flush=True)
 
 
 print("case\tlayers\tcheckpointed\tsamples\tprojector\tdecoder\tparameters")
@@ -126,5 +129,6 @@ for way in ("all", "projector", "lora"):
             for samples in (1, 2):
                 record(way, layers, checkpoints, samples)
 print("tower\tparameters\tlayer\talive")
-released("clip-vit-large-patch14", 224)
-released("clip-vit-large-patch14-336", 336)
+released("clip-vit-large-patch14", CLIPVisionModel, CLIPVisionConfig(image_size=224, **CLIP), 1)
+released("clip-vit-large-patch14-336", CLIPVisionModel, CLIPVisionConfig(image_size=336, **CLIP), 1)
+released("siglip-so400m-patch14-384", SiglipVisionModel, SiglipVisionConfig(image_size=384, **SIGLIP), 0)

@@ -247,3 +247,91 @@ fn trainings_of_rewards_and_classes_are_read() {
         assert!(read("f.yaml", &text).plan.is_none(), "{text}");
     }
 }
+
+/// A program around transformers' Trainer that gives a decoder a head for classes.
+fn classifier(model: &str, loads: &str, beside: &str) -> shardscope::launch::Resolution {
+    let text = format!(
+        "from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments\n\
+         from peft import LoraConfig, get_peft_model, TaskType\n\
+         tokenizer = AutoTokenizer.from_pretrained('{model}')\n\
+         model = AutoModelForSequenceClassification.from_pretrained('{model}'{loads})\n{beside}\n\
+         rows = rows.map(lambda row: tokenizer(row['text'], truncation=True, max_length=512))\n\
+         args = TrainingArguments('out', per_device_train_batch_size=8, bf16=True)\n\
+         trainer = Trainer(model=model, args=args, train_dataset=rows)\ntrainer.train()\n"
+    );
+    let set = [("world_size".to_owned(), "1".to_owned())];
+    resolved(&Source::from_files([("train.py", text.as_str())]), &set)
+}
+
+/// Mistral 7B without its output layer of 32,000 x 4,096.
+const WITHOUT_HEAD: u64 = 7_241_732_096 - 32_000 * 4096;
+const MISTRAL: &str = "mistralai/Mistral-7B-v0.1";
+const ADAPTERS: &str = "peft_config = LoraConfig(task_type=TaskType.SEQ_CLS, r=16, lora_alpha=32, lora_dropout=0.1, \
+    target_modules=['q_proj', 'v_proj'])\nmodel = get_peft_model(model, peft_config)";
+
+#[test]
+fn a_decoder_that_tells_classes_apart_is_read_from_its_program() {
+    let plan = |loads: &str, beside: &str| {
+        let read = classifier(MISTRAL, loads, beside);
+        read.plan
+            .unwrap_or_else(|| panic!("{loads} {beside}: {:?} {:?}", read.diagnostics, read.not_modelled))
+    };
+    let full = plan(", num_labels=6", "");
+    assert_eq!(parameters(&full).total.get(), WITHOUT_HEAD + 6 * 4096);
+    assert_eq!(parameters(&full).trained.get(), WITHOUT_HEAD + 6 * 4096);
+    assert_eq!((full.model().seq_length, full.recipe().micro_batch_size), (512, 8));
+    // transformers' configuration has two classes; a mapping of names to classes beside their number changes nothing.
+    assert_eq!(parameters(&plan("", "")).total.get(), WITHOUT_HEAD + 2 * 4096);
+    let named = plan(", num_labels=3, id2label=id2label, label2id=label2id", "");
+    assert_eq!(parameters(&named).total.get(), WITHOUT_HEAD + 3 * 4096);
+    // Adapters on queries and values, of 8 key heads, and PEFT's copy of the head, which it makes by either name.
+    let adapters = 32 * 16 * (4096 + 4096 + 4096 + 1024);
+    let lora = plan(", num_labels=6", ADAPTERS);
+    assert_eq!(parameters(&lora).trained.get(), adapters + 6 * 4096);
+    let copied = ADAPTERS.replace("r=16", "r=16, modules_to_save=['score']");
+    assert_eq!(memory(&plan(", num_labels=6", &copied)).worst, memory(&lora).worst);
+    // A number that the program computes is asked for.
+    let computed = classifier(MISTRAL, ", num_labels=len(labels)", "");
+    let asked: Vec<&str> = computed.questions.iter().map(|question| question.name()).collect();
+    assert!(
+        computed.not_modelled.is_empty() && asked == ["num_labels"],
+        "{asked:?} {:?}",
+        computed.not_modelled
+    );
+}
+
+/// TRL's reward trainer scores by the same class, with adapters of the same task.
+#[test]
+fn adapters_of_a_reward_model_are_of_the_task_that_copies_its_head() {
+    let text = format!(
+        "model = AutoModelForSequenceClassification.from_pretrained('{MISTRAL}', num_labels=1)\n\
+         peft_config = LoraConfig(task_type=TaskType.SEQ_CLS, r=16, target_modules=['q_proj', 'v_proj'])\n\
+         args = RewardConfig('out', per_device_train_batch_size=8, bf16=True, max_length=512)\n\
+         trainer = RewardTrainer(model=model, args=args, train_dataset=rows, peft_config=peft_config)\ntrainer.train()\n"
+    );
+    let set = [("world_size".to_owned(), "1".to_owned())];
+    let read = resolved(&Source::from_files([("train.py", text.as_str())]), &set);
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.not_modelled));
+    assert_eq!(parameters(&plan).trained.get(), 32 * 16 * (4096 + 4096 + 4096 + 1024) + 4096);
+}
+
+#[test]
+fn heads_that_are_not_known_stop_by_name() {
+    let causal = ADAPTERS.replace("SEQ_CLS", "CAUSAL_LM");
+    let none = ADAPTERS.replace("task_type=TaskType.SEQ_CLS, ", "");
+    for (model, loads, beside) in [
+        (MISTRAL, ", num_labels=6", causal.as_str()),
+        (MISTRAL, ", num_labels=6", none.as_str()),
+        // A regression, several classes at once, and classes by their names alone.
+        (MISTRAL, ", num_labels=1", ""),
+        (MISTRAL, ", num_labels=6, problem_type='multi_label_classification'", ""),
+        (MISTRAL, ", id2label=id2label", ""),
+        // Encoders, a decoder with a head of its own class, and one with a tower.
+        ("google-bert/bert-base-uncased", ", num_labels=6", ""),
+        ("openai-community/gpt2", ", num_labels=6", ""),
+        ("google/gemma-3-4b-it", ", num_labels=6", ""),
+    ] {
+        let read = classifier(model, loads, beside);
+        assert!(read.plan.is_none() && !read.not_modelled.is_empty(), "{model} {loads} {beside}");
+    }
+}

@@ -76,6 +76,7 @@ fn all() -> Vec<Facts> {
         "prime-rl-sft", "prime-rl", |path, value| PRIME_SFT.read_leaves(&scalars(path, value));
         "FastChat", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "LLaVA", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
+        "TinyLLaVA", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "InternVL", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "LLaVA-NeXT", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "LMFlow", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));

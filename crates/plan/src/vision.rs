@@ -257,6 +257,8 @@ pub struct Projector {
     pub layers: u64,
     /// Patches of the one image that each sample has; each becomes a token.
     pub patches: u64,
+    /// Tokens that the tower puts before them, which are left out.
+    pub before: u64,
 }
 
 impl Projector {

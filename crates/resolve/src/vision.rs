@@ -296,6 +296,8 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
     let projector = has_projector(table).then(|| Projector {
         layers: table.number(Field::ProjectorLayers),
         patches: table.number(Field::ImagePatches),
+        // A class token, as CLIP's towers have, unless what is said of its layers says otherwise.
+        before: kept(table).map_or(1, |kept| kept.prefix.min(1)),
     });
     let (parts, adapters) = (parts(table), adapters(table));
     let [projector_trains, deep_trains] = [parts[1] || adapters[1], parts[2] || adapters[2]];

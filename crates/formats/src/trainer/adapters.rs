@@ -1,7 +1,7 @@
 //! Which weights train: all of them, adapters, adapters over quantized weights, or the last layers.
 
 use super::dialect::Dialect;
-use super::{authors, unsloth_full};
+use super::{authors, tinyllava, unsloth_full};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -80,6 +80,9 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
 
 fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect.is_unsloth() && unsloth_full::read(leaves) {
+        return;
+    }
+    if dialect == Dialect::Transformers && tinyllava::trains(leaves) {
         return;
     }
     let quantized = leaves.reading.value(Field::BaseQuantization).is_some();

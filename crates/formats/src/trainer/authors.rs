@@ -338,8 +338,8 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "q_lora",
     ];
     let by_switch = switches.iter().any(|path| leaves.flag(path) == Some(true));
-    // LLaVA's own rank is known.
-    let ours = leaves.has("mm_vision_select_layer");
+    // LLaVA's own rank is known, and that of what was made of it.
+    let ours = super::bunny::has_own_rank(leaves);
     if dialect != Dialect::Transformers || ours {
         return;
     }

@@ -1,26 +1,19 @@
 //! LLaVA's arguments (`llava/train/train.py`) in addition to those of transformers' Trainer: a frozen CLIP tower, a
 //! trained projector, and a decoder that is trained, has adapters, or is frozen.
 
+use super::{tinyllava, towers};
+use crate::Origin;
 use crate::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{DECODER, TOWER};
 use shardscope_source::{Code, Diagnostic};
-
-/// A tower by name, with its number of parameters and the patches of an image. Both have 24 layers of width 1,024;
-/// counted by transformers' `CLIPVisionModel` (`tests/data/activations/llava.tsv`).
-const TOWERS: [(&str, &str, &str); 2] =
-    [("clip-vit-large-patch14", "303179776", "256"), ("clip-vit-large-patch14-336", "303507456", "576")];
-const LAYERS: &str = "24";
-const LAYER: &str = "12596224";
-const WIDTH: &str = "1024";
 
 /// Keys of a vision model that this module reads.
 const OURS: [&str; 3] = ["vision_tower", "pretrain_mm_mlp_adapter", "tune_mm_mlp_adapter"];
 
 /// Keys with the values for which the tower, the projector and the tokens are as modelled; if the key is
 /// missing, those with `true` are.
-const AS_MODELLED: [(&str, &str, bool); 12] = [
+const AS_MODELLED: [(&str, &str, bool); 11] = [
     ("mm_patch_merge_type", "flat", true),
     ("mm_vision_select_feature", "patch", true),
     ("image_aspect_ratio", "pad square", true),
@@ -33,28 +26,22 @@ const AS_MODELLED: [(&str, &str, bool); 12] = [
     ("mm_tunable_parts", "", true),
     ("mm_vision_tower_lr", "", true),
     ("tune_vit_from_layer", "", true),
-    ("bf16", "true", false),
 ];
 
 /// Reads them; returns whether they are LLaVA's with a known tower.
 pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
-    let Some(tower) = leaves.get("vision_tower") else { return false };
-    let named = tower.value.rsplit('/').next().unwrap_or_default();
-    let known = TOWERS.iter().find(|(name, ..)| *name == named);
-    let (Some((_, parameters, patches)), true) = (known, leaves.has("mm_vision_select_layer")) else {
-        return false;
-    };
-    let layers = match leaves.text("mm_projector_type").unwrap_or("linear") {
-        "linear" => 1,
-        other => other
-            .strip_prefix("mlp")
-            .and_then(|rest| rest.strip_suffix("x_gelu"))
-            .and_then(|depth| depth.parse::<u64>().ok())
-            .unwrap_or(0),
-    };
+    let Some(said) = leaves.get("vision_tower").filter(|_| !tinyllava::is_own(leaves)) else { return false };
+    // Its encoder is CLIP's (`multimodal_encoder/builder.py`).
+    let known = towers::named(&said.value).filter(|tower| tower.class);
+    let (Some(tower), true) = (known, leaves.has("mm_vision_select_layer")) else { return false };
+    let layers = towers::projector_layers(leaves.text("mm_projector_type").unwrap_or("linear"));
     let mut odd = as_not_modelled(leaves);
-    if layers == 0 {
+    if layers.is_none() {
         odd = odd.or(leaves.get("mm_projector_type").map(|leaf| (leaf.path.clone(), leaf.value.clone())));
+    }
+    if !towers::runs_in_half(leaves) {
+        let value = leaves.text("bf16").unwrap_or("its default");
+        odd = odd.or(Some(("bf16".to_owned(), value.to_owned())));
     }
     // "v0", the default, adds a padding token to the vocabulary.
     if leaves.text("version").is_none_or(|version| version == "v0") {
@@ -65,13 +52,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     if frozen.is_some() && (adapts || leaves.reading.value(Field::BaseQuantization).is_some()) {
         odd = odd.or(Some(("tune_mm_mlp_adapter".to_owned(), "true".to_owned())));
     }
-    leaves.reading.not_modelled.retain(|item| !OURS.contains(&&*item.name));
-    if let Some((name, value)) = odd {
-        let what = "LLaVA with other tokens, trained parts or a dtype that is not modelled";
-        let item = NotModelled::new(&name, &value, Effect::Model, what).at_some(tower.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    state(leaves, tower, frozen, [parameters, patches, &layers.to_string()]);
+    let what = "LLaVA with other tokens, trained parts or a dtype that is not modelled";
+    towers::settle(leaves, &OURS, odd, what);
+    // The class token is left out (`clip_encoder.py:feature_select`).
+    let note = "of the tower and the projector that LLaVA builds";
+    towers::state(leaves, tower, tower.tokens - 1, said, note);
+    leaves.state(Field::ProjectorLayers, &layers.unwrap_or(0).to_string(), Origin::Derived, note);
+    state(leaves, said, frozen);
     true
 }
 
@@ -86,50 +73,8 @@ fn as_not_modelled(leaves: &Leaves<'_>) -> Option<(String, String)> {
     odd.map(|(key, ..)| ((*key).to_owned(), leaves.text(key).unwrap_or("its default").to_owned()))
 }
 
-fn state(
-    leaves: &mut Leaves<'_>,
-    tower: &Leaf,
-    frozen: Option<&Leaf>,
-    [parameters, patches, layers]: [&str; 3],
-) {
-    leaves.switch(Field::VisionTower, true, tower);
-    let sizes = [
-        (Field::VisionParameters, parameters),
-        (Field::VisionLayers, LAYERS),
-        (Field::VisionLayerParameters, LAYER),
-        (Field::VisionHiddenSize, WIDTH),
-        (Field::VisionPatches, "1"),
-        (Field::ImagePatches, patches),
-        (Field::ProjectorLayers, layers),
-        // Its forward pass is under no_grad (`clip_encoder.py:CLIPVisionTower.forward`).
-        (Field::VisionInputGrads, "false"),
-    ];
-    leaves.state_all(&sizes, Origin::Derived, "of the tower and the projector that LLaVA builds");
-    leaves.state(Field::SeqLength, "512", Origin::Default, "default of LLaVA");
-    match frozen {
-        Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
-        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "LLaVA freezes only the tower"),
-    }
-    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
-        let defaults = [
-            (Field::LoraRank, "64"),
-            (Field::LoraAlpha, "16"),
-            (Field::LoraDropout, "0.05"),
-            (Field::LoraTargetModules, "all-linear"),
-        ];
-        // These replace PEFT's own defaults.
-        leaves.reading.keep(&|found| {
-            found.origin != Origin::Default || !defaults.iter().any(|(field, _)| *field == found.field)
-        });
-        leaves.state_all(&defaults, Origin::Default, "default of LLaVA");
-    }
-    if leaves.reading.value(Field::BaseQuantization).is_some() {
-        leaves.pass("double_quant");
-        let double = if leaves.flag("double_quant") == Some(false) { "false" } else { "true" };
-        leaves.state(Field::DoubleQuantization, double, Origin::Default, "default of LLaVA");
-        let why = "DeepSpeed casts what is not quantized";
-        leaves.state(Field::UpcastNonQuantized, "false", Origin::Derived, why);
-    }
+fn state(leaves: &mut Leaves<'_>, tower: &Leaf, frozen: Option<&Leaf>) {
+    trains(leaves, frozen, "default of LLaVA");
     for key in [
         "mm_patch_merge_type",
         "mm_vision_select_feature",
@@ -142,4 +87,23 @@ fn state(
     let message =
         "LLaVA requires transformers 4.37.2; what its decoder and loss save is counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(tower.span));
+}
+
+/// What trains, over which weights: all of it but the tower, or the projector alone. What was made of LLaVA has these defaults too.
+pub(super) fn trains(leaves: &mut Leaves<'_>, frozen: Option<&Leaf>, whose: &str) {
+    leaves.state(Field::SeqLength, "512", Origin::Default, whose);
+    match frozen {
+        Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
+        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "only the tower is frozen"),
+    }
+    if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+        towers::adapters(leaves, whose);
+    }
+    if leaves.reading.value(Field::BaseQuantization).is_some() {
+        leaves.pass("double_quant");
+        let double = if leaves.flag("double_quant") == Some(false) { "false" } else { "true" };
+        leaves.state(Field::DoubleQuantization, double, Origin::Default, whose);
+        let why = "DeepSpeed casts what is not quantized";
+        leaves.state(Field::UpcastNonQuantized, "false", Origin::Derived, why);
+    }
 }

@@ -244,17 +244,15 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     // Firefly's own key for its training task.
     let own = super::authors::is_firefly(leaves);
-    // ms-swift loads a model with a classification head (`swift/model/register.py:get_model`).
-    let classes = leaves.get("task_type").filter(|leaf| dialect == Dialect::Swift && leaf.value == "seq_cls");
-    if let Some(leaf) = classes {
-        leaves.say(Field::TrainingObjective, "classify", leaf);
-        leaves.take(&["num_labels"], Field::NumLabels);
+    if super::classes::read(leaves, dialect) {
         return;
     }
-    if let Some(leaf) = leaves
-        .get("task_type")
-        .filter(|leaf| !own && !PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str()))
-    {
+    // Adapters beside the head of a reward model, whose copy PEFT trains.
+    let scores = |leaf: &Leaf| {
+        leaf.value == "SEQ_CLS" && leaves.reading.value(Field::TrainingObjective) == Some("reward")
+    };
+    let plain = |leaf: &Leaf| PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str());
+    if let Some(leaf) = leaves.get("task_type").filter(|leaf| !own && !plain(leaf) && !scores(leaf)) {
         leaves.lack(leaf, Effect::Model, "another head in place of the output layer");
     }
 }

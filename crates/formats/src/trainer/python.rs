@@ -248,7 +248,7 @@ pub fn read_started(
     }
     let dialect = calls::dialect(fast, &has, objective.is_some());
     let computed = std::mem::take(&mut program.computed);
-    let open = std::mem::take(&mut program.open);
+    let mut open = std::mem::take(&mut program.open);
     let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
     if !by_line {
         let stated = |key: &str| {
@@ -296,6 +296,9 @@ pub fn read_started(
         leaves.extend(versions::defaults(dialect, plain, releases.of_trl(), false, &stated));
     }
     leaves.extend(releases.leaves(by_line, loaded));
+    // Of a program alone: a line names the model elsewhere.
+    let by_itself = other.filter(|_| plain && !by_line && dialect == Dialect::Transformers);
+    leaves.extend(super::classes::told(by_itself, text, &mut open, &leaves));
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
@@ -316,7 +319,7 @@ pub fn read_started(
         preparation.tell(&mut reading);
     }
     reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
-    let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
+    let has_head = matches!(reading.value(Field::TrainingObjective), Some("reward" | "classify"));
     let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
     let quantized = reading.value(Field::TrainType) == Some("qlora");
     let mut lack = |item| reading.not_modelled.push(item);
@@ -362,7 +365,7 @@ pub fn read_started(
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
-    let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
+    let scores = |class: &&str| class.contains("SequenceClassification") && has_head;
     if let Some(class) = other.filter(|class| !scores(class)) {
         lack(named(class, Effect::Model, "a model other than a decoder-only language model"));
     }

@@ -29,7 +29,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.say_noted(Field::VisionLiger, "layers", leaf, "the Trainer patches the model that was built");
     }
     adapters(leaves, dialect);
-    let own = [super::llava::read, super::qwen_vl::read, super::qwen_vl::read_series];
+    let own = [
+        super::tinyllava::read,
+        super::bunny::read,
+        super::llava::read,
+        super::qwen_vl::read,
+        super::qwen_vl::read_series,
+    ];
     if dialect == Dialect::Transformers && own.iter().any(|read| read(leaves)) {
         return;
     }

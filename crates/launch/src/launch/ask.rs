@@ -12,7 +12,13 @@ const LONGEST_LINE: usize = 64;
 /// An argument that decides no setting: a number of tokens so large that no division rounds it to zero.
 const ANY_WORD: &str = "1000000000";
 /// Words in variables' names, and the argument proposed for such a variable if it decides no setting.
-const NAMED: [(&str, &str); 24] = [
+const NAMED: [(&str, &str); 29] = [
+    // TinyLLaVA Factory's scripts (`scripts/train/train_phi.sh`): a second tower is only named beside others than these.
+    ("VERSION2", "none"),
+    ("LLM", "microsoft/phi-2"),
+    ("VT", "google/siglip-so400m-patch14-384"),
+    ("CN", "mlp2x_gelu"),
+    ("RECIPE", "common"),
     ("EXTRA", "0"),
     ("PAD", "4096"),
     ("LEN", "1024"),
@@ -86,6 +92,13 @@ fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
         let words = script.commands.iter().flat_map(|command| &command.words);
         words.map(|word| word.text()).any(|text| text.starts_with("Qwen") && text.ends_with("Tokenizer"))
     };
+    // The recipe that trains what the same command says of the decoder.
+    let adapts = || {
+        let pairs = script.commands.iter().flat_map(|command| command.words.windows(2));
+        pairs
+            .map(|pair| [&pair[0], &pair[1]].map(|word| word.text()))
+            .any(|pair| pair == ["--tune_type_llm", "lora"])
+    };
     for variable in &script.variables {
         let hole = variable.values.first().and_then(|value| script.hole(value.only_hole()?));
         let named = NAMED.iter().find(|(part, _)| variable.name.split('_').any(|word| word == *part));
@@ -93,7 +106,11 @@ fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
             && let Some(known) = hole.and_then(place).and_then(|at| words.get_mut(at.wrapping_sub(1)))
             && *known == ANY_WORD
         {
-            *known = if *part == "EXTRA" && qwens() { QWENS } else { word };
+            *known = match *part {
+                "EXTRA" if qwens() => QWENS,
+                "RECIPE" if adapts() => "lora",
+                _ => word,
+            };
         }
     }
     (!words.is_empty()).then(|| words.join(" "))
@@ -108,7 +125,8 @@ fn usual(field: Field) -> Option<&'static str> {
     match field {
         Field::SeqLength | Field::MaxPositionEmbeddings => Some("4096"),
         Field::GlobalBatchSize => Some("256"),
-        Field::TrainIters | Field::TrainSamples => None,
+        // A tower and a projector are named, not counted.
+        Field::TrainIters | Field::TrainSamples | Field::VisionTower | Field::ProjectorLayers => None,
         _ => match field.kind() {
             ValueKind::Count(..) => Some("1"),
             ValueKind::Flag => Some("false"),

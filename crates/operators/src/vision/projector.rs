@@ -5,20 +5,23 @@ use crate::{Account, Saved, Symbols, Weight, WeightPart};
 use shardscope_explain::Formula;
 
 /// Bytes for each token of an image and each element of the width that a layer's forward pass holds at its peak,
-/// including attention scores of 577 tokens in 16 heads.
-const ALIVE: u64 = 104;
+/// including attention scores in 16 heads: of CLIP's 577 tokens 96.2, of SigLIP's 729 107.2.
+const ALIVE: u64 = 108;
 /// Bytes of an element of the tower's own outputs: it runs in 16 bits.
 const HALF: u64 = 2;
-/// Tokens that the tower puts before an image's patches.
-const CLASS: u64 = 1;
 
 const MODULES: &str = "torch.nn.Linear and torch.nn.GELU, as llava/model/multimodal_projector/builder.py joins them; recorded in \
     tests/data/activations/llava.tsv";
 
 static FORWARD: Formula = Formula::new(
-    "(104 + 2·(Li + 1))·(np + b)·hi",
+    "(108 + 2·(Li + 1))·(np + b)·hi",
     "Tensors of one layer's forward pass at most, and the outputs of all layers, which the model requests.",
     "llava/model/multimodal_encoder/clip_encoder.py, recorded in tests/data/activations/llava.tsv",
+);
+static FORWARD_OF_PATCHES: Formula = Formula::new(
+    "(108 + 2·(Li + 1))·np·hi",
+    "The same of a tower that puts no token before an image's patches.",
+    "bunny/model/multimodal_encoder/siglip/siglip_encoder.py, recorded in tests/data/activations/llava.tsv",
 );
 static INPUT: Formula =
     Formula::new("np·hi·B", "The tower's output, without the tokens before the patches.", MODULES);
@@ -55,8 +58,9 @@ pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
 pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let Some(projector) = x.model().vision.and_then(|tower| tower.projector) else { return Vec::new() };
     let behind = projector.layers.saturating_sub(1);
-    let mut saved = vec![if x.b == 1 {
-        Saved::new("projector input", &[projector.patches + CLASS, x.vision_width()], x.width, &WHOLE_INPUT)
+    let mut saved = vec![if x.b == 1 && projector.before > 0 {
+        let tokens = projector.patches + projector.before;
+        Saved::new("projector input", &[tokens, x.vision_width()], x.width, &WHOLE_INPUT)
     } else {
         Saved::new("projector input", &[x.patches(), x.vision_width()], x.width, &INPUT)
     }];
@@ -69,8 +73,10 @@ pub(super) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
 
 /// What the tower's forward pass holds, if the images are counted.
 pub(super) fn alive(x: &Symbols<'_>) -> Option<Saved> {
-    let tower = x.model().vision.filter(|tower| tower.projector.is_some())?;
-    let tokens = x.patches() + CLASS * x.b;
+    let tower = x.model().vision?;
+    let before = tower.projector?.before;
+    let tokens = x.patches() + before * x.b;
     let each = ALIVE + HALF * (tower.layers + 1);
-    Some(Saved::new("tensors of a vision layer", &[tokens, tower.hidden_size], each, &FORWARD))
+    let formula = if before > 0 { &FORWARD } else { &FORWARD_OF_PATCHES };
+    Some(Saved::new("tensors of a vision layer", &[tokens, tower.hidden_size], each, formula))
 }

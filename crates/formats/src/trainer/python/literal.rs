@@ -34,7 +34,7 @@ pub(super) fn call_end(text: &str, open: usize) -> usize {
     bytes.len()
 }
 
-/// A literal as written, or a dotted name such as `torch.bfloat16`; `None` for anything that is computed.
+/// A literal as written, or a dotted name such as `torch.bfloat16` or `TaskType.CAUSAL_LM`; `None` for anything that is computed.
 pub(super) fn literal(value: &str) -> Option<&str> {
     let first = value.bytes().next()?;
     let plain =
@@ -43,7 +43,13 @@ pub(super) fn literal(value: &str) -> Option<&str> {
     let list = first == b'[' && value.ends_with(']') && !value.contains('(');
     let number = plain && first.is_ascii_digit();
     let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
-    (string || list || number || known).then_some(value)
+    let task = plain && task(value).is_some();
+    (string || list || number || known || task).then_some(value)
+}
+
+/// The task by PEFT's own names of them: `TaskType.SEQ_CLS`.
+fn task(value: &str) -> Option<&str> {
+    value.strip_prefix("peft.").unwrap_or(value).strip_prefix("TaskType.")
 }
 
 /// The beginning of a computed value, on one line.
@@ -58,6 +64,6 @@ pub(super) fn plain(value: &str) -> String {
         "True" => "true".to_owned(),
         "False" => "false".to_owned(),
         "None" => String::new(),
-        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
+        _ => task(value).unwrap_or(value).chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
     }
 }

@@ -23,7 +23,7 @@ const ASKED: [Field; 6] = [
     Field::LoraDropout,
 ];
 /// The same for keywords that are read by dedicated code.
-const ASKED_OWN: [(&str, Field); 7] = [
+const ASKED_OWN: [(&str, Field); 8] = [
     ("attn_implementation", Field::AttnImplementation),
     ("torch_dtype", Field::ParamsDtype),
     ("dtype", Field::ParamsDtype),
@@ -31,6 +31,7 @@ const ASKED_OWN: [(&str, Field); 7] = [
     ("target_modules", Field::LoraTargetModules),
     ("gradient_checkpointing", Field::GradientCheckpointing),
     ("bf16", Field::Bf16),
+    ("num_labels", Field::NumLabels),
 ];
 /// Keywords whose computed values cannot be asked for: each value would raise other questions.
 const COMPUTED: [&str; 18] = [
