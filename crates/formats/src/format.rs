@@ -1,7 +1,7 @@
 //! A launch format as a value.
 
-use super::reader::Reader;
-use crate::Reading;
+use super::reader::{Command, Reader};
+use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_source::Span;
 use std::ops::Deref;
@@ -21,7 +21,17 @@ impl Format {
     #[must_use]
     pub fn read_tree(self, tree: &Tree) -> Reading {
         let nothing = Node::null(Span::default());
-        let mut reading = self.read(tree.documents.first().unwrap_or(&nothing));
+        self.of(tree, self.read(tree.documents.first().unwrap_or(&nothing)))
+    }
+
+    /// The same beneath a command that names the file, and the words that say nothing of it.
+    #[must_use]
+    pub fn read_tree_beneath(self, tree: &Tree, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (reading, left) = self.read_beneath(tree.documents.first()?, command)?;
+        Some((self.of(tree, reading), left))
+    }
+
+    fn of(self, tree: &Tree, mut reading: Reading) -> Reading {
         reading.states_machines = self.states_machines().to_owned();
         let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());
         reading.diagnostics.extend(own);

@@ -5,6 +5,7 @@ mod accelerate;
 mod argument;
 mod aws_fsdp;
 mod bases;
+mod beneath;
 mod deepspeed;
 mod dotted;
 mod flags;

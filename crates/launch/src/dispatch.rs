@@ -153,6 +153,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     }
     let each = several::files(&texts, &order);
     texts.append(&mut launched);
+    several::covered(&mut texts);
     lone::tell(&mut texts);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not invalidate the others.

@@ -3,8 +3,8 @@
 use super::alpaca_lora;
 use super::dialect::Dialect;
 use super::grouped::is_grouped;
-use super::place::{has_arguments, named_dialect, of_words};
-use super::read::{read, read_words};
+use super::place::{beneath, has_arguments, named_dialect, of_words};
+use super::read::{read, read_beneath, read_words};
 use super::train_bash;
 use crate::reader::{Claim, Command, Reader};
 use crate::signs;
@@ -118,6 +118,11 @@ impl Reader for Trainer {
 
     fn read(&self, root: &Node) -> Reading {
         read(self.0, root)
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (dialect, by_program) = beneath(self.0, command)?;
+        Some((read_beneath(dialect, root, command.words, by_program), Vec::new()))
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {

@@ -19,10 +19,22 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
+    read_beneath(dialect, root, &[], false)
+}
+
+/// Reads it beneath the words of the command that names it, which override it. `by_program`: the command's program is the
+/// trainer's own, which leaves nothing open.
+pub(super) fn read_beneath(
+    dialect: Dialect,
+    root: &Node,
+    arguments: &[Argument],
+    by_program: bool,
+) -> Reading {
     let grouped = (dialect == Dialect::Transformers).then(|| grouped::scalars(root)).flatten();
-    let scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
-    let mut reading = reading(dialect, &scalars, true);
-    if dialect == Dialect::Transformers {
+    let mut scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
+    scalars.extend(words::over_file(dialect, arguments));
+    let mut reading = reading(dialect, &scalars, !by_program);
+    if dialect == Dialect::Transformers && !by_program {
         adapters::left_to_program(&mut reading);
     }
     reading

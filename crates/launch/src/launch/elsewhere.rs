@@ -5,12 +5,13 @@ use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
 use crate::formats::{
-    MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
+    Format, MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
     is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe,
 };
 use crate::several::MAX_TEXTS;
 use crate::{Argument, Found};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
+use shardscope_config_tree::Tree;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -185,8 +186,9 @@ pub(super) struct Given {
     pub tells_objective: bool,
 }
 
-/// The settings file that the command names, if it is among the texts and says what to train.
-pub(super) fn given(words: &[Argument], source: &Source) -> Option<Given> {
+/// The settings file that the command names, if it is among the texts and says what to train: the words that name it, and
+/// itself with its name.
+pub(super) fn given(words: &[Argument], source: &Source) -> Option<(Given, Format, Tree, String)> {
     let (name, at, count) = place(words)?;
     let mut parts = source.parts().iter().enumerate().take(MAX_TEXTS);
     parts.find_map(|(index, part)| {
@@ -200,7 +202,7 @@ pub(super) fn given(words: &[Argument], source: &Source) -> Option<Given> {
         let states = |found: &Found| found.field == Field::TrainingObjective;
         (format.role() == Role::Training).then(|| {
             let tells_objective = format.read_tree(&tree).found.iter().any(states);
-            Given { at, count, tells_objective }
+            (Given { at, count, tells_objective }, format, tree, part.name.clone())
         })
     })
 }
@@ -234,6 +236,8 @@ fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
         let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str());
         let behind = before.starts_with("--") && !before.contains('=');
         let other = behind && !OF_SETTINGS.iter().any(|part| before.contains(part));
+        // EasyR1's and OmegaConf's `config=train.yaml`.
+        let text = text.strip_prefix("config=").unwrap_or(text);
         let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
         if let Some(name) = named.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
             let name = base_name(name).to_owned();

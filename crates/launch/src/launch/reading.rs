@@ -1,5 +1,6 @@
 //! The complete path from a source to a [`Reading`].
 
+mod beneath;
 mod branches;
 mod devices;
 mod job;
@@ -53,6 +54,8 @@ pub struct Launch {
     elsewhere: Option<String>,
     /// The file from which it takes its settings, if it is among the texts.
     given: Option<Given>,
+    /// The reading of that file beneath the command's words, and the words that say nothing of it.
+    beneath: Option<(Reading, Vec<Argument>)>,
     /// The ZeRO stage that the text substitutes into a template.
     filled: Option<String>,
     /// Diagnostics about the script and the choice of the command.
@@ -89,13 +92,16 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
-            } else {
-                launch.given = elsewhere::given(&launch.arguments, source);
             }
+            let file =
+                launch.elsewhere.is_none().then(|| elsewhere::given(&launch.arguments, source)).flatten();
+            launch.given = file.as_ref().map(|file| file.0);
             launch.diagnostics.extend(inlined::settings(&mut launch.arguments, &script, source));
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
+            launch.beneath = file
+                .and_then(|(_, format, tree, name)| launch.read_beneath(format, &tree, &name, environment));
         }
         None => {
             // If a job's script is missing, its scheduler directives still give the machines.
@@ -239,12 +245,8 @@ impl Launch {
     #[must_use]
     pub fn reading(&self) -> Reading {
         let arguments = self.with_objective();
-        let command = Command {
-            program: self.line.trainer(),
-            words: &arguments,
-            is_megatron: self.line.has(Launcher::Swift),
-        };
-        let named = if command.is_megatron {
+        let command = self.command(&arguments);
+        let named = if command.is_megatron || self.beneath.is_some() {
             None
         } else {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
@@ -257,7 +259,10 @@ impl Launch {
             }
             read => read,
         };
-        let recognised = named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command));
+        let recognised = match &self.beneath {
+            Some(beneath) => Some((Claim::Certain, self.with_rest(beneath))),
+            None => named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command)),
+        };
         let (claim, mut reading) = match recognised {
             Some((claim, reading)) => (Some(claim), reading),
             None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
