@@ -8,7 +8,8 @@ use shardscope_source::Span;
 /// The file with what the words say in its places, and the words that say nothing of it; none if no word overrides a key. A
 /// word overrides one if its first key is in the file: `model.dim=512`, `++model.dim=512`, `--model.dim 512`; in a file that
 /// is a flat list of settings also `key=value` of any other key.
-pub(crate) fn overridden(root: &Node, words: &[Argument]) -> Option<(Node, Vec<Argument>)> {
+#[must_use]
+pub fn overridden(root: &Node, words: &[Argument]) -> Option<(Node, Vec<Argument>)> {
     let flat = root.entries().iter().any(|entry| !entry.node.is_null() && entry.node.text().is_some());
     let (mut patched, mut left, mut any) = (root.clone(), Vec::new(), false);
     let mut at = 0;

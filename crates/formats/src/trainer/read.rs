@@ -5,7 +5,7 @@ use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, device_map, early, eight_bit,
     evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
-    quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
+    presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
     unsloth_preferences, vision, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
@@ -61,7 +61,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let renamed = (dialect == Dialect::Swift).then(|| swift_two::renamed(scalars)).flatten();
     let mut leaves = Leaves::over(renamed.as_ref().map_or(scalars, |renamed| &renamed.scalars));
     table(&mut leaves, dialect);
-    presets(&mut leaves);
+    presets::read(&mut leaves);
     if dialect == Dialect::Transformers && !is_file {
         alpaca_lora::read(&mut leaves);
     }
@@ -112,6 +112,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     match dialect {
         Dialect::DeepSpeedChat => objective::step_of_chat(&mut leaves),
         Dialect::OpenInstruct => open_instruct::read(&mut leaves),
+        Dialect::Swift => swift_two::engine_apart(&mut leaves),
         _ => {}
     }
     objective::without_dropout(&mut leaves, dialect);
@@ -128,7 +129,8 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
             _ => false,
         };
         if !(policy && *field == Field::SeqLength || whole) {
-            leaves.state(*field, value, Origin::Default, &whose);
+            let (value, note) = kernels::of_release(&leaves, dialect, *field).unwrap_or((value, &whose));
+            leaves.state(*field, value, Origin::Default, note);
         }
     }
     eight_bit::read(&mut leaves, dialect);
@@ -207,20 +209,6 @@ fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
         (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
         _ if micro.is_none() => lack_batch(leaves, leaf),
         _ => {}
-    }
-}
-
-/// Keys that begin with others by a name (leap-finetune's `training_config.extends: DEFAULT_SFT`, which are in its
-/// program: `src/leap_finetune/training/default_configs`), not by a file beside this one.
-fn presets(leaves: &mut Leaves<'_>) {
-    let is_preset = |leaf: &&Leaf| last(&leaf.path) == "extends" && !leaf.value.contains(['.', '/']);
-    if let Some(leaf) = leaves.all().iter().find(is_preset) {
-        let what = "settings of a preset that are in its program; state them here, in place of its name";
-        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-        for leaf in leaves.all().iter().filter(is_preset) {
-            leaf.used.set(true);
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
 use crate::formats::{
     Format, MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
-    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe,
+    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe, overridden,
 };
 use crate::several::MAX_TEXTS;
 use crate::{Argument, Found};
@@ -205,6 +205,14 @@ pub(super) fn given(words: &[Argument], source: &Source) -> Option<(Given, Forma
             (Given { at, count, tells_objective }, format, tree, part.name.clone())
         })
     })
+}
+
+/// Whether words override keys of a settings file that they name and that is among the texts.
+pub(super) fn overrides(words: &[Word], source: &Source) -> bool {
+    let words: Vec<Argument> = words.iter().map(|word| Argument::from(word.text())).collect();
+    let Some((Given { at, count, .. }, _, tree, _)) = given(&words, source) else { return false };
+    let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()].concat();
+    tree.documents.first().and_then(|root| overridden(root, &others)).is_some()
 }
 
 fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {

@@ -275,7 +275,7 @@ impl Launch {
             }
         };
         if command.is_megatron {
-            super::swift::defaults(&mut reading);
+            super::swift::defaults(&mut reading, &self.arguments);
             super::swift::vision(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());
