@@ -157,9 +157,9 @@ fn words_override_the_file_that_they_name() {
         (
             "c.yaml",
             case("nemo_rl/grpo.yaml"),
-            "uv run run_grpo.py --config c.yaml policy.train_micro_batch_size=3",
-            micro,
-            "3",
+            "uv run run_grpo.py --config c.yaml policy.max_total_sequence_length=2048",
+            Field::SeqLength,
+            "2048",
         ),
         (
             "c.yaml",

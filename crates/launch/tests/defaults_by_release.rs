@@ -169,7 +169,11 @@ fn modules_that_peft_adapts_by_itself() {
              args = TrainingArguments(output_dir=\"o\", per_device_train_batch_size=2, bf16=True)\n\
              trainer = Trainer(model=model, args=args, train_dataset=d)\ntrainer.train()\n"
         );
-        let read = resolved("train.py", &text);
+        let source = Source::from_files([("train.py", text.as_str())]);
+        let overrides = [("world_size", "1"), ("seq_length", "1024")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let read =
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
         let asked = asks(&read, Field::LoraTargetModules);
         if asked { "asked".to_owned() } else { value(&read, Field::LoraTargetModules) }
     };

@@ -29,6 +29,24 @@ const WITHOUT: [&str; 14] = [
     "cohere2",
 ];
 
+/// The types of models whose rows in the catalog have none.
+fn by_name(name: &str) -> Option<&'static str> {
+    const STARTS: [(&str, &str); 9] = [
+        ("phi-1", "phi"),
+        ("phi-2", "phi"),
+        ("phi-3", "phi3"),
+        ("phi-4", "phi3"),
+        ("qwen3-30b-a3b", "qwen3_moe"),
+        ("qwen3-235b-a22b", "qwen3_moe"),
+        ("deepseek-v2", "deepseek_v2"),
+        ("deepseek-v3", "deepseek_v3"),
+        ("deepseek-r1", "deepseek_v3"),
+    ];
+    // Qwen's and Llama's layers.
+    let distilled = name.contains("distill");
+    STARTS.iter().find(|(start, _)| name.starts_with(start) && !distilled).map(|(_, word)| *word)
+}
+
 /// The type of a model of the catalog; of those under short names, which have none, by the name.
 fn model_type(model: &str) -> Option<String> {
     let known = catalog::find(model.trim_end_matches('/')).model()?;
@@ -36,8 +54,7 @@ fn model_type(model: &str) -> Option<String> {
         return Some(read.model_type);
     }
     let name = known.name().to_ascii_lowercase();
-    let by_name = [("phi-1", "phi"), ("phi-2", "phi"), ("phi-3", "phi3"), ("phi-4", "phi3")];
-    by_name.iter().find(|(start, _)| name.starts_with(start)).map(|(_, word)| (*word).to_owned())
+    by_name(&name).map(str::to_owned)
 }
 
 /// States or asks for them.
