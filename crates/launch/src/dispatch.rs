@@ -33,6 +33,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
     let mut programs: Vec<Started> = Vec::new();
+    let mut others: Vec<(String, Diagnostic)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
@@ -132,15 +133,17 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             }
             TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),
             TextKind::Log => remarks.push(log_note(text, part.span)),
-            TextKind::Other(why) => remarks.push(why),
+            TextKind::Other(why) => others.push((part.name.clone(), why)),
         }
     }
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
     if scripts.is_empty() && !texts.is_empty() {
         template::complete(&mut texts);
     }
-    let alone = texts.is_empty() && remarks.is_empty();
+    let alone = texts.is_empty() && remarks.is_empty() && others.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
+    others.retain(|(name, _)| name.is_empty() || launched.iter().all(|text| text.reading.covers != *name));
+    remarks.extend(others.into_iter().map(|(_, why)| why));
     if !arguments.is_empty() {
         together(&mut texts, &mut launched, &files, &arguments);
         with_line(&mut texts, &mut launched, &programs, &arguments);

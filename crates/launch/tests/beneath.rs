@@ -4,7 +4,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, SettingValue};
-use shardscope_source::Source;
+use shardscope_source::{Severity, Source};
 use std::collections::BTreeMap;
 
 const FULL: &str = "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\ndo_train: true\nfinetuning_type: full\n\
@@ -180,4 +180,27 @@ fn words_override_the_file_that_they_name() {
         let found = resolution.setting(field).map(|setting| setting.value.written());
         assert_eq!(found.as_deref(), Some(value), "{command}");
     }
+}
+
+/// A file of too few keys to tell whose they are, and one that the script writes, are their program's.
+#[test]
+fn a_file_is_of_the_program_that_takes_it() {
+    let few = "model: Qwen/Qwen2.5-7B-Instruct\ntuner_type: full\ndataset: d\nmax_length: 4096\ntorch_dtype: bfloat16\n";
+    let read = resolved(&[("c.yaml", few), ("run.sh", "NPROC_PER_NODE=8 swift sft --config c.yaml\n")]);
+    let value = |read: &Resolution, field| {
+        read.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let fields = [Field::TrainType, Field::SeqLength, Field::HiddenSize];
+    assert_eq!(fields.map(|field| value(&read, field)), ["full", "4096", "3584"]);
+    assert!(!read.diagnostics.iter().any(|said| said.severity == Severity::Error), "{:?}", read.diagnostics);
+
+    let script = format!(
+        "cat > c.yaml <<EOF\n{FULL}EOF\nFORCE_TORCHRUN=1 NPROC_PER_NODE=8 llamafactory-cli train c.yaml\n"
+    );
+    let alone = settings(&resolved(&[("c.yaml", FULL)]));
+    assert_eq!(settings(&resolved(&[("run.sh", &script)])), alone);
+    // What it leaves to a variable is not known.
+    let open = script.replace("finetuning_type: full", "finetuning_type: $TYPE");
+    assert!(resolved(&[("run.sh", &open)]).plan.is_none());
 }

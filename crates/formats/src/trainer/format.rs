@@ -6,6 +6,7 @@ use super::grouped::is_grouped;
 use super::place::{beneath, has_arguments, named_dialect, of_words};
 use super::read::{read, read_beneath, read_words};
 use super::train_bash;
+use crate::format::Format;
 use crate::reader::{Claim, Command, Reader};
 use crate::signs;
 use crate::{Argument, Reading};
@@ -148,4 +149,16 @@ impl Reader for Trainer {
     fn read_words(&self, words: &[Argument]) -> Reading {
         read_words(self.0, words)
     }
+}
+
+/// The format of the settings files that a trainer's own program takes.
+#[must_use]
+pub fn of_trainer(program: &str) -> Option<Format> {
+    Some(Format::new(match named_dialect(program)? {
+        Dialect::LlamaFactory => &Trainer(Dialect::LlamaFactory),
+        Dialect::Axolotl => &Trainer(Dialect::Axolotl),
+        Dialect::Swift => &Trainer(Dialect::Swift),
+        Dialect::Trl => &Trainer(Dialect::Trl),
+        _ => return None,
+    }))
 }

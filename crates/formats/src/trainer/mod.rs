@@ -55,7 +55,7 @@ mod xlam;
 
 pub(super) use accumulation::waits;
 pub use dialect::Dialect;
-pub use format::Trainer;
+pub use format::{Trainer, of_trainer};
 pub use fsdp::FSDP_SETTINGS;
 pub(crate) use fsdp::{FsdpFile, UNITS, wraps_otherwise};
 pub(super) use missing_file::left_to_file;

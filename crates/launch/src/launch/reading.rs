@@ -87,21 +87,24 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            let missing = elsewhere::missing(&launch.line, &launch.arguments, source, bare)
-                .or_else(|| elsewhere::experiment(&script, source));
-            if let Some((name, said)) = missing {
+            let program = launch.line.trainer();
+            let written = elsewhere::written(&launch.arguments, program, &script);
+            let file = elsewhere::given(&launch.arguments, program, source).or(written);
+            let missing = match &file {
+                Some(file) if file.name.is_empty() => None,
+                _ => elsewhere::missing(&launch.line, &launch.arguments, source, bare),
+            };
+            if let Some((name, said)) = missing.or_else(|| elsewhere::experiment(&script, source)) {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }
-            let file =
-                launch.elsewhere.is_none().then(|| elsewhere::given(&launch.arguments, source)).flatten();
-            launch.given = file.as_ref().map(|file| file.0);
+            let file = file.filter(|_| launch.elsewhere.is_none());
+            launch.given = file.as_ref().map(|file| file.given);
             launch.diagnostics.extend(inlined::settings(&mut launch.arguments, &script, source));
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
-            launch.beneath = file
-                .and_then(|(_, format, tree, name)| launch.read_beneath(format, &tree, &name, environment));
+            launch.beneath = file.and_then(|file| launch.read_beneath(&file, environment));
         }
         None => {
             // If a job's script is missing, its scheduler directives still give the machines.

@@ -2,11 +2,12 @@
 
 use super::Launch;
 use crate::answers::fill;
-use crate::formats::{Command, Format, recipes};
+use crate::formats::{Command, recipes};
 use crate::launch::command_line::Launcher;
+use crate::launch::elsewhere::File;
+use crate::started::without_places;
 use crate::{Argument, Reading, megatron};
 use shardscope_bash::Environment;
-use shardscope_config_tree::Tree;
 
 impl Launch {
     /// The command with these words.
@@ -18,9 +19,7 @@ impl Launch {
     /// format reads the two each for itself, or the command is not one of its program.
     pub(super) fn read_beneath(
         &self,
-        format: Format,
-        tree: &Tree,
-        name: &str,
+        file: &File,
         environment: &Environment,
     ) -> Option<(Reading, Vec<Argument>)> {
         let words = self.beside_settings(&self.with_objective())?;
@@ -28,9 +27,14 @@ impl Launch {
         if command.is_megatron || recipes::read_words(&self.arguments, self.recipe.as_deref()).is_some() {
             return None;
         }
-        let (mut reading, left) = format.read_tree_beneath(tree, &command)?;
+        let (mut reading, mut left) = file.format.read_tree_beneath(&file.tree, &command)?;
         fill(&mut reading, environment);
-        name.clone_into(&mut reading.covers);
+        if file.name.is_empty() {
+            without_places(&mut reading, 0);
+        }
+        // What was added for trainers that take the objective as a word says nothing to other readers.
+        left.retain(|word| self.arguments.contains(word));
+        reading.covers.clone_from(&file.name);
         Some((reading, left))
     }
 
