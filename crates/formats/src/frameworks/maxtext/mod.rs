@@ -105,6 +105,10 @@ impl Reader for MaxText {
     }
 
     fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        // All of its own defaults (`base.yml`), which are known here and beneath a model's file.
+        if root.get("logical_axis_rules").is_some() {
+            return None;
+        }
         let (patched, left) = overridden(root, command.words)?;
         Some((self.read(&patched), left))
     }
