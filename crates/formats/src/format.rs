@@ -1,8 +1,8 @@
 //! A launch format as a value.
 
-use super::reader::Reader;
-use crate::Reading;
+use super::reader::{Command, Reader};
 use crate::releases::Installed;
+use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_source::Span;
 use std::ops::Deref;
@@ -28,7 +28,17 @@ impl Format {
     #[must_use]
     pub fn read_tree_beside(self, tree: &Tree, installed: Installed) -> Reading {
         let nothing = Node::null(Span::default());
-        let mut reading = self.read_installed(tree.documents.first().unwrap_or(&nothing), installed);
+        self.of(tree, self.read_installed(tree.documents.first().unwrap_or(&nothing), installed))
+    }
+
+    /// The same beneath a command that names the file, and the words that say nothing of it.
+    #[must_use]
+    pub fn read_tree_beneath(self, tree: &Tree, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (reading, left) = self.read_beneath(tree.documents.first()?, command)?;
+        Some((self.of(tree, reading), left))
+    }
+
+    fn of(self, tree: &Tree, mut reading: Reading) -> Reading {
         reading.states_machines = self.states_machines().to_owned();
         let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());
         reading.diagnostics.extend(own);

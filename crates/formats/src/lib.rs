@@ -5,6 +5,7 @@ mod accelerate;
 mod argument;
 mod aws_fsdp;
 mod bases;
+mod beneath;
 mod deepspeed;
 mod dotted;
 mod flags;
@@ -45,6 +46,7 @@ mod workload;
 
 pub use accelerate::{Accelerate, read_launcher};
 pub use argument::Argument;
+pub use beneath::overridden;
 pub use format::Format;
 pub use frameworks::{
     MaxText, OLMO_CORE_LACKING, is_named_program, is_shipped_by_torchtune, is_torchtune_recipe,
@@ -63,7 +65,8 @@ pub use rl::{
     NEMO_RL, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
 };
 pub use trainer::{
-    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, left_to_accelerate, read_started, turn_dropout_off,
+    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, left_to_accelerate, of_trainer, read_started,
+    turn_dropout_off,
 };
 pub(crate) use trainer::{offloads, open_stage};
 pub use workload::{Workload, accelerator as workload_accelerator};

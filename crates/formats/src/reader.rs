@@ -54,6 +54,13 @@ pub trait Reader: Debug + Sync {
         None
     }
 
+    /// Reads a settings file beneath a command that names it, as one set of keys, so that a default follows from both; and
+    /// the words that say nothing of it. `command` has the words without those that name the file. `None` if the two are
+    /// read each for itself.
+    fn read_beneath(&self, _root: &Node, _command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        None
+    }
+
     /// The keys that map directly to a setting, for the reference. Keys that need more interpretation (precision,
     /// sharding, recomputation, experts) are read in code and not listed.
     fn keys(&self) -> Vec<(&'static str, Field)> {

@@ -43,7 +43,8 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     // A notebook exported as a program names its interpreter.
     let interpreter =
         text.trim_start_matches('\u{feff}').lines().next().filter(|line| line.starts_with("#!"));
-    if interpreter.is_some_and(|line| line.contains("python")) {
+    // `#!/usr/bin/env -S uv run` runs it as Python, with the packages of its header.
+    if interpreter.is_some_and(|line| line.contains("python") || line.contains("uv run")) {
         return TextKind::Python(text.to_owned());
     }
     if interpreter.is_some() || name.ends_with(".sh") || name.ends_with(".sbatch") {

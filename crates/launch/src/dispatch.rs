@@ -34,6 +34,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
     let mut programs: Vec<Started> = Vec::new();
+    let mut others: Vec<(String, Diagnostic)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     let installed = Installed::of(source.text());
@@ -134,22 +135,23 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             }
             TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),
             TextKind::Log => remarks.push(log_note(text, part.span)),
-            TextKind::Other(why) => remarks.push(why),
+            TextKind::Other(why) => others.push((part.name.clone(), why)),
         }
     }
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
     if scripts.is_empty() && !texts.is_empty() {
         template::complete(&mut texts);
     }
-    let alone = texts.is_empty() && remarks.is_empty();
+    let alone = texts.is_empty() && remarks.is_empty() && others.is_empty();
     let (mut launched, launch) = script(source, &scripts, environment, alone);
-    let arguments = launch.as_ref().map(|launch| launch.arguments.clone()).unwrap_or_default();
+    others.retain(|(name, _)| name.is_empty() || launched.iter().all(|text| text.reading.covers != *name));
+    remarks.extend(others.into_iter().map(|(_, why)| why));
     if let Some(launch) = &launch {
         texts.iter_mut().for_each(|text| launch.tell_devices(&mut text.reading));
-    }
-    if !arguments.is_empty() {
-        together(&mut texts, &mut launched, &files, &arguments);
-        with_line(&mut texts, &mut launched, &programs, &arguments, installed);
+        if !launch.arguments.is_empty() {
+            together(&mut texts, &mut launched, &files, &launch.arguments);
+            with_line(&mut texts, &mut launched, &programs, &launch.arguments, installed);
+        }
     }
     // For XTuner's configuration the words only say how it is started.
     if texts.iter().any(|text| text.format == Some(Format::new(&Xtuner))) {
@@ -159,6 +161,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     }
     let each = several::files(&texts, &order);
     texts.append(&mut launched);
+    several::covered(&mut texts);
     lone::tell(&mut texts);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not invalidate the others.

@@ -1,7 +1,7 @@
 //! Several texts that each describe a full run: one is answered, and a diagnostic names which one.
 
-use crate::Asked;
 use crate::formats::{Role, Text};
+use crate::{Asked, Reading};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
@@ -65,6 +65,19 @@ pub(crate) fn files(texts: &[Text], order: &[(String, Vec<String>)]) -> Option<D
         called(&other.name, "another text"),
     );
     Some(Diagnostic::warning(Code::SeveralCommands, message).hint(HINT))
+}
+
+/// A file whose keys were read with the command that names it is not read once more for itself: its defaults would be those
+/// of the file without the command.
+pub(super) fn covered(texts: &mut [Text]) {
+    let names: Vec<String> = texts.iter().map(|text| text.reading.covers.clone()).collect();
+    for text in texts.iter_mut().filter(|text| text.format.is_some() && !text.name.is_empty()) {
+        if names.contains(&text.name) {
+            let said = std::mem::take(&mut text.reading.diagnostics).into_iter();
+            let diagnostics = said.filter(|said| said.code == Code::MissingFile).collect();
+            text.reading = Reading { diagnostics, ..Reading::default() };
+        }
+    }
 }
 
 fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {

@@ -70,6 +70,8 @@ pub struct Reading {
     /// What to add if the number of accelerators is open, in the syntax of its framework; empty if the framework has
     /// none of its own.
     pub states_machines: String,
+    /// The file whose keys were read together with this text; empty if there is none.
+    pub covers: String,
 }
 
 /// A number of accelerators that is not stated for the run but suggested by something in the text: it is proposed if

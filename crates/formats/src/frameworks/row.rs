@@ -1,5 +1,6 @@
 //! The common form of these trainers' settings files: one row each, and the keys that several of them share.
 
+use crate::beneath::overridden;
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::named::take_model;
 use crate::reader::{Claim, Command, Reader};
@@ -94,6 +95,11 @@ impl Reader for Row {
         let mut scalars = Scalars::from_node(root);
         scalars.extend(Scalars::of_words_under(words, keys));
         Some(self.read_scalars(&scalars))
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (patched, left) = overridden(root, command.words).filter(|_| self.program.is_none())?;
+        Some((self.read(&patched), left))
     }
 
     fn dotted(&self) -> &'static [&'static str] {

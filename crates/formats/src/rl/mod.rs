@@ -30,6 +30,7 @@ pub use easy_r1::{configuration as configuration_of_easy_r1, is_known as is_know
 pub use nemo_bases::TABLE as NEMO_RL;
 pub use verl_configs::{is_known as is_known_to_verl, named as configuration_of_verl};
 
+use super::beneath::overridden;
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};
 use super::{bases, dotted, signs};
@@ -254,6 +255,19 @@ impl Reader for RlFormat {
         let mut scalars = Scalars::from_node(root);
         scalars.extend(Scalars::of_words(words));
         Some(self.read_scalars(&scalars))
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let both = match self {
+            // Read together with the words that override it, above.
+            Self::Verl => None,
+            // Its command alone is read over the file that EasyR1 has for it.
+            Self::EasyR1 => {
+                overridden(root, command.words).or_else(|| Some((root.clone(), command.words.to_vec())))
+            }
+            _ => overridden(root, command.words),
+        };
+        both.map(|(patched, left)| (self.read(&patched), left))
     }
 }
 

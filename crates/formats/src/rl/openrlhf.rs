@@ -291,12 +291,14 @@ fn rollout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("vllm.enable_sleep") {
         leaves.switch(Field::RolloutSleep, true, leaf);
     }
+    // `openrlhf/cli/train_ppo_ray.py` of 0.6 and 0.7.
+    let since = "default of OpenRLHF since 0.7; 0.9 in 0.6";
+    leaves.state(Field::RolloutMemoryFraction, "0.95", Origin::Default, since);
     defaults(
         leaves,
         OPEN,
         &[
             (Field::RolloutTensorParallelSize, "1"),
-            (Field::RolloutMemoryFraction, "0.95"),
             (Field::RolloutCudaGraphs, "true"),
             (Field::RolloutSleep, "false"),
         ],

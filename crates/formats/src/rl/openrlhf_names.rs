@@ -86,8 +86,14 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
     if find("bf16").or(find("param_dtype")).is_none() {
         leaves.push(Leaf::of_base("openrlhf/cli", "ds.bf16", "false"));
     }
-    if rl && find("micro_train_batch_size").is_none() {
-        leaves.push(Leaf::of_base("openrlhf/cli/train_ppo_ray.py", "train.micro_batch_size", "4"));
+    // `openrlhf/cli/train_ppo_ray.py` through 0.9; 1 and 1 in 0.10, which alone of these releases has `--param_dtype`.
+    let usual = [
+        ("train.micro_batch_size", "micro_train_batch_size", "4"),
+        ("rollout.micro_batch_size", "micro_rollout_batch_size", "8"),
+    ];
+    for (path, _, value) in usual.iter().filter(|(_, old, _)| rl && find(old).is_none()) {
+        let value = if find("param_dtype").is_some() { "1" } else { value };
+        leaves.push(Leaf::of_base("openrlhf/cli/train_ppo_ray.py", path, value));
     }
     Some(Scalars::from_leaves(leaves))
 }

@@ -109,6 +109,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::Packing, false, leaf);
         leaves.switch(Field::PaddingMask, true, leaf);
     }
+    verl_early::packed(leaves);
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     units(leaves);
     gathers_layers(leaves, &at(ACTOR, "fsdp_config."));
@@ -377,14 +378,13 @@ fn rollout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.quantization") {
         leaves.say(Field::RolloutDtype, "fp8", leaf);
     }
+    verl_early::today(leaves);
     defaults(
         leaves,
         VERL,
         &[
             (Field::RolloutTensorParallelSize, "2"),
             (Field::RolloutMemoryFraction, "0.5"),
-            (Field::RolloutSequences, "256"),
-            (Field::RolloutCudaGraphs, "true"),
             (Field::RolloutSleep, "true"),
         ],
     );

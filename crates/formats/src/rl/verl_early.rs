@@ -7,6 +7,7 @@ use crate::Origin;
 use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
+const SPRING: &str = "default of verl before 0.6, whose keys the text has";
 
 /// The key that identifies verl from before April 17, 2025 (`Move entropy to comput log probs`, #1100): one from
 /// January; a switch that had to be added to the configuration (`+trainer.val_before_train`) until it became part of
@@ -74,6 +75,36 @@ pub(super) fn is_of_spring(leaves: &Leaves<'_>) -> bool {
     leaves.all().iter().any(|leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str()))
 }
 
+/// The engine's weights by the name that verl had for it until 0.5 (`dummy` since: `ppo_trainer.yaml` of 0.5.0 and 0.6.0).
+fn has_former_format(leaves: &Leaves<'_>) -> bool {
+    leaves.text("actor_rollout_ref.rollout.load_format") == Some("dummy_dtensor")
+}
+
+/// What is not stated, in the releases of today (`ppo_trainer.yaml`, `_generated_ppo_trainer.yaml` by tag): packed samples since
+/// 0.7 (false in 0.2 to 0.6), graphs of the engine since 0.6 (`enforce_eager`, true to 0.5), 256 sequences since #4280
+/// (January 24, 2026; 1024 to 0.7).
+pub(super) fn today(leaves: &mut Leaves<'_>) {
+    let since = [
+        (Field::RolloutSequences, "256", "default of verl since January 2026; 1024 to 0.7"),
+        (Field::RolloutCudaGraphs, "true", "default of verl since 0.6; false before"),
+    ];
+    for (field, value, note) in since {
+        leaves.state(field, value, Origin::Default, note);
+    }
+}
+
+/// States that samples are packed, where the text does not say whether.
+pub(super) fn packed(leaves: &mut Leaves<'_>) {
+    if leaves.get("actor_rollout_ref.model.use_remove_padding").is_none() {
+        leaves.state(
+            Field::Packing,
+            "true",
+            Origin::Default,
+            "default of verl since 0.7; padded in 0.2 to 0.6",
+        );
+    }
+}
+
 /// States which verl it is.
 pub(super) fn framework(leaves: &mut Leaves<'_>) {
     let megatron = matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _)));
@@ -87,13 +118,15 @@ pub(super) fn framework(leaves: &mut Leaves<'_>) {
 
 /// States their defaults, before today's defaults are applied.
 pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
-    if sign(leaves).is_none() {
+    let early = sign(leaves).is_some();
+    if !early && !is_of_spring(leaves) && !has_former_format(leaves) {
         return;
     }
+    let whose = if early { WHOSE } else { SPRING };
     let defaults = [(Field::RolloutCudaGraphs, "false"), (Field::RolloutSequences, "1024")];
-    leaves.state_all(&defaults, Origin::Default, WHOSE);
+    leaves.state_all(&defaults, Origin::Default, whose);
     if megatron {
-        if !leaves.has("actor_rollout_ref.actor.megatron.tensor_model_parallel_size") {
+        if early && !leaves.has("actor_rollout_ref.actor.megatron.tensor_model_parallel_size") {
             leaves.state(Field::TensorModelParallelSize, "4", Origin::Default, WHOSE);
         }
         return;
@@ -104,6 +137,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
         leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
     }
     if !leaves.has("actor_rollout_ref.model.use_remove_padding") {
-        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, WHOSE);
+        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, whose);
     }
 }

@@ -1,7 +1,7 @@
 //! Which weights train: all of them, adapters, adapters over quantized weights, or the last layers.
 
 use super::dialect::Dialect;
-use super::{authors, tinyllava, unsloth_full};
+use super::{authors, tinyllava, unsloth_full, usual_targets};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -20,6 +20,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         if let Some(why) = dialect.names_layers() {
             leaves.state(Field::LoraByNames, "true", Origin::Derived, why);
         }
+        usual_targets::read(leaves, dialect);
         kernels(leaves, dialect);
     } else {
         // Ranks and targets have no effect without adapters.
@@ -73,9 +74,36 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let eight = leaves.text("adapter") == Some("lora") && leaves.flag("load_in_8bit") == Some(true);
     let coded = leaves.flag("trust_remote_code") == Some(true);
     if leaves.get("rl").is_none() && !first_version && !eight && !coded {
-        let why = "axolotl turns its LoRA kernels on by itself";
+        if is_old(leaves) {
+            return ask_for_kernels(leaves);
+        }
+        let why = "axolotl turns its LoRA kernels on by itself since 0.9.1 (April 29, 2025)";
         leaves.state(Field::LoraKernels, "qkv o mlp", Origin::Default, why);
     }
+}
+
+/// Whether a file has keys of 2024, which today's axolotl still takes (`axolotl/utils/schemas/deprecated.py`), and keeps the
+/// layers' tensors, so that its release decides: kernels are on by themselves since ecac7319 of April 29, 2025 (#2589), in
+/// 0.9.1 and not in 0.9.0.
+fn is_old(leaves: &Leaves<'_>) -> bool {
+    let recomputes = leaves.get("gradient_checkpointing").is_some_and(|leaf| leaf.flag() != Some(false));
+    let dated =
+        leaves.has("evaluation_strategy") || leaves.has("is_llama_derived_model") || leaves.has("strict");
+    dated && !recomputes
+}
+
+fn ask_for_kernels(leaves: &mut Leaves<'_>) {
+    let mut found = Found::new(Field::LoraKernels, String::new(), Origin::Script);
+    found.hole = Some("the release of axolotl".to_owned());
+    leaves.reading.take(found);
+    leaves.reading.questions.push(Question {
+        asks: Asked::Setting(Field::LoraKernels),
+        prompt: "Does axolotl use its LoRA kernels (qkv o mlp)? Since 0.9.1 (April 29, 2025) it turns them on by itself, \
+                 earlier releases have none unless told (none)"
+            .to_owned(),
+        choices: ["qkv o mlp", "none"].map(str::to_owned).to_vec(),
+        proposal: Some("qkv o mlp".to_owned()),
+    });
 }
 
 fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {

@@ -3,9 +3,10 @@
 use super::alpaca_lora;
 use super::dialect::Dialect;
 use super::grouped::is_grouped;
-use super::place::{has_arguments, named_dialect, of_words};
-use super::read::{read, read_words};
+use super::place::{beneath, has_arguments, named_dialect, of_words};
+use super::read::{read, read_beneath, read_words};
 use super::train_bash;
+use crate::format::Format;
 use crate::reader::{Claim, Command, Reader};
 use crate::releases::Installed;
 use crate::signs;
@@ -127,6 +128,11 @@ impl Reader for Trainer {
         read(self.0, root, installed)
     }
 
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (dialect, by_program) = beneath(self.0, command)?;
+        Some((read_beneath(dialect, root, command.words, by_program, command.installed), Vec::new()))
+    }
+
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
         // These are recognized only by their programs; for the others the words are searched.
         let by_name = matches!(self.0, Dialect::Axolotl | Dialect::OpenInstruct);
@@ -150,4 +156,16 @@ impl Reader for Trainer {
     fn read_words(&self, words: &[Argument]) -> Reading {
         read_words(self.0, words, Installed::default())
     }
+}
+
+/// The format of the settings files that a trainer's own program takes.
+#[must_use]
+pub fn of_trainer(program: &str) -> Option<Format> {
+    Some(Format::new(match named_dialect(program)? {
+        Dialect::LlamaFactory => &Trainer(Dialect::LlamaFactory),
+        Dialect::Axolotl => &Trainer(Dialect::Axolotl),
+        Dialect::Swift => &Trainer(Dialect::Swift),
+        Dialect::Trl => &Trainer(Dialect::Trl),
+        _ => return None,
+    }))
 }

@@ -5,6 +5,7 @@ use super::dialect::Dialect;
 use super::missing_file::{left_to_file, offloads, open_checkpointing};
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
+use crate::releases::numbers;
 use crate::{Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
@@ -93,8 +94,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Option<Dialect>) {
     let switched = reshards.and_then(Leaf::flag);
     // ms-swift's short name; and `--fsdp` as a switch, which only transformers 5 has.
     let new = said == "fsdp2" || switched.is_some() || leaf.path == "fsdp" && leaf.flag() == Some(true);
-    let second = version.as_deref() == Some("2") || version.is_none() && new;
+    let of_release = version.is_none() && !new && own && leaf.path == "fsdp";
+    let second =
+        version.as_deref() == Some("2") || version.is_none() && new || of_release && is_second(leaves);
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
+    if of_release {
+        let note = if second { SECOND } else { FIRST };
+        leaves.say_noted(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf, note);
+    }
     let strategy = config(leaves, "sharding_strategy")
         .or_else(|| reshards.filter(|leaf| leaf.flag().is_none()))
         .map(|leaf| leaf.value.to_ascii_lowercase())
@@ -154,6 +161,17 @@ fn is_read(path: &str) -> bool {
     let is_of =
         |known: &&str| key.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     READ.iter().any(is_of) || IDLE.iter().any(is_of)
+}
+
+/// The version of `--fsdp "full_shard auto_wrap"` where `fsdp_config` states none: `fsdp_config.get("version", 2)` since
+/// transformers 5.10 of June 2026, 1 in 5.9 and before (`training_args.py`). The words are mostly of earlier releases: from 5.20 on
+/// they are gone.
+const FIRST: &str =
+    "version 1 without a version in fsdp_config, until transformers 5.9; 2 since 5.10 (June 2026)";
+const SECOND: &str = "version 2 without a version in fsdp_config, since transformers 5.10";
+
+fn is_second(leaves: &Leaves<'_>) -> bool {
+    leaves.text("transformers_release").and_then(numbers).is_some_and(|release| release >= [5, 10])
 }
 
 /// A key of the configuration, with or without the prefix that the Trainer strips.

@@ -1,11 +1,12 @@
 //! Attention kernels, and the kernels of Liger and cut cross-entropy, as trainers name them.
 
+use super::dialect::Dialect;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
 /// Values that select transformers' attention.
-const ATTENTION: [(&str, &str); 15] = [
+const ATTENTION: [(&str, &str); 16] = [
     ("flash_attn", "flash_attention_2"),
     ("flash_attention", "flash_attention_2"),
     ("fa2", "flash_attention_2"),
@@ -20,6 +21,8 @@ const ATTENTION: [(&str, &str); 15] = [
     ("sdpa", "sdpa"),
     ("eager", "eager"),
     ("disabled", "eager"),
+    // LLaMA-Factory's word for it in 0.7 and 0.8 (`llamafactory/model/utils/attention.py`; `disabled` since 0.9.0).
+    ("off", "eager"),
     ("flex_attention", "flex_attention"),
 ];
 
@@ -65,6 +68,22 @@ pub(super) fn attention(leaves: &mut Leaves<'_>) {
         }
     }
     leaves.pass("xformers_attention");
+}
+
+/// A default of LLaMA-Factory that changed: `cutoff_len` was 1024 until 1e6f9650 of November 10, 2024 (0.9.1). `flash_attn` has
+/// the word `off` in 0.7 and 0.8 alone (`hparams/model_args.py`).
+pub(super) fn of_release(
+    leaves: &Leaves<'_>,
+    dialect: Dialect,
+    field: Field,
+) -> Option<(&'static str, &'static str)> {
+    if dialect != Dialect::LlamaFactory || field != Field::SeqLength {
+        return None;
+    }
+    Some(match leaves.text("flash_attn") {
+        Some("off") => ("1024", "default of LLaMA-Factory before 0.9.1, which flash_attn: off belongs to"),
+        _ => ("2048", "default of LLaMA-Factory since 0.9.1 (November 2024); 1024 before"),
+    })
 }
 
 /// axolotl names Liger's kernels individually; other trainers have one switch for all of them. Each replaces a module

@@ -5,10 +5,11 @@
 
 use super::dialect::Dialect;
 use super::read::read_scalars;
-use crate::reader::{Claim, Reader};
+use crate::beneath::overridden;
+use crate::reader::{Claim, Command, Reader};
 use crate::scalars::{Leaf, Scalars};
 use crate::signs;
-use crate::{Effect, NotModelled, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 
 /// Its keys, and the corresponding names of transformers' trainers.
@@ -140,6 +141,11 @@ impl Reader for Oumi {
         let mut reading = read_scalars(dialect, &renamed);
         lacking(&scalars, &mut reading);
         reading
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        let (patched, left) = overridden(root, command.words)?;
+        Some((self.read(&patched), left))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Dialect, alpaca_lora};
 use crate::Argument;
+use crate::reader::Command;
 
 /// Options that only trainers of transformers models have. Two of them make a command one of theirs.
 const OWN: [&str; 20] = [
@@ -156,4 +157,21 @@ pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
         None if own >= ENOUGH => Some(Dialect::Transformers),
         None => None,
     }
+}
+
+/// Whose keys a settings file holds that a command names, and whether the command's program says so; `None` if the program
+/// or its words are none that take such a file. `file` is what the file was recognized as.
+pub(super) fn beneath(file: Dialect, command: &Command<'_>) -> Option<(Dialect, bool)> {
+    if let Some(named) = named_dialect(command.program) {
+        return Some((named, true));
+    }
+    let is_megatron = |word: &Argument| {
+        let name = word.text.strip_prefix("--").unwrap_or_default();
+        MEGATRON.contains(&name.split('=').next().unwrap_or(name).replace('-', "_").as_str())
+    };
+    let other = matches!(
+        of_words(command.program, command.words),
+        Some(Dialect::DeepSpeedChat | Dialect::LlamaCookbook | Dialect::OpenInstruct)
+    );
+    (!other && !command.words.iter().any(is_megatron)).then_some((file, false))
 }

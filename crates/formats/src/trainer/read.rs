@@ -5,7 +5,7 @@ use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, device_map, eight_bit,
     evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
-    quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
+    presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
     unsloth_preferences, vision, weights, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
@@ -20,10 +20,23 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node, installed: Installed) -> Reading {
+    read_beneath(dialect, root, &[], false, installed)
+}
+
+/// Reads it beneath the words of the command that names it, which override it. `by_program`: the command's program is the
+/// trainer's own, which leaves nothing open.
+pub(super) fn read_beneath(
+    dialect: Dialect,
+    root: &Node,
+    arguments: &[Argument],
+    by_program: bool,
+    installed: Installed,
+) -> Reading {
     let grouped = (dialect == Dialect::Transformers).then(|| grouped::scalars(root)).flatten();
-    let scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
-    let mut reading = reading(dialect, &scalars, true, installed);
-    if dialect == Dialect::Transformers {
+    let mut scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
+    scalars.extend(words::over_file(dialect, arguments));
+    let mut reading = reading(dialect, &scalars, !by_program, installed);
+    if dialect == Dialect::Transformers && !by_program {
         adapters::left_to_program(&mut reading);
     }
     reading
@@ -51,7 +64,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
     let renamed = (dialect == Dialect::Swift).then(|| swift_two::renamed(scalars)).flatten();
     let mut leaves = Leaves::over(renamed.as_ref().map_or(scalars, |renamed| &renamed.scalars));
     table(&mut leaves, dialect);
-    presets(&mut leaves);
+    presets::read(&mut leaves);
     if dialect == Dialect::Transformers && !is_file {
         alpaca_lora::read(&mut leaves);
     }
@@ -102,6 +115,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
     match dialect {
         Dialect::DeepSpeedChat => objective::step_of_chat(&mut leaves),
         Dialect::OpenInstruct => open_instruct::read(&mut leaves),
+        Dialect::Swift => swift_two::engine_apart(&mut leaves),
         _ => {}
     }
     objective::without_dropout(&mut leaves, dialect);
@@ -125,7 +139,8 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
             };
             let Some(value) = value else { continue };
             let since = behind::since(dialect, *field).unwrap_or(&whose);
-            leaves.state(*field, value, Origin::Default, since);
+            let (value, note) = kernels::of_release(&leaves, dialect, *field).unwrap_or((value, since));
+            leaves.state(*field, value, Origin::Default, note);
         }
     }
     eight_bit::read(&mut leaves, dialect);
@@ -208,20 +223,6 @@ fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
         (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
         _ if micro.is_none() => lack_batch(leaves, leaf),
         _ => {}
-    }
-}
-
-/// Keys that begin with others by a name (leap-finetune's `training_config.extends: DEFAULT_SFT`, which are in its
-/// program: `src/leap_finetune/training/default_configs`), not by a file beside this one.
-fn presets(leaves: &mut Leaves<'_>) {
-    let is_preset = |leaf: &&Leaf| last(&leaf.path) == "extends" && !leaf.value.contains(['.', '/']);
-    if let Some(leaf) = leaves.all().iter().find(is_preset) {
-        let what = "settings of a preset that are in its program; state them here, in place of its name";
-        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-        for leaf in leaves.all().iter().filter(is_preset) {
-            leaf.used.set(true);
-        }
     }
 }
 

@@ -39,11 +39,13 @@ pub(super) fn sent_inputs(leaves: &mut Leaves<'_>, dialect: Dialect, by_unsloth:
 }
 
 /// Keys that state whether checkpoints are reentrant.
-const STATED_BY: [&str; 4] = [
+const STATED_BY: [&str; 5] = [
     "use_reentrant_gc",
     "use_reentrant",
     "gradient_checkpointing_use_reentrant",
     "gradient_checkpointing_kwargs.use_reentrant",
+    // Its name since transformers 5.23 (`training_args.py`).
+    "activation_checkpointing_kwargs.use_reentrant",
 ];
 
 /// Runs once sharding and loss are known. Both kinds save the same tensors; the reentrant one has no Python hooks.

@@ -1,6 +1,7 @@
 //! The words of a command as the keys of a settings file.
 
 use super::super::scalars::{Leaf, Scalars};
+use super::dialect::Dialect;
 use crate::Argument;
 use shardscope_config_tree::read_json;
 
@@ -35,6 +36,21 @@ pub(crate) fn leaves(words: &[Argument]) -> Scalars {
         }
     }
     Scalars::from_leaves(leaves.into_iter().flat_map(unfolded).collect())
+}
+
+/// The same for words behind a settings file. LLaMA-Factory takes them as `key=value`
+/// (`llamafactory/hparams/parser.py:read_args`).
+pub(super) fn over_file(dialect: Dialect, words: &[Argument]) -> Scalars {
+    if dialect != Dialect::LlamaFactory {
+        return leaves(words);
+    }
+    let mut words = words.to_vec();
+    for word in &mut words {
+        if word.text.contains('=') && !word.text.starts_with('-') {
+            word.text.insert_str(0, "--");
+        }
+    }
+    leaves(&words)
 }
 
 /// Arguments that are dictionaries, each also given as JSON in one word (`training_args.py:_VALID_DICT_FIELDS`).

@@ -2,6 +2,7 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, subcommand};
+use super::elsewhere::overrides;
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
 use super::{tidy, turns};
@@ -68,7 +69,22 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
         .or_else(|| among(script, source, true).map(skipped))
         .or_else(|| fragment(script, source))
         .or_else(|| started(script, source, CommandKind::Run))
+        .or_else(|| overriding(script, source))
         .or_else(|| started(script, source, CommandKind::Skipped).map(skipped))
+}
+
+/// A command whose words override keys of a settings file among the texts (`uv run grpo.py --config grpo.yaml policy.x=1`),
+/// whatever its program and the names of the keys are.
+fn overriding(script: &Script, source: &Source) -> Option<Chosen> {
+    let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    runs.rev().find_map(|command| {
+        let mut diagnostics = Vec::new();
+        let words = tidy::words(&command.words, source, &mut diagnostics);
+        let (span, environment) = (Some(command.span), command.environment.clone());
+        let chosen = Chosen { words, environment, span, diagnostics, ..Chosen::default() };
+        let line = CommandLine::new(&chosen);
+        (trains(&chosen.words) && overrides(&line.arguments, source)).then_some(chosen)
+    })
 }
 
 /// A training in a branch that is read as not taken, if nothing else trains.

@@ -5,12 +5,13 @@ use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
 use crate::formats::{
-    MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
-    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe,
+    Format, MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
+    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe, of_trainer, overridden,
 };
 use crate::several::MAX_TEXTS;
 use crate::{Argument, Found};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
+use shardscope_config_tree::{Tree, read_json, read_yaml};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -185,24 +186,65 @@ pub(super) struct Given {
     pub tells_objective: bool,
 }
 
+/// A settings file that a command names.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    /// The words that name it.
+    pub given: Given,
+    pub format: Format,
+    pub tree: Tree,
+    /// Its name among the texts; empty if the script itself writes it, so that its places are none of the text.
+    pub name: String,
+}
+
 /// The settings file that the command names, if it is among the texts and says what to train.
-pub(super) fn given(words: &[Argument], source: &Source) -> Option<Given> {
+pub(super) fn given(words: &[Argument], program: &str, source: &Source) -> Option<File> {
     let (name, at, count) = place(words)?;
     let mut parts = source.parts().iter().enumerate().take(MAX_TEXTS);
     parts.find_map(|(index, part)| {
-        if base_name(&part.name) != name {
-            return None;
-        }
-        let TextKind::Settings(format, tree) = detect(&part.name, source.part_text(index), part.span.start)
-        else {
-            return None;
-        };
-        let states = |found: &Found| found.field == Field::TrainingObjective;
-        (format.role() == Role::Training).then(|| {
-            let tells_objective = format.read_tree(&tree).found.iter().any(states);
-            Given { at, count, tells_objective }
-        })
+        let is_it = base_name(&part.name) == name;
+        let text = is_it.then(|| source.part_text(index))?;
+        file((at, count), program, &part.name, text, part.span.start)
     })
+}
+
+/// The same of a file that the script writes before (`cat > sft.yaml <<EOF`), if all of it is known.
+pub(super) fn written(words: &[Argument], program: &str, script: &Script) -> Option<File> {
+    let (name, at, count) = place(words)?;
+    let known = |file: &&shardscope_bash::File| file.content.first_hole().is_none();
+    let here = script.files.iter().rev().find(|file| base_name(file.name.text()) == name).filter(known)?;
+    let found = file((at, count), program, &name, here.content.text(), 0)?;
+    Some(File { name: String::new(), ..found })
+}
+
+fn file((at, count): (usize, usize), program: &str, name: &str, text: &str, base: u32) -> Option<File> {
+    let (format, tree) = match detect(name, text, base) {
+        TextKind::Settings(format, tree) => (format, tree),
+        // Too few keys to tell whose they are: those of the program that takes them.
+        TextKind::Other(_) => (of_trainer(program)?, read_settings(name, text, base)?),
+        _ => return None,
+    };
+    let states = |found: &Found| found.field == Field::TrainingObjective;
+    let tells_objective = format.read_tree(&tree).found.iter().any(states);
+    let given = Given { at, count, tells_objective };
+    (format.role() == Role::Training).then(|| File { given, format, tree, name: name.to_owned() })
+}
+
+/// The tree of a file that holds keys.
+fn read_settings(name: &str, text: &str, base: u32) -> Option<Tree> {
+    let tree = if name.ends_with(".json") { read_json(text, base) } else { read_yaml(text, base) };
+    let has_keys = tree.documents.first().is_some_and(|root| !root.entries().is_empty());
+    has_keys.then_some(tree)
+}
+
+/// Whether words override keys of a settings file that they name and that is among the texts.
+pub(super) fn overrides(words: &[Word], source: &Source) -> bool {
+    let words: Vec<Argument> = words.iter().map(|word| Argument::from(word.text())).collect();
+    let Some(File { given: Given { at, count, .. }, tree, .. }) = given(&words, "", source) else {
+        return false;
+    };
+    let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()].concat();
+    tree.documents.first().and_then(|root| overridden(root, &others)).is_some()
 }
 
 fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
@@ -234,6 +276,8 @@ fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
         let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str());
         let behind = before.starts_with("--") && !before.contains('=');
         let other = behind && !OF_SETTINGS.iter().any(|part| before.contains(part));
+        // EasyR1's and OmegaConf's `config=train.yaml`.
+        let text = text.strip_prefix("config=").unwrap_or(text);
         let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
         if let Some(name) = named.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
             let name = base_name(name).to_owned();

@@ -266,8 +266,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
         reading.not_modelled.retain(|item| item.span.is_some() && item.is_known);
     }
     let Some(program) = line.subcommand.as_ref().or(line.program.as_ref()) else { return };
-    // Options of its examples' own programs, which can also be started by torchrun
-    // (`examples/tutorial/opt/opt/run_clm.py`).
+    // Options of its examples' own programs, also under torchrun (`examples/tutorial/opt/opt/run_clm.py`).
     const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];
     let colossal = |name: &str| {
         let name = name.trim_start_matches('-').replace('_', "-");
@@ -311,8 +310,9 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
         }
         return;
     }
-    // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    // Of a file that does not mention the objective, a custom program's name alone says too little.
+    let told = line.subcommand.is_some() || given.is_none_or(|file| file.tells_objective);
     if is_of_unsloth(reading, program) && !elsewhere && given.is_none() {
         let what = "a program of unsloth's, which loads and adapts the model by itself; paste it";
         let item = NotModelled::of_program(base_name(program.text()), Effect::Memory, what);
@@ -330,8 +330,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
                 .note("train_mem.py turns flash attention on"),
         );
     }
-    let pairs = transformers && compares_pairs(program.text());
-    if pairs || transformers && base_name(program.text()).contains("reward") {
+    let pairs = transformers && told && compares_pairs(program.text());
+    if pairs || transformers && told && base_name(program.text()).contains("reward") {
         reading.questions.retain(|question| question.asks != Asked::Setting(Field::TrainingObjective));
     }
     if pairs {
@@ -360,7 +360,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
     // TRL's trainer and those derived from it have one output per sequence (`trl/trainer/reward_trainer.py`).
     // open-instruct's has its own defaults.
     let name = base_name(program.text());
-    if transformers && name.contains("reward") && !program.text().contains("open_instruct") {
+    if transformers && told && name.contains("reward") && !program.text().contains("open_instruct") {
         reading.take(
             Found::new(Field::TrainingObjective, "reward", Origin::Derived)
                 .by("program", Some(program.origin())),

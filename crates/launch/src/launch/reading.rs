@@ -1,6 +1,7 @@
 //! The complete path from a source to a [`Reading`].
 
 mod always_loaded;
+mod beneath;
 mod branches;
 mod devices;
 mod job;
@@ -55,6 +56,8 @@ pub struct Launch {
     elsewhere: Option<String>,
     /// The file from which it takes its settings, if it is among the texts.
     given: Option<Given>,
+    /// The reading of that file beneath the command's words, and the words that say nothing of it.
+    beneath: Option<(Reading, Vec<Argument>)>,
     /// The ZeRO stage that the text substitutes into a template.
     filled: Option<String>,
     /// The releases of packages that the texts install.
@@ -89,18 +92,24 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            let missing = elsewhere::missing(&launch.line, &launch.arguments, source, bare)
-                .or_else(|| elsewhere::experiment(&script, source));
-            if let Some((name, said)) = missing {
+            let program = launch.line.trainer();
+            let written = elsewhere::written(&launch.arguments, program, &script);
+            let file = elsewhere::given(&launch.arguments, program, source).or(written);
+            let missing = match &file {
+                Some(file) if file.name.is_empty() => None,
+                _ => elsewhere::missing(&launch.line, &launch.arguments, source, bare),
+            };
+            if let Some((name, said)) = missing.or_else(|| elsewhere::experiment(&script, source)) {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
-            } else {
-                launch.given = elsewhere::given(&launch.arguments, source);
             }
+            let file = file.filter(|_| launch.elsewhere.is_none());
+            launch.given = file.as_ref().map(|file| file.given);
             launch.diagnostics.extend(inlined::settings(&mut launch.arguments, &script, source));
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
+            launch.beneath = file.and_then(|file| launch.read_beneath(&file, environment));
         }
         None => {
             // If a job's script is missing, its scheduler directives still give the machines.
@@ -244,13 +253,8 @@ impl Launch {
     #[must_use]
     pub fn reading(&self) -> Reading {
         let arguments = self.with_objective();
-        let command = Command {
-            program: self.line.trainer(),
-            words: &arguments,
-            is_megatron: self.line.has(Launcher::Swift),
-            installed: self.installed,
-        };
-        let named = if command.is_megatron {
+        let command = self.command(&arguments);
+        let named = if command.is_megatron || self.beneath.is_some() {
             None
         } else {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
@@ -263,7 +267,10 @@ impl Launch {
             }
             read => read,
         };
-        let recognised = named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command));
+        let recognised = match &self.beneath {
+            Some(beneath) => Some((Claim::Certain, self.with_rest(beneath))),
+            None => named.map(|reading| (Claim::Certain, reading)).or_else(|| read(&command)),
+        };
         let (claim, mut reading) = match recognised {
             Some((claim, reading)) => (Some(claim), reading),
             None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
@@ -276,7 +283,7 @@ impl Launch {
             }
         };
         if command.is_megatron {
-            super::swift::defaults(&mut reading);
+            super::swift::defaults(&mut reading, &self.arguments);
             super::swift::vision(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());

@@ -56,8 +56,11 @@ fn llama_factorys_first_program_cuts_samples_at_1024_tokens() {
         assert!(!read.diagnostics.iter().any(|said| said.message.contains("checkpoint_dir")));
         value(&read, Field::SeqLength)
     };
-    assert_eq!(of("src/train_bash.py", "--checkpoint_dir user4/checkpoint-4150 --lora_rank 8"), "1024");
-    assert_eq!(of("src/train_bash.py", "--cutoff_len 512"), "512");
+    assert_eq!(
+        of("src/train_bash.py", "--checkpoint_dir user4/checkpoint-4150 --lora_rank 8 --flash_attn"),
+        "1024"
+    );
+    assert_eq!(of("src/train_bash.py", "--cutoff_len 512 --flash_attn"), "512");
     assert_eq!(of("src/train.py", ""), "2048");
 }
 

@@ -4,7 +4,7 @@
 use super::settings::LITGPT;
 use crate::leaves::{Leaf, Scalars};
 use crate::reader::{Claim, Command, Reader};
-use crate::{Effect, NotModelled, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 
@@ -99,23 +99,32 @@ impl Reader for Litgpt {
 
     fn read_command(&self, command: &Command<'_>) -> Reading {
         let Some(program) = behind(command) else { return Reading::default() };
-        let usual = program.usual.iter().map(|(path, value)| Leaf::of_base(program.file, path, value));
-        let mut scalars = Scalars::from_leaves(usual.collect());
-        if let Some(first) = command.words.first().filter(|word| !word.text.starts_with('-')) {
-            scalars.push(program.first, &first.text, first.span, first.hole.clone());
-        }
-        // Every key counts, including those without a dot.
-        scalars.extend(Scalars::of_words_under(command.words, &[""]));
-        let mut reading = LITGPT.read_leaves(&scalars);
-        if let Some(what) = program.lacking {
-            reading.not_modelled.push(NotModelled::of_program(program.file, Effect::Model, what));
-        }
-        reading
+        read_words(program, &Scalars::default(), command)
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        Some((read_words(behind(command)?, &Scalars::from_node(root), command), Vec::new()))
     }
 
     fn keys(&self) -> Vec<(&'static str, Field)> {
         LITGPT.keys()
     }
+}
+
+/// Reads the words of a command over the keys of the file that they name.
+fn read_words(program: &Program, file: &Scalars, command: &Command<'_>) -> Reading {
+    let usual = program.usual.iter().map(|(path, value)| Leaf::of_base(program.file, path, value));
+    let mut scalars = Scalars::from_leaves(usual.chain(file.all().iter().cloned()).collect());
+    if let Some(first) = command.words.first().filter(|word| !word.text.starts_with('-')) {
+        scalars.push(program.first, &first.text, first.span, first.hole.clone());
+    }
+    // Every key counts, including those without a dot.
+    scalars.extend(Scalars::of_words_under(command.words, &[""]));
+    let mut reading = LITGPT.read_leaves(&scalars);
+    if let Some(what) = program.lacking {
+        reading.not_modelled.push(NotModelled::of_program(program.file, Effect::Model, what));
+    }
+    reading
 }
 
 /// Whether a program is one of these, which start one process per entry of their `devices`.

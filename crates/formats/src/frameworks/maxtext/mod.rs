@@ -7,6 +7,7 @@ mod remat;
 mod stated;
 
 use super::jax::{self, Lacking};
+use crate::beneath::overridden;
 use crate::leaves::{Leaves, Scalars};
 use crate::llama_like::LLAMA_LAYER;
 use crate::named::take_model;
@@ -101,6 +102,15 @@ impl Reader for MaxText {
 
     fn read(&self, root: &Node) -> Reading {
         read(&Scalars::from_node(root), false)
+    }
+
+    fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
+        // All of its own defaults (`base.yml`), which are known here and beneath a model's file.
+        if root.get("logical_axis_rules").is_some() {
+            return None;
+        }
+        let (patched, left) = overridden(root, command.words)?;
+        Some((self.read(&patched), left))
     }
 
     fn is_word(&self, word: &str) -> bool {
