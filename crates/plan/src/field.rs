@@ -105,6 +105,12 @@ fields! {
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(word::VisionUnits::WORDS), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
+    // The encoder in front of the decoder.
+    EncoderLayers "encoder_layers" Count(0, MAX_LAYERS), "layers of the encoder, to whose output every layer of the decoder attends";
+    SourceLength "source_length" Count(1, MAX_SEQUENCE), "sequence length of the encoder, in tokens; sequence length is then the decoder's";
+    TargetLength "target_length" Count(1, MAX_SEQUENCE), "longest target of a program that limits source and target apart, in tokens: an encoder-decoder's sequence length";
+    Seq2seq "seq2seq" Flag, "whether the program loads a model as an encoder-decoder (AutoModelForSeq2SeqLM)";
+    RelativeBuckets "relative_buckets" Count(1, MAX_POSITIONS), "rows of the table of distances between tokens whose entries are added to attention scores (T5)";
     // How a model's published modules are arranged.
     WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
@@ -120,7 +126,7 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "soft-capped logits (tanh)";
     NormalizedRouting "normalized_routing" Flag, "weights of the top-k experts normalized in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights normalized and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router, raised_norms, value_norms, normed_router, keys_as_values, dense_beside_experts, double_wide_mlp";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router, raised_norms, value_norms, normed_router, keys_as_values, dense_beside_experts, double_wide_mlp, uncast_norms, mlp_dropout";
     KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand, scaled_layers, tokens_first; or that images alone bring: image_masks";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";

@@ -12,7 +12,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let (other, more) = match (alma, chatglm) {
         (true, _) => ("max_new_tokens", 0),
         (_, true) => ("max_target_length", 1),
-        _ => return,
+        _ => {
+            // Of an encoder-decoder both are lengths of their own (`run_summarization.py`, `run_translation.py`); of other models
+            // they mean nothing by themselves.
+            leaves.take(&["max_source_length"], Field::SourceLength);
+            leaves.take(&["max_target_length"], Field::TargetLength);
+            return;
+        }
     };
     let Some((source, target)) = leaves.get("max_source_length").zip(leaves.get(other)) else { return };
     let sum =

@@ -8,7 +8,7 @@ use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use calls::{
-    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
+    ARGUMENTS, CONFIGS, DPO, ENCODER_DECODERS, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
 };
 use known::Known;
 use literal::call_end;
@@ -76,6 +76,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     // Adapters under an undecided condition.
     let mut unsure = false;
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    let mut seq2seq = false;
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let (mut kept_logits, mut trainers_built): (bool, Vec<(&str, usize)>) = (false, Vec::new());
@@ -173,7 +174,9 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         let again =
             loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
-        if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
+        let pair = ENCODER_DECODERS.iter().any(|part| name.contains(part));
+        seq2seq |= loads && !again && pair;
+        if loads && !again && !pair && OTHER_MODELS.iter().any(|part| name.contains(part)) {
             other = other.or(name.split('.').next());
         }
         if builds {
@@ -356,6 +359,9 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         lack(named("PeftModel", Effect::Model, "adapters loaded from a checkpoint"));
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
+    }
+    if seq2seq {
+        reading.take(Found::new(Field::Seq2seq, "true".to_owned(), Origin::Script));
     }
     let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
     if let Some(class) = other.filter(|class| !scores(class)) {

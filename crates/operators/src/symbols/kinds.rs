@@ -65,6 +65,26 @@ impl Symbols<'_> {
         self
     }
 
+    /// The same in the encoder, which has a sequence of its own; in its `first` layer, whose input requires a gradient only if
+    /// something before it trains.
+    fn encoding(mut self, first: bool) -> Self {
+        self.s = self.source();
+        (self.sequence, self.keys) = (self.s, self.s);
+        self.n = self.s * self.b;
+        self.s_local = self.n;
+        self.encodes = true;
+        if first { self.in_first_trained_layer() } else { self }
+    }
+
+    /// The same where a decoder's layer attends to the encoder's output.
+    fn crossing(mut self) -> Self {
+        self.keys = self.source();
+        self.crosses = true;
+        // Something before it trains: the layer's own self-attention does.
+        self.input_gradient = true;
+        self
+    }
+
     /// The same of an MLP twice as wide.
     fn wide(mut self) -> Self {
         self.f *= 2;
@@ -84,6 +104,8 @@ impl Symbols<'_> {
             Operator::BorrowedAttention => self.whole().borrowed(),
             Operator::BorrowedWindowedAttention => self.windowed().borrowed(),
             Operator::WideMlp => self.wide(),
+            Operator::Encoder { first, .. } => self.encoding(first),
+            Operator::CrossAttention => self.crossing(),
             _ => return self,
         };
         Self { sized: true, ..sized }

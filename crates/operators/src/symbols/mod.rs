@@ -29,6 +29,14 @@ pub struct Symbols<'a> {
     pub s: u64,
     /// Micro-batch.
     pub b: u64,
+    /// Tokens of the whole sequence.
+    pub sequence: u64,
+    /// Tokens of the sequence whose keys and values attention reads: its own, or an encoder's.
+    pub keys: u64,
+    /// Whether these are the sizes of a part of the encoder.
+    pub encodes: bool,
+    /// Whether keys and values are made of the encoder's output.
+    pub crosses: bool,
     /// Tokens of a micro-batch on this rank.
     pub n: u64,
     /// Tokens in sequence-parallel regions.
@@ -125,6 +133,10 @@ impl<'a> Symbols<'a> {
         Self {
             plan,
             s,
+            sequence: model.seq_length,
+            keys: model.seq_length,
+            encodes: false,
+            crosses: false,
             b,
             n,
             s_local: if layout.sequence_parallel { n / t } else { n },
@@ -242,6 +254,12 @@ impl<'a> Symbols<'a> {
         self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
     }
 
+    /// Tokens of the encoder's sequence; 0 without an encoder.
+    #[must_use]
+    pub fn source(&self) -> u64 {
+        self.model().encoder.map_or(0, |encoder| encoder.seq_length)
+    }
+
     /// Width of the vision tower's residual stream; 0 without one.
     #[must_use]
     pub fn vision_width(&self) -> u64 {
@@ -316,7 +334,7 @@ impl<'a> Symbols<'a> {
     /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
     #[must_use]
     pub fn full_tokens(&self) -> u64 {
-        self.plan.model().seq_length * self.b
+        self.sequence * self.b
     }
 
     /// Bytes of this many elements of weights and activations.

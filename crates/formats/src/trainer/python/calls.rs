@@ -59,9 +59,10 @@ pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
     "NashMDTrainer",
     "IterativeSFTTrainer",
 ];
+/// Parts of the names of classes that load an encoder-decoder.
+pub(super) const ENCODER_DECODERS: [&str; 2] = ["Seq2SeqLM", "T5ForConditionalGeneration"];
 /// Parts of the names of classes that load something other than a decoder with its output layer.
-pub(super) const OTHER_MODELS: [&str; 8] = [
-    "Seq2SeqLM",
+pub(super) const OTHER_MODELS: [&str; 7] = [
     "SequenceClassification",
     "TokenClassification",
     "QuestionAnswering",
