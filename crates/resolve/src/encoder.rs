@@ -1,7 +1,7 @@
 //! An encoder in front of the decoder.
 
 use super::table::Table;
-use crate::SettingValue::{Int, List, Text};
+use crate::SettingValue::{Bool, Int, List, Text};
 use crate::{Asked, Effect, Origin, Question};
 use shardscope_plan::{Encoder, Field};
 
@@ -27,6 +27,11 @@ pub(super) fn spell_out(table: &mut Table) {
             table.clear(Field::TargetLength);
         }
         return;
+    }
+    let rule = "samples of unlike lengths are padded (DataCollatorForSeq2Seq)";
+    // A trainer's default is for texts that fill their sequence.
+    if table.get(Field::PaddingMask).is_none_or(|setting| setting.origin == Origin::Default) {
+        table.overrule(Field::PaddingMask, Bool(true), rule);
     }
     if let Some(target) = table.count(Field::TargetLength) {
         table.overrule(Field::SeqLength, Int(target), "the decoder's sequence is the target");
@@ -68,7 +73,8 @@ pub(super) fn lacking(table: &mut Table) {
     }
     if table.has(Field::EvaluationBatchSize) {
         let value = table.number(Field::EvaluationBatchSize).to_string();
-        let message = "evaluations of an encoder-decoder between steps, which generate targets or hold their logits";
+        let message =
+            "evaluations of an encoder-decoder between steps, which generate targets or hold their logits";
         table.lack(Field::EvaluationBatchSize, &value, Effect::Memory, message);
     }
 }
@@ -93,7 +99,10 @@ const LENGTHS: [(Field, &str, u64); 2] = [
 /// Asks for the lengths of both sequences, as far as they are not stated.
 pub(super) fn ask_for_lengths(table: &mut Table) {
     for (field, prompt, proposal) in LENGTHS {
-        if !table.has(field) && !table.is_open(field) && !table.is_unreadable(field) {
+        // A trainer's own question does not know of two.
+        let missing = !table.has(field);
+        table.questions.retain(|question| question.asks != Asked::Setting(field) || !missing);
+        if missing && !table.is_open(field) && !table.is_unreadable(field) {
             table.ask(Question {
                 asks: Asked::Setting(field),
                 prompt: prompt.to_owned(),

@@ -135,6 +135,9 @@ fn read(root: &Node) -> Reading {
         leaves.say(Field::RouterLoss, "layers", leaf);
     }
     ask(&mut leaves, encodes);
+    if encodes {
+        leaves.pass("is_encoder_decoder");
+    }
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
     }

@@ -7,9 +7,7 @@ use super::fused_head;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
-use calls::{
-    ARGUMENTS, CONFIGS, DPO, ENCODER_DECODERS, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
-};
+use calls::{ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use known::Known;
 use literal::call_end;
 use names::Names;
@@ -75,8 +73,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     let mut of_checkpoint = None;
     // Adapters under an undecided condition.
     let mut unsure = false;
-    let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
-    let mut seq2seq = false;
+    let (mut trainers, mut other, mut seq2seq): (Vec<&str>, Option<&str>, bool) = (Vec::new(), None, false);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let (mut kept_logits, mut trainers_built): (bool, Vec<(&str, usize)>) = (false, Vec::new());
@@ -174,10 +171,8 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
         let again =
             loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
-        let pair = ENCODER_DECODERS.iter().any(|part| name.contains(part));
-        seq2seq |= loads && !again && pair;
-        if loads && !again && !pair && OTHER_MODELS.iter().any(|part| name.contains(part)) {
-            other = other.or(name.split('.').next());
+        if loads && !again {
+            other = other.or(calls::loaded(name, &mut seq2seq));
         }
         if builds {
             trainers_built.push((last, open));
@@ -360,9 +355,7 @@ pub fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Op
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
-    if seq2seq {
-        reading.take(Found::new(Field::Seq2seq, "true".to_owned(), Origin::Script));
-    }
+    reading.found.extend(seq2seq.then(|| Found::new(Field::Seq2seq, "true".to_owned(), Origin::Script)));
     let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
     if let Some(class) = other.filter(|class| !scores(class)) {
         lack(named(class, Effect::Model, "a model other than a decoder-only language model"));

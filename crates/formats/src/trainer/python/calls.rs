@@ -60,9 +60,9 @@ pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
     "IterativeSFTTrainer",
 ];
 /// Parts of the names of classes that load an encoder-decoder.
-pub(super) const ENCODER_DECODERS: [&str; 2] = ["Seq2SeqLM", "T5ForConditionalGeneration"];
+const ENCODER_DECODERS: [&str; 2] = ["Seq2SeqLM", "T5ForConditionalGeneration"];
 /// Parts of the names of classes that load something other than a decoder with its output layer.
-pub(super) const OTHER_MODELS: [&str; 7] = [
+const OTHER_MODELS: [&str; 7] = [
     "SequenceClassification",
     "TokenClassification",
     "QuestionAnswering",
@@ -76,3 +76,14 @@ pub(super) const ARGUMENTS: [&str; 5] =
     ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
 /// Parsers that fill complete argument classes from a command line.
 pub(super) const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
+
+/// The class that a call loads a model as, where that is something other than a decoder with its output layer; an encoder-decoder
+/// is noted instead.
+pub(super) fn loaded<'a>(call: &'a str, seq2seq: &mut bool) -> Option<&'a str> {
+    let has = |parts: &[&str]| parts.iter().any(|part| call.contains(part));
+    if has(&ENCODER_DECODERS) {
+        *seq2seq = true;
+        return None;
+    }
+    call.split('.').next().filter(|_| has(&OTHER_MODELS))
+}
