@@ -176,6 +176,9 @@ def cases():
     for attn, kind in itertools.product(("sdpa", "eager"), kinds):
         yield base | kind | dict(attn=attn, dropout=0.0)
         yield base | kind | dict(attn=attn, b=1, padded=False)
+    for attn, mlp, train in itertools.product(("sdpa", "eager"), ("gated-gelu", "relu"), ("full", "lora-qv")):
+        yield base | dict(autocast=True, attn=attn, mlp=mlp, train=train)
+    yield base | dict(mlp="gated-silu")
     yield base | dict(use_cache=True)
     yield base | dict(train="lora-qv", adapter_fp32=False)
     yield base | dict(arch="mt5")

@@ -1,9 +1,9 @@
 //! The facets of the operators: the one place that knows every kind.
 
 use super::{
-    Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled, eager,
-    embedding, experts, latent_attention, layer_inputs, linear, mlp, mtp, norm, output_layer, positions,
-    sampled, shared, vision,
+    Account, Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled,
+    eager, embedding, experts, latent_attention, layer_inputs, linear, mlp, mtp, norm, output_layer,
+    positions, sampled, shared, vision,
 };
 
 /// The facet `$name` of `$operator`.
@@ -41,6 +41,9 @@ impl Operator {
         let x = &x.of(self);
         let mut weights = facet!(self, weights, x);
         adapters::adapt(self.usual(), x, &mut weights);
+        if x.encodes {
+            weights.iter_mut().for_each(|weight| weight.account = Account::Encoder);
+        }
         weights
     }
 

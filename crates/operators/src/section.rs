@@ -44,6 +44,12 @@ impl SectionKind {
             || self.is_of_encoders_layers()
     }
 
+    /// Whether it belongs to an encoder.
+    #[must_use]
+    pub const fn is_of_encoder(self) -> bool {
+        matches!(self, Self::EncoderEnds) || self.is_of_encoders_layers()
+    }
+
     /// Whether it is a layer of an encoder.
     #[must_use]
     pub const fn is_of_encoders_layers(self) -> bool {

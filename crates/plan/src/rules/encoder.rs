@@ -43,7 +43,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         (
             recipe.software == Software::HfTransformers && recipe.rollout.is_none(),
             &[Field::EncoderLayers],
-            "not modelled: an encoder-decoder in other software than transformers' Trainer",
+            "not modelled: an encoder-decoder in other software than transformers' Trainer (hf_transformers)",
         ),
         (
             whole.iter().all(|degree| *degree == 1),
