@@ -83,7 +83,7 @@ fields! {
     LinearRank "linear_rank" Count(0, MAX_HIDDEN), "rank of a linear mixer's low-rank projections";
     LinearBiases "linear_biases" Words, "linear layers of a linear mixer that have a bias: in_proj, conv1d, out_proj";
     LinearNorm "linear_norm" Flag, "a norm after a linear mixer's scan";
-    // The vision tower attached to the decoder, including its projector.
+    // The vision tower attached to the decoder, including its projector; the encoder in front of it.
     VisionTower "vision_tower" Flag, "a vision tower beside the decoder";
     VisionParameters "vision_parameters" Count(0, MAX_VISION), "parameters of the vision tower and its projector";
     VisionLayers "vision_layers" Count(0, MAX_LAYERS), "layers of the vision tower";
@@ -105,7 +105,6 @@ fields! {
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(word::VisionUnits::WORDS), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
-    // The encoder in front of the decoder.
     EncoderLayers "encoder_layers" Count(0, MAX_LAYERS), "layers of the encoder, to whose output every layer of the decoder attends";
     SourceLength "source_length" Count(1, MAX_SEQUENCE), "sequence length of the encoder, in tokens; sequence length is then the decoder's";
     TargetLength "target_length" Count(1, MAX_SEQUENCE), "longest target of a program that limits source and target apart, in tokens: an encoder-decoder's sequence length";
@@ -398,9 +397,4 @@ fields! {
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
     MoeBalancedGate "moe_balanced_gate" Flag, "a gate without weights that spreads tokens evenly over experts, for benchmarks (NeMo Automodel)";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
-}
-
-/// The tables of this crate: the description of each setting.
-pub fn tables() -> impl Iterator<Item = &'static shardscope_source::LaterText> {
-    [&ABOUTS].into_iter()
 }

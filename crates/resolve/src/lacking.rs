@@ -173,7 +173,6 @@ pub(super) fn find(table: &mut Table, software: Software) {
             "adapters on part of the experts' weights (PEFT rejects only one of gate_proj and up_proj)";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
-    super::encoder::lacking(table);
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision_lacking::lacking(table, software) {
         table.lack(Field::VisionTower, "", effect, &message);

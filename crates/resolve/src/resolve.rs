@@ -90,6 +90,7 @@ impl Filled<'_> {
     fn checked(self) -> Checked {
         let Self { readings, mut table, is_empty, software, accelerator } = self;
         lacking::find(&mut table, software);
+        encoder::lacking(&mut table);
         let (not_modelled, marks) = lacking::marks(&mut table, readings);
         // Settings may only be removed now: the checks above must still see one that is set aside.
         let set_aside = lacking::set_aside(&mut table, &not_modelled);

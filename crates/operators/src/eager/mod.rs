@@ -36,6 +36,7 @@ mod scored_states;
 mod tape;
 mod tiles;
 mod transient;
+mod uncast_norm;
 mod views;
 mod whole_logits;
 
@@ -43,7 +44,6 @@ pub use again::worked_out_again;
 pub use exchange::{dispatches, exchange_buffer};
 pub use norm::copies_layer_input;
 pub(crate) use norm::is_kernel as norms_are_kernels;
-pub(crate) use paired::MASK_ALIGNMENT;
 pub(crate) use passing::passing;
 pub(crate) use saved::saved;
 pub(crate) use transient::transients;

@@ -7,8 +7,9 @@ use super::linear::{Input, KEY, OUTPUT, QUERY, SOURCE_KEY, SOURCE_VALUE, VALUE};
 use super::tape::{Step, Tape};
 use super::{attention, norm};
 use crate::Symbols;
+use crate::sizes::MASK_ALIGNMENT;
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearModule, NormProduct};
+use shardscope_plan::{AttentionKernel, LinearModule};
 
 const T5: &str = "transformers/models/t5/modeling_t5.py:T5Attention.forward";
 const BIAS: &str = "transformers/integrations/sdpa_attention.py:create_position_bias_mask";
@@ -23,18 +24,11 @@ const FLOAT: u64 = 4;
 const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
-/// Rows of a mask that SDPA's memory-efficient kernel takes begin at multiples of so many elements: `preprocess_mask` pads others.
-pub(crate) const MASK_ALIGNMENT: u64 = 8;
 /// The encoder's output after its norm and dropout, which keys and values of every layer of the decoder are made from.
 const SOURCE: &str = "encoder output";
 /// What checkpoints of the encoder's layers hold.
 const INPUTS: &str = "inputs of encoder layers";
 
-static NORM_INPUT: Formula = Formula::new(
-    "S·h·B",
-    "The norm's input in its own dtype, which its fp32 root multiplies.",
-    "transformers/models/t5/modeling_t5.py:T5LayerNorm.forward",
-);
 static QUERIES: Formula = Formula::new("n·A·Bc", "The queries.", T5);
 /// Of the stack's own sequence, and of the encoder's.
 static KEYS: [Formula; 2] = [
@@ -227,11 +221,4 @@ pub(super) fn behind_last_norm(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let drops = x.model().encoder.is_some() && x.model().arrangement.dropout.residual;
     tape.keep(drops, "mask of the last dropout", &[x.n, x.h], BYTE, &FINAL_MASK);
-}
-
-/// What a norm keeps whose input is multiplied by its root in its own dtype, beside the input in fp32.
-pub(super) fn input_of_norm(tape: &mut Tape<'_, '_>, needed: bool) {
-    let x = tape.x;
-    let uncast = x.model().arrangement.norm_product == NormProduct::Uncast && x.width < FLOAT;
-    tape.keep(needed && uncast, "norm input in its own dtype", &[x.s_local, x.h], x.width, &NORM_INPUT);
 }

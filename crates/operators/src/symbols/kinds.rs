@@ -3,8 +3,33 @@
 use super::{Symbols, qkv_width};
 use crate::Operator;
 use crate::sizes::{ExpertSizes, LinearSizes};
+use shardscope_plan::TowerGradients;
 
 impl Symbols<'_> {
+    /// Tokens of the encoder's sequence; 0 without an encoder.
+    #[must_use]
+    pub fn source(&self) -> u64 {
+        self.model().encoder.map_or(0, |encoder| encoder.seq_length)
+    }
+
+    /// Width of the vision tower's residual stream; 0 without one.
+    #[must_use]
+    pub fn vision_width(&self) -> u64 {
+        self.model().vision.map_or(0, |tower| tower.hidden_size)
+    }
+
+    /// Which parts of a vision tower have gradients.
+    #[must_use]
+    pub fn tower_gradients(&self) -> TowerGradients {
+        self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
+    }
+
+    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
+    #[must_use]
+    pub fn full_tokens(&self) -> u64 {
+        self.sequence * self.b
+    }
+
     /// The sizes of the same model if a single rank holds all of it; the plan's other choices are unchanged.
     #[must_use]
     pub fn unsharded(mut self) -> Self {

@@ -12,7 +12,7 @@ use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
     BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, Model, NumberFormat, Plan,
-    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, TowerGradients, Window,
+    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -248,24 +248,6 @@ impl<'a> Symbols<'a> {
         })
     }
 
-    /// Which parts of a vision tower have gradients.
-    #[must_use]
-    pub fn tower_gradients(&self) -> TowerGradients {
-        self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
-    }
-
-    /// Tokens of the encoder's sequence; 0 without an encoder.
-    #[must_use]
-    pub fn source(&self) -> u64 {
-        self.model().encoder.map_or(0, |encoder| encoder.seq_length)
-    }
-
-    /// Width of the vision tower's residual stream; 0 without one.
-    #[must_use]
-    pub fn vision_width(&self) -> u64 {
-        self.model().vision.map_or(0, |tower| tower.hidden_size)
-    }
-
     /// Bytes of an element in the experts' products: autocast does not apply to grouped ones.
     #[must_use]
     pub fn expert_width(&self) -> u64 {
@@ -329,12 +311,6 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn recipe(&self) -> &'a Recipe {
         self.plan.recipe()
-    }
-
-    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
-    #[must_use]
-    pub fn full_tokens(&self) -> u64 {
-        self.sequence * self.b
     }
 
     /// Bytes of this many elements of weights and activations.

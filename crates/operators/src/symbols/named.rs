@@ -2,7 +2,7 @@
 
 use super::Symbols;
 use crate::Operator;
-use crate::eager::MASK_ALIGNMENT;
+use crate::sizes::MASK_ALIGNMENT;
 use shardscope_explain::{Explanation, Formula, Symbol};
 use shardscope_units::{Count, Quantity};
 
