@@ -21,11 +21,6 @@ const NAMES: [(&str, &str); 4] =
 /// Lengths and names of modules that mean something else, or nothing, in a model without an encoder.
 pub(super) fn spell_out(table: &mut Table) {
     if !is_there(table) {
-        // Where no model is known yet, one with an encoder may come.
-        if table.has(Field::NumLayers) {
-            table.clear(Field::SourceLength);
-            table.clear(Field::TargetLength);
-        }
         return;
     }
     let rule = "samples of unlike lengths are padded (DataCollatorForSeq2Seq)";
@@ -61,6 +56,13 @@ pub(super) fn lacking(table: &mut Table) {
         table.lack(Field::Seq2seq, "true", Effect::Model, message);
     }
     if !is_there(table) {
+        let stated = [Field::SourceLength, Field::TargetLength].into_iter().find(|field| table.has(*field));
+        // Where no model is known yet, one with an encoder may come.
+        if let Some(field) = stated.filter(|_| table.has(Field::NumLayers)) {
+            let value = table.number(field).to_string();
+            let message = "limits of source and target beside a model without an encoder: an unknown option that may change its samples";
+            table.lack(field, &value, Effect::Memory, message);
+        }
         return;
     }
     // Beside a name alone, a path says which attention or which stack.

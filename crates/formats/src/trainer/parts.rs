@@ -12,13 +12,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let (other, more) = match (alma, chatglm) {
         (true, _) => ("max_new_tokens", 0),
         (_, true) => ("max_target_length", 1),
-        _ => {
-            // Of an encoder-decoder both are lengths of their own (`run_summarization.py`, `run_translation.py`); of other models
-            // they mean nothing by themselves.
-            leaves.take(&["max_source_length"], Field::SourceLength);
-            leaves.take(&["max_target_length"], Field::TargetLength);
-            return;
-        }
+        _ => return,
     };
     let Some((source, target)) = leaves.get("max_source_length").zip(leaves.get(other)) else { return };
     let sum =
@@ -33,5 +27,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         for path in ["max_source_length", other] {
             leaves.pass(path);
         }
+    }
+}
+
+/// The lengths of an encoder and of its decoder (`run_summarization.py`, `run_translation.py`), unless another program has read them:
+/// with a model that has no encoder they stop.
+pub(super) fn of_both(leaves: &mut Leaves<'_>) {
+    let parts = [("max_source_length", Field::SourceLength), ("max_target_length", Field::TargetLength)];
+    let read = |path: &str| leaves.all().iter().any(|leaf| leaf.path == path && leaf.used.get());
+    // O-LoRA and InstructUIE stop by their tasks (`trainers.txt`).
+    if parts.iter().any(|(path, _)| read(path)) || leaves.has("task_config_dir") {
+        return;
+    }
+    for (path, field) in parts {
+        leaves.take(&[path], field);
     }
 }

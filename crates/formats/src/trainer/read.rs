@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, checkpoint, cookbook, device_map, early, eight_bit,
-    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
+    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, parts,
     quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
     unsloth_preferences, vision, words, xlam,
 };
@@ -58,6 +58,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
+    if dialect == Dialect::Transformers {
+        parts::of_both(&mut leaves);
+    }
     adam_mini(&mut leaves);
     low_rank::read(&mut leaves, dialect);
     precision(&mut leaves, dialect);
