@@ -82,6 +82,7 @@ fn model() -> Model {
         mtp_num_layers: 0,
         arrangement: Arrangement::default(),
         vision: None,
+        encoder: None,
     }
 }
 

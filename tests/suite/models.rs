@@ -26,6 +26,11 @@ fn plan(name: &str) -> Plan {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
     }
+    // So is an encoder.
+    if reading.value(Field::EncoderLayers).is_some() {
+        reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
+        reading.take(Found::new(Field::SourceLength, "512", Origin::User));
+    }
     // Models with norms only after attention and MLP or without weights, with xIELU or with short convolutions are only
     // supported there too.
     let only_there = ["xielu", "norms_without_weights", "clipped_queries"];

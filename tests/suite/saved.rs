@@ -195,6 +195,10 @@ fn saver(x: &Symbols<'_>, operator: Operator, saved: &Saved) -> &'static str {
             | Operator::MtpProjection
             | Operator::VisionLayer
             | Operator::VisionEnds
+            | Operator::Encoder { .. }
+            | Operator::Positions
+            | Operator::CrossNorm
+            | Operator::CrossAttention
             | Operator::Projector,
             _,
         ) => panic!("no case has it"),

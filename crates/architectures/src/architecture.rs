@@ -170,7 +170,7 @@ const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl
     solar_open exaone_moe hy_v3 cwm granitemoeshared youtu llama4_text ernie4_5_moe phimoe granitemoehybrid \
     bamba falcon_h1 nemotron_h bloom gptj \
     lfm2 lfm2_moe ministral3 gpt_bigcode jais2 vaultgemma minicpm3 mellum \
-    olmo apertus helium mpt gpt_neo falcon mistral4 internlm3 iquestcoder hyperclovax gemma4_text gemma4_unified_text";
+    t5 mt5 olmo apertus helium mpt gpt_neo falcon mistral4 internlm3 iquestcoder hyperclovax gemma4_text gemma4_unified_text";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";

@@ -21,5 +21,5 @@ pub use evaluate::{Stop, Used};
 pub use gap::Gap;
 pub use pair::encoder_decoder;
 pub use rules::{model_types, tables};
-pub use shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};
+pub use shape::{Arrangement, EncoderShape, Latent, Linear, Parts, Routed, Shape};
 pub use tower::Tower;

@@ -117,7 +117,13 @@ pub(crate) fn parameters(shape: &Shape) -> Option<u64> {
             mixers + layers * norms * norm + moe_layers * moe + (layers - moe_layers) * dense + wider + inputs
         }
     };
-    u64::try_from(all + norm + ends + positions).ok()
+    // As many heads and the same MLP in layers of the encoder, a second attention in those of the decoder, a norm before each, and
+    // two tables of distances.
+    let encoder = shape.encoder.map_or(0, |encoder| {
+        let (depth, distances) = (u128::from(encoder.layers), u128::from(encoder.buckets) * heads);
+        depth * (attention + dense + 2 * norm) + norm + layers * (attention + norm) + 2 * distances
+    });
+    u64::try_from(all + norm + ends + positions + encoder).ok()
 }
 
 /// Parameters of a linear mixer in layers of width `h`.

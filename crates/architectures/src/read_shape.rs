@@ -1,7 +1,7 @@
 //! The shape of a model, from what its type's rules make of a configuration.
 
 use crate::evaluate::{Evaluation, Stop};
-use crate::shape::{Full, Latent, Linear, Routed, Shape};
+use crate::shape::{EncoderShape, Full, Latent, Linear, Routed, Shape};
 
 /// The shape of a decoder of so many `layers`.
 ///
@@ -99,6 +99,10 @@ pub(crate) fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
             width => Some((width, e.size("layer_vocabulary")?)),
         },
         double_wide: e.holds("double_wide")?,
+        encoder: match e.size("encoder_depth")? {
+            0 => None,
+            layers => Some(EncoderShape { layers, buckets: e.size("distances")? }),
+        },
         blocks,
     })
 }

@@ -77,8 +77,19 @@ pub struct Shape {
     pub layer_inputs: Option<(u64, u64)>,
     /// Whether MLPs of layers that borrow keys and values are twice as wide.
     pub double_wide: bool,
+    /// The encoder in front of the decoder.
+    pub encoder: Option<EncoderShape>,
     /// Layers of one block each, in Megatron's signs: `M`, `*`, `-` an MLP, `E` experts.
     pub blocks: Option<String>,
+}
+
+/// Sizes of an encoder whose layers are as wide as the decoder's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderShape {
+    /// Layers.
+    pub layers: u64,
+    /// Rows of the table of distances that each of both stacks has.
+    pub buckets: u64,
 }
 
 /// How the library's modules are arranged, beyond their sizes.

@@ -1,7 +1,7 @@
 //! Parameters of encoder-decoders against the library's own counts (`data/pairs.jsonl`, made by `data/pairs.py` with transformers
 //! 5.23.0): every one equal.
 
-use shardscope_architectures::encoder_decoder;
+use shardscope_architectures::{Architecture, encoder_decoder};
 use shardscope_config_tree::{Node, read_json};
 
 const LINES: &str = include_str!("data/pairs.jsonl");
@@ -20,6 +20,28 @@ fn every_encoder_decoder_counts_as_the_library_does() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(LINES.lines().count(), 89);
+}
+
+/// Types whose layers are known count the same by their shapes, and once more by sizes alone.
+#[test]
+fn shapes_count_as_the_library_does() {
+    let mut compared = 0;
+    for text in LINES.lines() {
+        let line = read_json(text, 0).documents.remove(0);
+        let config = line.get("config").expect("a configuration");
+        let model_type = config.get("model_type").and_then(Node::word).unwrap_or_default();
+        if !matches!(model_type, "t5" | "mt5") {
+            continue;
+        }
+        let read = Architecture::read(config).expect("a shape");
+        let counted = line.get("parameters").and_then(Node::whole);
+        // The library counts a model made anew, whose output layer is tied whatever the file says.
+        let own = if read.shape.tied { 0 } else { read.shape.vocabulary * read.shape.hidden };
+        let ours = [read.parameters, read.in_megatron].map(|ours| Some(ours - own));
+        assert_eq!(ours, [counted; 2], "{text}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared} compared");
 }
 
 #[test]

@@ -39,6 +39,10 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     } else if let Some(longest) = shape.longest {
         out.count(Field::MaxPositionEmbeddings, longest);
     }
+    if let Some(encoder) = shape.encoder {
+        out.count(Field::EncoderLayers, encoder.layers);
+        out.count(Field::RelativeBuckets, encoder.buckets);
+    }
     mixers(&mut out, shape);
     arrangement(&mut out, architecture);
     if let Some(tower) = &architecture.tower {

@@ -159,7 +159,7 @@ pub(crate) fn recomputed_layers(
 ) -> f64 {
     match recompute {
         // Uniform recomputes every layer whatever the size of its units: that size changes memory, not FLOPs.
-        Recompute::Uniform { .. } if kind.has_layer() => number(times),
+        Recompute::Uniform { .. } if kind.has_layer() || kind.is_of_encoders_layers() => number(times),
         Recompute::Block { .. } | Recompute::Every { .. } if kind.layer().is_some() && !layers.is_empty() => {
             // Dense and MoE layers of a chunk are counted proportionally.
             let all = layers.end.saturating_sub(layers.start);

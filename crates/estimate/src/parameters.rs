@@ -6,6 +6,9 @@ use shardscope_operators::{
 use shardscope_plan::{Chunk, EndsGathered, Plan, Stage};
 use shardscope_units::Count;
 
+/// Accounts that few models have: listed where there is something in them.
+const BESIDE: [Account; 2] = [Account::VisionTower, Account::Encoder];
+
 /// Parameters by account. Unit: parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountCounts([Count; Account::ALL.len()]);
@@ -23,10 +26,10 @@ impl AccountCounts {
         self.0.iter().copied().sum()
     }
 
-    /// Accounts with their parameters, in the report's order; the vision tower's only if there is one.
+    /// Accounts with their parameters, in the report's order; those that few models have only where there is something in them.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Count)> + '_ {
         let all = Account::ALL.iter().copied().map(|account| (account, self.get(account)));
-        all.filter(|(account, count)| *account != Account::VisionTower || *count > Count::ZERO)
+        all.filter(|(account, count)| !BESIDE.contains(account) || *count > Count::ZERO)
     }
 
     fn add(&mut self, account: Account, count: Count) {

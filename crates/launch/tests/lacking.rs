@@ -136,9 +136,12 @@ fn an_encoder_decoder_is_reported_with_its_parameters() {
         let errors = found.diagnostics.iter().filter(|said| said.code == Code::NotEstimated);
         errors.map(|said| said.message.clone()).collect::<Vec<_>>().join("; ")
     };
-    // google-t5/t5-small
-    let t5 = r#"{"model_type":"t5","d_ff":2048,"d_kv":64,"d_model":512,"feed_forward_proj":"relu","num_heads":8,"num_layers":6,"vocab_size":32128}"#;
-    assert_eq!(said(t5), "t5 is an encoder and a decoder, 60,506,624 parameters as transformers 5 builds it");
+    // facebook/bart-large
+    let bart = r#"{"model_type":"bart","is_encoder_decoder":true,"vocab_size":50265}"#;
+    assert_eq!(
+        said(bart),
+        "bart is an encoder and a decoder, 406,291,456 parameters as transformers 5 builds it"
+    );
     let other = r#"{"model_type":"seamless_m4t","is_encoder_decoder":true}"#;
     assert_eq!(said(other), "seamless_m4t is not a decoder-only transformer of attention and MLP layers");
 }

@@ -1,19 +1,19 @@
 //! The facets of the operators: the one place that knows every kind.
 
 use super::{
-    Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled, eager,
-    embedding, experts, latent_attention, layer_inputs, linear, mlp, mtp, norm, output_layer, sampled,
-    shared, vision,
+    Account, Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled,
+    eager, embedding, experts, latent_attention, layer_inputs, linear, mlp, mtp, norm, output_layer,
+    positions, sampled, shared, vision,
 };
 
 /// The facet `$name` of `$operator`.
 macro_rules! facet {
     ($operator:ident, $name:ident, $x:ident) => {
-        match $operator {
+        match $operator.usual() {
             Self::Embedding => embedding::$name($x),
             Self::VisionLayer | Self::VisionEnds | Self::Projector => vision::$name($operator, $x),
             Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm => {
-                norm::$name($operator, $x)
+                norm::$name($operator.usual(), $x)
             }
             Self::SelfAttention
             | Self::WindowedAttention
@@ -27,6 +27,9 @@ macro_rules! facet {
             Self::Experts => experts::$name($x),
             Self::OutputLayer => output_layer::$name($x),
             Self::MtpProjection => mtp::$name($x),
+            Self::Positions => positions::$name($x),
+            // Run as the operator of the decoder that has the same modules.
+            Self::Encoder { .. } | Self::CrossNorm | Self::CrossAttention => Vec::new(),
         }
     };
 }
@@ -37,7 +40,10 @@ impl Operator {
     pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
         let x = &x.of(self);
         let mut weights = facet!(self, weights, x);
-        adapters::adapt(self, x, &mut weights);
+        adapters::adapt(self.usual(), x, &mut weights);
+        if x.encodes {
+            weights.iter_mut().for_each(|weight| weight.account = Account::Encoder);
+        }
         weights
     }
 
@@ -46,8 +52,9 @@ impl Operator {
     #[must_use]
     pub fn saved(self, x: &Symbols<'_>) -> Vec<Saved> {
         let x = &x.of(self);
-        let other = sampled::saved(self, x).or_else(|| compiled::saved(self, x));
-        other.or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
+        let usual = self.usual();
+        let other = sampled::saved(usual, x).or_else(|| compiled::saved(usual, x));
+        other.or_else(|| eager::saved(usual, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
     /// What its modules offload in addition to what it saves: tensors freed in forward to be recomputed, or views of
@@ -78,15 +85,15 @@ impl Operator {
     /// holds from then on.
     #[must_use]
     pub fn passing(self, x: &Symbols<'_>) -> Vec<Saved> {
-        eager::passing(self, &x.of(self))
+        eager::passing(self.usual(), &x.of(self))
     }
 
     /// What its passes allocate beyond the saved activations, at their peaks.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
         let x = &x.of(self);
-        let points = eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x));
-        compiled::bounded(self, x, points)
+        let points = eager::transients(self.usual(), x).unwrap_or_else(|| facet!(self, transients, x));
+        compiled::bounded(self.usual(), x, points)
     }
 
     /// Its arithmetic for one micro-batch on one rank.
@@ -94,7 +101,7 @@ impl Operator {
     pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
         let x = &x.of(self);
         let mut work = facet!(self, work, x);
-        adapters::adapt_work(self, x, &mut work);
+        adapters::adapt_work(self.usual(), x, &mut work);
         shared::cast_weights(x, &mut work);
         work
     }
@@ -110,7 +117,7 @@ impl Operator {
     pub fn messages(self, x: &Symbols<'_>) -> Vec<Message> {
         let x = &x.of(self);
         let mut messages = facet!(self, messages, x);
-        messages.extend(adapters::messages(self, x));
+        messages.extend(adapters::messages(self.usual(), x));
         messages
     }
 }

@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 87] = [
+pub const LETTERS: [(&str, &str); 92] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -53,6 +53,11 @@ pub const LETTERS: [(&str, &str); 87] = [
         "rotf",
         "columns rotated per head of attention to the whole sequence where windowed layers have other heads, else 0",
     ),
+    ("z", "sequence length of the encoder"),
+    ("Le", "layers of the encoder"),
+    ("zp", "sequence length of the encoder, rounded up to 8 as SDPA pads its mask"),
+    ("zk", "tokens whose keys attention reads, rounded up to 8 as SDPA pads its mask"),
+    ("dist", "rows of a table of relative distances (relative_attention_num_buckets)"),
     ("ple", "width of each layer's own embedding (hidden_size_per_layer_input)"),
     ("vple", "rows of the table of all layers' own embeddings"),
     ("dk", "key head dimension of a linear mixer; a state-space layer's state size"),

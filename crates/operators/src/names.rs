@@ -68,6 +68,10 @@ const MTP_EMBEDDING: Names = names!("embedding for multi-token prediction", "emb
 const MTP: Names = names!("multi-token prediction", "each multi-token-prediction depth");
 const VISION_LAYER: Names = names!("vision layer", "each vision layer");
 const VISION_ENDS: Names = names!("patch embedding and projector", "patch embedding and projector");
+const ENCODER_LAYER: Names = names!("encoder layer", "each encoder layer");
+const FIRST_ENCODER_LAYER: Names = names!("first encoder layer", "first encoder layer");
+const ENCODER_ENDS: Names =
+    names!("encoder's embedding, positions and final norm", "encoder's embedding, positions and final norm");
 const OUTPUT_LAYER: Names = names!("output layer and loss", "output layer and loss");
 
 impl SectionKind {
@@ -81,6 +85,9 @@ impl SectionKind {
             Self::OutputLayer => &OUTPUT_LAYER,
             Self::VisionLayer => &VISION_LAYER,
             Self::VisionEnds => &VISION_ENDS,
+            Self::EncoderLayer => &ENCODER_LAYER,
+            Self::FirstEncoderLayer => &FIRST_ENCODER_LAYER,
+            Self::EncoderEnds => &ENCODER_ENDS,
         }
     }
 

@@ -36,6 +36,19 @@ pub enum Operator {
     Mlp,
     /// A dense MLP twice as wide as those of other layers.
     WideMlp,
+    /// A part of the encoder; of its `first` layer, whose input requires a gradient only if something before it trains.
+    Encoder {
+        /// Which part.
+        part: EncoderPart,
+        /// Whether it is of the first layer.
+        first: bool,
+    },
+    /// What layers of a stack look up of the distances between tokens, and whatever else they share.
+    Positions,
+    /// Norm before attention to the encoder's output.
+    CrossNorm,
+    /// Attention to the encoder's output with its projections, including its residual addition.
+    CrossAttention,
     /// Embeddings of all layers' own: looked up, projected from the word embeddings and normed.
     LayerInputs,
     /// A layer's own embedding: gated, projected, normed, and added to the residual stream.
@@ -50,6 +63,25 @@ pub enum Operator {
     MtpProjection,
 }
 
+/// A part of an encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncoderPart {
+    /// The look-up in the table that the decoder has.
+    Embedding,
+    /// What its layers look up of distances between tokens.
+    Positions,
+    /// Norm before attention.
+    InputNorm,
+    /// Self-attention.
+    Attention,
+    /// Norm before the MLP.
+    PreMlpNorm,
+    /// Dense MLP.
+    Mlp,
+    /// Norm after the last layer.
+    FinalNorm,
+}
+
 /// What of an operator graphs of its layer capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Captured {
@@ -62,6 +94,26 @@ pub enum Captured {
 }
 
 impl Operator {
+    /// The decoder's operator that runs the same modules, where that is another one: what differs then are the sizes
+    /// ([`Symbols::of`]).
+    #[must_use]
+    pub(crate) const fn usual(self) -> Self {
+        match self {
+            Self::Encoder { part, .. } => match part {
+                EncoderPart::Embedding => Self::Embedding,
+                EncoderPart::Positions => Self::Positions,
+                EncoderPart::InputNorm => Self::InputNorm,
+                EncoderPart::Attention => Self::SelfAttention,
+                EncoderPart::PreMlpNorm => Self::PreMlpNorm,
+                EncoderPart::Mlp => Self::Mlp,
+                EncoderPart::FinalNorm => Self::FinalNorm,
+            },
+            Self::CrossNorm => Self::PreMlpNorm,
+            Self::CrossAttention => Self::SelfAttention,
+            other => other,
+        }
+    }
+
     /// What graphs of `modules` of a layer capture of it (`megatron/core/transformer/transformer_layer.py`). What lies between
     /// layers and at the ends is in none.
     #[must_use]
@@ -85,6 +137,10 @@ impl Operator {
             | Self::Projector
             | Self::FinalNorm
             | Self::OutputLayer
+            | Self::Encoder { .. }
+            | Self::Positions
+            | Self::CrossNorm
+            | Self::CrossAttention
             | Self::MtpProjection => false,
         };
         match self {
@@ -104,7 +160,7 @@ impl Operator {
     /// Whether it reads the residual stream itself.
     #[must_use]
     pub const fn reads_stream(self) -> bool {
-        matches!(self, Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm)
+        matches!(self.usual(), Self::InputNorm | Self::PreMlpNorm | Self::PreExpertsNorm | Self::FinalNorm)
     }
 
     /// Whether it adds to the residual stream: its sum is a new tensor, and the previous one is freed unless
@@ -112,7 +168,7 @@ impl Operator {
     #[must_use]
     pub const fn adds_to_stream(self) -> bool {
         matches!(
-            self,
+            self.usual(),
             Self::SelfAttention
                 | Self::WindowedAttention
                 | Self::BorrowedAttention
@@ -160,6 +216,18 @@ impl Operator {
             Self::Linear(kind) => kind.name(),
             Self::PreMlpNorm | Self::PreExpertsNorm => "pre_mlp_layernorm",
             Self::Mlp | Self::WideMlp => "mlp",
+            Self::Encoder { part, .. } => match part {
+                EncoderPart::Embedding => "encoder_embedding",
+                EncoderPart::Positions => "encoder_relative_positions",
+                EncoderPart::InputNorm => "encoder_input_layernorm",
+                EncoderPart::Attention => "encoder_self_attention",
+                EncoderPart::PreMlpNorm => "encoder_pre_mlp_layernorm",
+                EncoderPart::Mlp => "encoder_mlp",
+                EncoderPart::FinalNorm => "encoder_final_layernorm",
+            },
+            Self::Positions => "relative_positions",
+            Self::CrossNorm => "pre_cross_attention_layernorm",
+            Self::CrossAttention => "cross_attention",
             Self::LayerInputs => "per_layer_inputs",
             Self::LayerInput => "per_layer_input",
             Self::Experts => "moe",

@@ -224,13 +224,15 @@ pub enum Account {
     OutputLayer,
     /// A vision tower and its projector.
     VisionTower,
+    /// An encoder, without the embedding that it shares with the decoder.
+    Encoder,
     /// The rest: projections of multi-token prediction.
     Other,
 }
 
 impl Account {
     /// Every account, in the report's order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Embedding,
         Self::Attention,
         Self::Mlp,
@@ -240,6 +242,7 @@ impl Account {
         Self::Norms,
         Self::OutputLayer,
         Self::VisionTower,
+        Self::Encoder,
         Self::Other,
     ];
 
@@ -256,6 +259,7 @@ impl Account {
             Self::Norms => "norms",
             Self::OutputLayer => "output_layer",
             Self::VisionTower => "vision_tower",
+            Self::Encoder => "encoder",
             Self::Other => "other",
         }
     }

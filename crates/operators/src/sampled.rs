@@ -64,6 +64,10 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         | Operator::Experts
         | Operator::FinalNorm
         | Operator::OutputLayer
+        | Operator::Encoder { .. }
+        | Operator::Positions
+        | Operator::CrossNorm
+        | Operator::CrossAttention
         | Operator::MtpProjection => return None,
     })
 }

@@ -27,19 +27,33 @@ impl SectionKind {
     /// Whether sharded weights are gathered just for this section, and freed after it.
     #[must_use]
     pub const fn is_gathered_alone(self) -> bool {
-        self.has_layer() || matches!(self, Self::VisionLayer)
+        self.has_layer() || self.is_of_encoders_layers() || matches!(self, Self::VisionLayer)
     }
 
     /// Whether it only has a forward pass: neither it nor anything before it trains.
     #[must_use]
     pub fn has_no_backward(self, x: &Symbols<'_>) -> bool {
-        self.is_of_tower() && x.tower_gradients() == TowerGradients::None
+        let vision = matches!(self, Self::VisionLayer | Self::VisionEnds);
+        vision && x.tower_gradients() == TowerGradients::None
     }
 
-    /// Whether it belongs to a vision tower: it runs before all others, and backward ends with it.
+    /// Whether it belongs to a vision tower or to an encoder: it runs before all others, and backward ends with it.
     #[must_use]
     pub const fn is_of_tower(self) -> bool {
-        matches!(self, Self::VisionLayer | Self::VisionEnds)
+        matches!(self, Self::VisionLayer | Self::VisionEnds | Self::EncoderEnds)
+            || self.is_of_encoders_layers()
+    }
+
+    /// Whether it belongs to an encoder.
+    #[must_use]
+    pub const fn is_of_encoder(self) -> bool {
+        matches!(self, Self::EncoderEnds) || self.is_of_encoders_layers()
+    }
+
+    /// Whether it is a layer of an encoder.
+    #[must_use]
+    pub const fn is_of_encoders_layers(self) -> bool {
+        matches!(self, Self::EncoderLayer | Self::FirstEncoderLayer)
     }
 
     /// Whether it runs: the embedding's copy for multi-token prediction has weights only, and each depth runs it.
@@ -106,7 +120,10 @@ impl SectionKind {
     /// Whether all of it, but for messages that stand outside, runs forward again for backward, besides layers of the decoder.
     #[must_use]
     pub fn is_recomputed_whole(self, x: &Symbols<'_>) -> bool {
-        self.is_of_tower() && x.recomputes_tower() || self.has_layer() && x.recipe().recompute.is_whole()
+        let layer = self.is_of_encoders_layers() && x.recomputes_layers();
+        layer
+            || self.is_of_tower() && x.recomputes_tower()
+            || self.has_layer() && x.recipe().recompute.is_whole()
     }
 
     /// The operators whose tensors wait for backward: of a depth of multi-token prediction whose layer is recomputed as a
@@ -118,6 +135,7 @@ impl SectionKind {
             Self::Mtp if x.recomputes_layers() => smallvec![Operator::MtpProjection],
             // Inputs of a tower's layers are counted separately.
             Self::VisionLayer if x.recomputes_tower() => Operators::new(),
+            Self::EncoderLayer | Self::FirstEncoderLayer if x.recomputes_layers() => Operators::new(),
             _ => self.operators(x),
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct HeadWidths {
 /// in registers. `packed` is the width of queries, keys and values together on one rank.
 pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -> Vec<Work> {
     let model = x.model();
-    let keys = model.seq_length;
+    let keys = x.keys;
     let (local, full) = (x.b * x.a, x.b * model.num_attention_heads);
     let seen = Seen::new(x);
     let product = |name, kind, inner, outer| {
@@ -27,7 +27,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             batch: local,
             local: [x.s, outer, inner],
             full_batch: full,
-            full: [keys, outer, inner],
+            full: [x.sequence, outer, inner],
             kind,
             share: seen.share,
             modules: CORE,
@@ -63,6 +63,8 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
 /// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`), and the kernel then computes every pair.
 fn masked(x: &Symbols<'_>) -> bool {
     let asked = x.recipe().transformers.padding_mask || x.window.is_some() || x.masks_images();
+    // What is added to scores of relative distances is a mask too.
+    let asked = asked || x.model().encoder.is_some();
     x.in_pieces() && asked && x.recipe().attention_kernel == AttentionKernel::Sdpa
 }
 
@@ -82,8 +84,12 @@ impl Seen {
         let keys = match x.recipe().attention_kernel {
             // In a pack of samples, only its own (`cu_seqlens`).
             AttentionKernel::Flash | AttentionKernel::Fused => x.plan.attended_length(),
-            AttentionKernel::Sdpa | AttentionKernel::Unfused => x.model().seq_length,
+            AttentionKernel::Sdpa | AttentionKernel::Unfused => x.keys,
         };
+        // Every token of a source sees all others, and so does each of the target.
+        if x.encodes || x.crosses {
+            return Self { keys, share: 1.0, window: None };
+        }
         let Some(window) = x.window.filter(|window| window.tokens < keys) else {
             return Self { keys, share: 0.5, window: None };
         };

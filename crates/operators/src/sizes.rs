@@ -3,6 +3,9 @@
 use shardscope_plan::{Experts, Model, NumberFormat, Plan, Recipe, Router};
 use shardscope_units::{Count, Quantity};
 
+/// Rows of a mask that SDPA's memory-efficient kernel takes begin at multiples of so many elements: `preprocess_mask` pads others.
+pub(crate) const MASK_ALIGNMENT: u64 = 8;
+
 /// Sizes of a mixture-of-experts layer on one rank, with tokens spread evenly over experts unless the plan says
 /// otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

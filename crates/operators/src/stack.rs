@@ -1,6 +1,6 @@
 //! The operators of a layer and of a chunk, in order.
 
-use super::{Message, Operator, Symbols, Weight, Work};
+use super::{EncoderPart, Message, Operator, Symbols, Weight, Work};
 use shardscope_plan::{Chunk, FeedForward, LayerKind, Mixer, Stage};
 use smallvec::{SmallVec, smallvec};
 
@@ -30,6 +30,9 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Operators {
         }
         Mixer::None => {}
     }
+    if x.model().encoder.is_some() {
+        operators.extend([Operator::CrossNorm, Operator::CrossAttention]);
+    }
     match kind.feed_forward {
         FeedForward::Dense => {
             let wide = kind.mixer.borrows() && x.model().arrangement.double_wide;
@@ -49,6 +52,16 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Operators {
     operators
 }
 
+fn encoder_parts<const N: usize>(parts: [EncoderPart; N], first: bool) -> Operators {
+    parts.into_iter().map(|part| Operator::Encoder { part, first }).collect()
+}
+
+/// The operators of a layer of the encoder.
+fn encoder_layer(first: bool) -> Operators {
+    use EncoderPart::{Attention, InputNorm, Mlp, PreMlpNorm};
+    encoder_parts([InputNorm, Attention, PreMlpNorm, Mlp], first)
+}
+
 /// The kind of a group of operators in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SectionKind {
@@ -58,6 +71,12 @@ pub enum SectionKind {
     VisionLayer,
     /// The rest of the tower, and its projector.
     VisionEnds,
+    /// The encoder's first layer.
+    FirstEncoderLayer,
+    /// Each of its other layers.
+    EncoderLayer,
+    /// What the encoder has outside of its layers.
+    EncoderEnds,
     /// A transformer layer.
     Layer(LayerKind),
     /// The norm after the last layer.
@@ -72,9 +91,9 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    /// Every kind, in the order of a chunk, with a vision tower last.
-    pub const ALL: [Self; LayerKind::ALL.len() + 7] = {
-        let mut all = [Self::Embedding; LayerKind::ALL.len() + 7];
+    /// Every kind, in the order of a chunk, with a vision tower or an encoder last, which runs before all others.
+    pub const ALL: [Self; LayerKind::ALL.len() + 10] = {
+        let mut all = [Self::Embedding; LayerKind::ALL.len() + 10];
         let mut at = 0;
         while at < LayerKind::ALL.len() {
             all[at + 1] = Self::Layer(LayerKind::ALL[at]);
@@ -87,6 +106,9 @@ impl SectionKind {
             Self::OutputLayer,
             Self::VisionLayer,
             Self::VisionEnds,
+            Self::EncoderLayer,
+            Self::FirstEncoderLayer,
+            Self::EncoderEnds,
         ];
         at = 0;
         while at < rest.len() {
@@ -108,6 +130,9 @@ impl SectionKind {
             Self::OutputLayer => LayerKind::ALL.len() + 4,
             Self::VisionLayer => LayerKind::ALL.len() + 5,
             Self::VisionEnds => LayerKind::ALL.len() + 6,
+            Self::EncoderLayer => LayerKind::ALL.len() + 7,
+            Self::FirstEncoderLayer => LayerKind::ALL.len() + 8,
+            Self::EncoderEnds => LayerKind::ALL.len() + 9,
         }
     }
 
@@ -127,6 +152,9 @@ impl SectionKind {
             Self::Embedding if x.model().arrangement.layer_inputs.is_some() => {
                 smallvec![Operator::Embedding, Operator::LayerInputs]
             }
+            Self::Embedding if x.model().encoder.is_some() => {
+                smallvec![Operator::Embedding, Operator::Positions]
+            }
             Self::Embedding | Self::MtpEmbedding => smallvec![Operator::Embedding],
             Self::Layer(kind) => layer_operators(x, kind),
             Self::FinalNorm => smallvec![Operator::FinalNorm],
@@ -140,6 +168,11 @@ impl SectionKind {
             Self::OutputLayer => smallvec![Operator::OutputLayer],
             Self::VisionLayer => smallvec![Operator::VisionLayer],
             Self::VisionEnds => smallvec![Operator::VisionEnds],
+            Self::EncoderLayer => encoder_layer(false),
+            Self::FirstEncoderLayer => encoder_layer(true),
+            Self::EncoderEnds => {
+                encoder_parts([EncoderPart::Embedding, EncoderPart::Positions, EncoderPart::FinalNorm], false)
+            }
         }
     }
 
@@ -205,6 +238,11 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     if let Some(tower) = x.model().vision.filter(|tower| chunk.embedding && !tower.in_engine_alone) {
         add(SectionKind::VisionLayer, tower.layers);
         add(SectionKind::VisionEnds, 1);
+    }
+    if let Some(encoder) = x.model().encoder.filter(|_| chunk.embedding) {
+        add(SectionKind::FirstEncoderLayer, encoder.layers.min(1));
+        add(SectionKind::EncoderLayer, encoder.layers.saturating_sub(1));
+        add(SectionKind::EncoderEnds, 1);
     }
     counts
 }

@@ -173,6 +173,8 @@ pub struct Dropout {
     pub attention: bool,
     /// After attention and after the MLP, before the residual addition.
     pub residual: bool,
+    /// Within the MLP, before its last projection (T5).
+    pub mlp: bool,
     /// After the embedding.
     pub embedding: bool,
 }
@@ -253,6 +255,8 @@ pub enum NormPlaces {
 pub enum NormProduct {
     /// In the stream's dtype: the normalised value is rounded first (Llama).
     Rounded,
+    /// The same, where the input is multiplied by its fp32 root in its own dtype, which keeps it beside its fp32 copy (T5).
+    Uncast,
     /// In fp32, with the product rounded (`OLMo` 2, gpt-oss).
     Wide,
     /// In fp32, with the weight cast to fp32 and the product rounded (Nemotron-H).

@@ -36,6 +36,11 @@ macro_rules! fields {
             }
         }
 
+        /// The tables of this crate: the description of each setting.
+        pub fn tables() -> impl Iterator<Item = &'static shardscope_source::LaterText> {
+            [&ABOUTS].into_iter()
+        }
+
         /// The description of each setting, one line each in the order of [`Field::ALL`]. A program with the feature
         /// `tables-later` has only the names until it is given this text.
         static ABOUTS: shardscope_source::LaterText = shardscope_source::LaterText::new(

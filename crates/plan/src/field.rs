@@ -83,7 +83,7 @@ fields! {
     LinearRank "linear_rank" Count(0, MAX_HIDDEN), "rank of a linear mixer's low-rank projections";
     LinearBiases "linear_biases" Words, "linear layers of a linear mixer that have a bias: in_proj, conv1d, out_proj";
     LinearNorm "linear_norm" Flag, "a norm after a linear mixer's scan";
-    // The vision tower attached to the decoder, including its projector.
+    // The vision tower attached to the decoder, including its projector; the encoder in front of it.
     VisionTower "vision_tower" Flag, "a vision tower beside the decoder";
     VisionParameters "vision_parameters" Count(0, MAX_VISION), "parameters of the vision tower and its projector";
     VisionLayers "vision_layers" Count(0, MAX_LAYERS), "layers of the vision tower";
@@ -105,6 +105,11 @@ fields! {
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(word::VisionUnits::WORDS), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
+    EncoderLayers "encoder_layers" Count(0, MAX_LAYERS), "layers of the encoder, to whose output every layer of the decoder attends";
+    SourceLength "source_length" Count(1, MAX_SEQUENCE), "sequence length of the encoder, in tokens; sequence length is then the decoder's";
+    TargetLength "target_length" Count(1, MAX_SEQUENCE), "longest target of a program that limits source and target apart, in tokens: an encoder-decoder's sequence length";
+    Seq2seq "seq2seq" Flag, "whether the program loads a model as an encoder-decoder (AutoModelForSeq2SeqLM)";
+    RelativeBuckets "relative_buckets" Count(1, MAX_POSITIONS), "rows of the table of distances between tokens whose entries are added to attention scores (T5)";
     // How a model's published modules are arranged.
     WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
@@ -120,7 +125,7 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "soft-capped logits (tanh)";
     NormalizedRouting "normalized_routing" Flag, "weights of the top-k experts normalized in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights normalized and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router, raised_norms, value_norms, normed_router, keys_as_values, dense_beside_experts, double_wide_mlp";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs, fp32_layer_norm, xielu, indexed_qkv, typed_router, raised_norms, value_norms, normed_router, keys_as_values, dense_beside_experts, double_wide_mlp, uncast_norms, mlp_dropout";
     KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand, scaled_layers, tokens_first; or that images alone bring: image_masks";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
@@ -392,9 +397,4 @@ fields! {
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
     MoeBalancedGate "moe_balanced_gate" Flag, "a gate without weights that spreads tokens evenly over experts, for benchmarks (NeMo Automodel)";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
-}
-
-/// The tables of this crate: the description of each setting.
-pub fn tables() -> impl Iterator<Item = &'static shardscope_source::LaterText> {
-    [&ABOUTS].into_iter()
 }

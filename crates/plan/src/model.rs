@@ -1,10 +1,11 @@
 //! The transformer's shape, in Megatron's words.
 
 use crate::arrangement::Arrangement;
+use crate::encoder::Encoder;
 use crate::layers::{FeedForward, LayerKind, Mixer, Mixers};
 use crate::vision::VisionTower;
 
-/// A decoder-only transformer. All sizes are of the whole, unsharded model.
+/// A decoder, alone or behind an encoder. All sizes are of the whole, unsharded model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Transformer layers, MTP layers not counted.
@@ -19,7 +20,7 @@ pub struct Model {
     pub num_query_groups: u64,
     /// Width of one head; with multi-latent attention its heads have widths of their own ([`LatentAttention`]).
     pub kv_channels: u64,
-    /// Sequence length, in tokens.
+    /// Sequence length, in tokens; of an encoder-decoder, the decoder's.
     pub seq_length: u64,
     /// Longest sequence that has positions, in tokens: the rows of a learned position table.
     pub max_position_embeddings: u64,
@@ -53,6 +54,8 @@ pub struct Model {
     pub arrangement: Arrangement,
     /// The vision tower attached to the decoder; `None` in a text-only model.
     pub vision: Option<VisionTower>,
+    /// The encoder in front of the decoder; `None` in a decoder-only model.
+    pub encoder: Option<Encoder>,
 }
 
 impl Model {

@@ -30,6 +30,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs(Module::WidenedNorms) => NormProduct::Widened,
             () if differs(Module::RaisedNorms) => NormProduct::Raised,
             () if differs(Module::CentredNorms) => NormProduct::Centred,
+            () if differs(Module::UncastNorms) => NormProduct::Uncast,
             () => NormProduct::Rounded,
         },
         norms_over_heads: table.on(Field::NormsOverHeads),
@@ -93,6 +94,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         dropout: Dropout {
             attention: differs(Module::AttentionDropout),
             residual: differs(Module::ResidualDropout),
+            mlp: differs(Module::MlpDropout),
             embedding: differs(Module::EmbeddingDropout),
         },
         norm_weights: NormWeights {

@@ -152,6 +152,13 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
 const TILED_TOKENS: u64 = 8192;
 
 pub(super) fn loss(table: &Table, software: Software) -> LossKind {
+    // An encoder-decoder's loss takes the logits as they are; autocast makes them fp32 for it
+    // (`transformers/models/t5/modeling_t5.py:T5ForConditionalGeneration.forward`).
+    let plain = table.is_unset_or(&[word::LossKind::Torch]);
+    if super::encoder::is_there(table) && plain {
+        let narrow = table.is_unset_or(&[word::Autocast::None]);
+        return if narrow { LossKind::TorchNarrow } else { LossKind::Torch };
+    }
     match table.chosen::<word::LossKind>() {
         Some(word::LossKind::Legacy) => return LossKind::Legacy,
         Some(word::LossKind::Unfused) => return LossKind::Unfused,

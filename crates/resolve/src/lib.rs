@@ -8,6 +8,7 @@ mod arrangement;
 mod batch;
 mod beside;
 mod defaults;
+mod encoder;
 mod evaluation;
 mod fitting;
 mod frequency;

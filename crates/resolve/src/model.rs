@@ -61,6 +61,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         mtp_num_layers: table.number(Field::MtpNumLayers),
         arrangement: super::arrangement::arrangement(table),
         vision: super::vision::tower(table),
+        encoder: super::encoder::encoder(table),
     })
 }
 
@@ -76,6 +77,9 @@ fn missing(table: &mut Table) -> bool {
         Field::SeqLength,
         Field::MicroBatchSize,
     ];
+    if super::encoder::is_there(table) {
+        needed.push(Field::SourceLength);
+    }
     if super::packs::capacity(table).is_some() {
         needed.push(Field::RolloutLength);
     }
@@ -129,10 +133,15 @@ fn ask_for_sizes(table: &mut Table) {
             }
         }
     }
+    if super::encoder::is_there(table) {
+        super::encoder::ask_for_lengths(table);
+    }
     let longest = table.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL_SEQUENCE);
     let mut proposals = vec![(Field::SeqLength, longest.min(USUAL_SEQUENCE)), (Field::MicroBatchSize, 1)];
     // In most frameworks no sample is longer than a full pack.
     proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
+    // The decoder's part was asked for along with the encoder's.
+    proposals.retain(|(field, _)| *field != Field::SeqLength || !super::encoder::is_there(table));
     for (field, proposal) in proposals {
         let follows = field == Field::MicroBatchSize && super::batch::follows(table);
         // If the field depends on a variable that is asked for, it already gets its proposal there.

@@ -3,8 +3,8 @@
 use super::recipe::Basis;
 use super::table::Table;
 use super::{
-    batch, beside, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, sharding,
-    spelling, tuning, variables, world,
+    batch, beside, defaults, encoder, hybrid, lacking, layout, model, named, packs, recipe, rollout,
+    sharding, spelling, tuning, variables, world,
 };
 use crate::{Asked, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
 use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software, Word};
@@ -59,6 +59,7 @@ impl<'a> Stated<'a> {
         // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill the
         // word first.
         spelling::spell_out(&mut table);
+        encoder::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
         packs::fill(&mut table);
@@ -89,6 +90,7 @@ impl Filled<'_> {
     fn checked(self) -> Checked {
         let Self { readings, mut table, is_empty, software, accelerator } = self;
         lacking::find(&mut table, software);
+        encoder::lacking(&mut table);
         let (not_modelled, marks) = lacking::marks(&mut table, readings);
         // Settings may only be removed now: the checks above must still see one that is set aside.
         let set_aside = lacking::set_aside(&mut table, &not_modelled);

@@ -317,10 +317,19 @@ fn fullest(
         }
     }
     // Images went through the vision tower before anything else ran, so everything it saved is still alive.
+    let mut returned = sum.kept.less(of_tower);
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_of_tower() && !kind.has_no_backward(x)) {
-        if sum.counts[kind.index()] > 0 {
-            let unit = units.get(kind);
-            walk.offer(kind, sum.kept.less(of_tower), unit.full.less(unit.kept));
+        let (times, unit) = (sum.counts[kind.index()], units.get(kind));
+        if times > 0 {
+            walk.offer(kind, returned, unit.full.less(unit.kept));
+        }
+        // Layers of an encoder are as many and as large as the decoder's: gradients that appear one by one may make the last the peak.
+        if times > 0 && kind.is_of_encoder() {
+            walk.make(unit, times - 1);
+            returned += unit.kept * (times - 1);
+            walk.offer(kind, returned, unit.full.less(unit.kept));
+            walk.make(unit, 1);
+            returned += unit.kept;
         }
     }
     [walk.best, walk.best_forward]

@@ -64,7 +64,7 @@ fn followed<'a>(x: &Symbols<'a>) -> Option<&'a Chunk> {
     let steps_after_backward =
         !matches!(recipe.recompute, Recompute::Selective(_)) && !recipe.transformers.steps_in_backward;
     let steps_after_backward = steps_after_backward && recipe.optimizer.low_rank.is_none();
-    let language = model.vision.is_none() && model.mtp_num_layers == 0;
+    let language = model.vision.is_none() && model.encoder.is_none() && model.mtp_num_layers == 0;
     let [chunk] = &layout.stages.stages.first()?.chunks[..] else { return None };
     let few = usize::try_from(model.num_layers).is_ok_and(|layers| layers <= SECTIONS);
     (alone && plain && engine && stays && steps_after_backward && language && few).then_some(chunk)

@@ -194,7 +194,7 @@ fn gradients_made(x: &Symbols<'_>, kind: SectionKind, unit: &Unit) -> Bytes {
 fn gradients_stay(x: &Symbols<'_>, kind: SectionKind) -> Option<[u64; 2]> {
     let unsharded = matches!(x.recipe().dp_sharding, DpSharding::Replicated | DpSharding::OptimizerStates);
     // For experts, the points themselves count the gradient of the first weights.
-    let layer = kind.layer().is_some() && !kind.routes(x);
+    let layer = (kind.layer().is_some() && !kind.routes(x)) || kind.is_of_encoders_layers();
     let stays = unsharded && layer && !x.recipe().transformers.steps_in_backward;
     super::own_states::widths_made_anew(x.plan).filter(|_| stays && !super::own_states::defers(x.plan))
 }

@@ -23,7 +23,7 @@ const INNER: [&str; 5] =
     ["text_config", "llm_config", "language_config", "thinker_config.text_config", "decoder_config"];
 
 /// Model types that are not decoders, which are therefore not estimated.
-const FOREIGN: &str = "bert roberta t5 mt5 umt5 bart mbart pegasus whisper clip siglip vit electra deberta deberta-v2 \
+const FOREIGN: &str = "bert roberta umt5 bart mbart pegasus whisper clip siglip vit electra deberta deberta-v2 \
     albert distilbert modernbert xlm-roberta m2m_100 marian prophetnet t5gemma t5gemma2 bigbird_pegasus blenderbot \
     wav2vec2 hubert";
 
@@ -87,13 +87,14 @@ fn read(root: &Node) -> Reading {
     let scalars = Scalars::from_node(node);
     let mut leaves = Leaves::over(&scalars);
     let stated = [node, root].into_iter().find_map(|node| node.get("model_type")?.word()).unwrap_or("");
+    let read = Architecture::read(root);
+    let encodes = read.as_ref().is_ok_and(|read| read.shape.encoder.is_some());
     if FOREIGN.split_ascii_whitespace().any(|foreign| foreign == stated)
-        || root.get("is_encoder_decoder").and_then(Node::flag) == Some(true)
+        || !encodes && root.get("is_encoder_decoder").and_then(Node::flag) == Some(true)
     {
         foreign(&mut leaves, root, stated);
         return leaves.reading;
     }
-    let read = Architecture::read(root);
     let named = read.is_ok();
     let (architecture, why) = match read {
         Ok(architecture) => {
@@ -134,7 +135,10 @@ fn read(root: &Node) -> Reading {
     if let Some(leaf) = leaves.yes("output_router_logits") {
         leaves.say(Field::RouterLoss, "layers", leaf);
     }
-    ask(&mut leaves);
+    ask(&mut leaves, encodes);
+    if encodes {
+        leaves.pass("is_encoder_decoder");
+    }
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
     }
@@ -226,7 +230,7 @@ fn left_whole(leaves: &mut Leaves<'_>, root: &Node) {
 }
 
 /// Settings that a model's shape leaves open.
-fn ask(leaves: &mut Leaves<'_>) {
+fn ask(leaves: &mut Leaves<'_>, encodes: bool) {
     /// A sequence length at which most models are trained.
     const USUAL: u64 = 4096;
     let longest = leaves.reading.count(Field::MaxPositionEmbeddings);
@@ -234,7 +238,10 @@ fn ask(leaves: &mut Leaves<'_>) {
         (Field::SeqLength, "Sequence length?", longest.unwrap_or(USUAL).min(USUAL)),
         (Field::MicroBatchSize, "Micro-batch size?", 1),
     ];
-    for (field, prompt, proposal) in questions {
+    // Of an encoder-decoder two lengths are asked for once the texts are together.
+    for (field, prompt, proposal) in
+        questions.into_iter().filter(|(field, ..)| !encodes || *field != Field::SeqLength)
+    {
         leaves.reading.questions.push(Question {
             asks: Asked::Setting(field),
             prompt: prompt.to_owned(),

@@ -29,3 +29,17 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         }
     }
 }
+
+/// The lengths of an encoder and of its decoder (`run_summarization.py`, `run_translation.py`), unless another program has read them:
+/// with a model that has no encoder they stop.
+pub(super) fn of_both(leaves: &mut Leaves<'_>) {
+    let parts = [("max_source_length", Field::SourceLength), ("max_target_length", Field::TargetLength)];
+    let read = |path: &str| leaves.all().iter().any(|leaf| leaf.path == path && leaf.used.get());
+    // O-LoRA and InstructUIE stop by their tasks (`trainers.txt`).
+    if parts.iter().any(|(path, _)| read(path)) || leaves.has("task_config_dir") {
+        return;
+    }
+    for (path, field) in parts {
+        leaves.take(&[path], field);
+    }
+}

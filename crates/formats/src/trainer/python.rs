@@ -6,10 +6,8 @@ use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::releases::Installed;
-use crate::{Argument, Effect, NotModelled, Reading};
-use calls::{
-    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
-};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use calls::{ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use known::Known;
 use literal::call_end;
 use names::Names;
@@ -81,7 +79,7 @@ pub fn read_started(
     let mut of_checkpoint = None;
     // Adapters under an undecided condition, and the place of a call that checkpoints layers under one.
     let (mut unsure, mut switched) = (false, None);
-    let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    let (mut trainers, mut other, mut seq2seq): (Vec<&str>, Option<&str>, bool) = (Vec::new(), None, false);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let (mut kept_logits, mut trainers_built): (bool, Vec<(&str, usize)>) = (false, Vec::new());
@@ -179,8 +177,8 @@ pub fn read_started(
         let again =
             loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
-        if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
-            other = other.or(name.split('.').next());
+        if loads && !again {
+            other = other.or(calls::loaded(name, &mut seq2seq));
         }
         if builds {
             trainers_built.push((last, open));
@@ -365,6 +363,7 @@ pub fn read_started(
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
+    reading.found.extend(seq2seq.then(|| Found::new(Field::Seq2seq, "true".to_owned(), Origin::Script)));
     let scores = |class: &&str| class.contains("SequenceClassification") && has_head;
     if let Some(class) = other.filter(|class| !scores(class)) {
         lack(named(class, Effect::Model, "a model other than a decoder-only language model"));

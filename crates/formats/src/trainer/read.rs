@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, device_map, eight_bit,
-    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing,
+    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, parts,
     presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
     unsloth_preferences, vision, weights, words, xlam,
 };
@@ -73,6 +73,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
     }
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
+    if dialect == Dialect::Transformers {
+        parts::of_both(&mut leaves);
+    }
     adam_mini(&mut leaves);
     low_rank::read(&mut leaves, dialect);
     precision(&mut leaves, dialect);

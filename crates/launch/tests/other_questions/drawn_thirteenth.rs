@@ -204,6 +204,6 @@ fn prompts_and_answers_of_medicalgpt_are_one_sample() {
     assert_eq!(value(&pairs, Field::SeqLength), "1536");
     assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
     // Another program's lengths may be those of an encoder and a decoder, and fp16 is on by default.
-    stopped(&of("dpo_training.py", "--bf16 True"), &["max_source_length"]);
-    stopped(&of("dpo_training.py", "--train_file_dir data/reward"), &["max_source_length"]);
+    stopped(&of("dpo_training.py", "--bf16 True"), &["source_length"]);
+    stopped(&of("dpo_training.py", "--train_file_dir data/reward"), &["source_length"]);
 }

@@ -22,7 +22,16 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     // Keys that are an earlier layer's are normed and rotated there.
     let own = if x.borrows { 0 } else { x.k };
     let parts = layers(x, 1 + x.pair, arranged.fused_qkv);
-    let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
+    let mut work = if x.crosses {
+        // Queries of the decoder's tokens, keys and values of the encoder's.
+        let (source, wide, narrow) = (x.keys * x.b, x.a * x.d, x.pair * x.k * x.d);
+        vec![
+            Work::linear("linear_q", [x.n, wide, x.h], [tokens, heads * x.d, x.h]),
+            Work::linears(x.pair, "linear_kv", [source, narrow, x.h], [source, x.pair * groups * x.d, x.h]),
+        ]
+    } else {
+        vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])]
+    };
     work[0].repeat(if x.samples_products() {
         // Of a layer's first three products the keys' is the second.
         (x.k * x.d) as f64 / rows.max(1) as f64

@@ -383,7 +383,9 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     } else {
         tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &LOG_SOFTMAX);
     }
-    if x.b == 1 && !x.recipe().software.semantics().modules.labels_come_moved {
+    // An encoder-decoder's labels are those of the decoder's own positions.
+    let moved = x.recipe().software.semantics().modules.labels_come_moved || x.model().encoder.is_some();
+    if x.b == 1 && !moved {
         tape.keep(true, "labels", &[x.s + 1], INDEX, &PADDED_LABELS);
     } else {
         tape.keep(true, "labels", &[x.n], INDEX, &LABELS);
@@ -393,5 +395,6 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     } else {
         tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
     }
-    tape.keep(x.recipe().transformers.counts_tokens, "tokens of the batch", &[1], INDEX, &COUNT);
+    let counts = x.recipe().transformers.counts_tokens && x.model().encoder.is_none();
+    tape.keep(counts, "tokens of the batch", &[1], INDEX, &COUNT);
 }

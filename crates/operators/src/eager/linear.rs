@@ -35,11 +35,14 @@ pub(super) struct Linear {
     lora_result_mask_formula: Formula,
     lora_cast_a_formula: Formula,
     lora_cast_b_formula: Formula,
+    /// Of the output of lora_A: in the adapter's dtype, and in 16 bits.
+    middle_formulas: [Formula; 2],
     dora: [(&'static str, Formula); 8],
 }
 
+/// `$rows`: rows of the layers' inputs.
 macro_rules! linears {
-    ($($id:ident $module:ident $name:literal $inner:literal $outer:literal;)*) => {
+    ($rows:literal $($id:ident $module:ident $name:literal $inner:literal $outer:literal;)*) => {
         $(pub(super) static $id: Linear = Linear {
             module: LinearModule::$module,
             input: concat!($name, " input"),
@@ -52,17 +55,17 @@ macro_rules! linears {
             lora_cast_a: concat!($name, " LoRA A in 16 bits"),
             lora_cast_b: concat!($name, " LoRA B in 16 bits"),
             input_formula: Formula::new(
-                concat!("n·", $inner, "·B"),
+                concat!($rows, "·", $inner, "·B"),
                 "The layer's input, saved because its weight is trained.",
                 LINEAR,
             ),
             cast_input_formula: Formula::new(
-                concat!("n·", $inner, "·Bc"),
+                concat!($rows, "·", $inner, "·Bc"),
                 "The layer's input, cast for it alone under autocast.",
                 AUTOCAST,
             ),
             int8_input_formula: Formula::new(
-                concat!("n·", $inner, "·B"),
+                concat!($rows, "·", $inner, "·B"),
                 "The layer's input in its own dtype, which bitsandbytes saves beside an int8 weight although the weight is frozen.",
                 INT8,
             ),
@@ -72,22 +75,22 @@ macro_rules! linears {
                 AUTOCAST,
             ),
             lora_copy_formula: Formula::new(
-                concat!("n·", $inner, "·Ba"),
+                concat!($rows, "·", $inner, "·Ba"),
                 "The input cast to the adapter's dtype: PEFT holds adapters in fp32.",
                 LORA,
             ),
             lora_dropped_formula: Formula::new(
-                concat!("n·", $inner, "·Ba"),
+                concat!($rows, "·", $inner, "·Ba"),
                 "The input after this adapter's dropout.",
                 LORA,
             ),
             lora_mask_formula: Formula::new(
-                concat!("n·", $inner),
+                concat!($rows, "·", $inner),
                 "The dropout mask of this adapter's input, one byte each.",
                 LORA,
             ),
             lora_result_mask_formula: Formula::new(
-                concat!("n·(", $outer, ")"),
+                concat!($rows, "·(", $outer, ")"),
                 "The dropout mask of this adapter's result, one byte each.",
                 RESULT,
             ),
@@ -101,6 +104,18 @@ macro_rules! linears {
                 "lora_B in 16 bits.",
                 AUTOCAST,
             ),
+            middle_formulas: [
+                Formula::new(
+                    concat!($rows, "·r·Ba"),
+                    "The output of lora_A, input of lora_B.",
+                    LORA,
+                ),
+                Formula::new(
+                    concat!($rows, "·r·Bc"),
+                    "The output of lora_A, input of lora_B, in 16 bits.",
+                    LORA,
+                ),
+            ],
             dora: [
                 (concat!($name, " DoRA identity"), Formula::new(
                     concat!("(", $inner, ")·(", $inner, ")·Bd"),
@@ -128,12 +143,12 @@ macro_rules! linears {
                     DORA,
                 )),
                 (concat!($name, " DoRA result"), Formula::new(
-                    concat!("n·(", $outer, ")·Bd"),
+                    concat!($rows, "·(", $outer, ")·Bd"),
                     "The adapter's output, for its scale's gradient.",
                     DORA,
                 )),
                 (concat!($name, " DoRA base result"), Formula::new(
-                    concat!("n·(", $outer, ")·Bc"),
+                    concat!($rows, "·(", $outer, ")·Bc"),
                     "The base layer's output, for its scale's gradient.",
                     DORA,
                 )),
@@ -147,7 +162,7 @@ macro_rules! linears {
     };
 }
 
-linears! {
+linears! { "n"
     QUERY Query "q_proj" "h" "A";
     KEY Key "k_proj" "h" "K";
     VALUE Value "v_proj" "h" "K";
@@ -180,9 +195,10 @@ linears! {
     LAYER_MODEL LayerModel "per_layer_model_projection" "h" "L·ple";
 }
 
-static MIDDLE: Formula = Formula::new("n·r·Ba", "The output of lora_A, input of lora_B.", LORA);
-static CAST_MIDDLE: Formula =
-    Formula::new("n·r·Bc", "The output of lora_A, input of lora_B, in 16 bits.", LORA);
+linears! { "b·z"
+    SOURCE_KEY Key "k_proj" "h" "K";
+    SOURCE_VALUE Value "v_proj" "h" "K";
+}
 
 /// The tensor a linear layer reads.
 #[derive(Clone, Copy)]
@@ -303,7 +319,7 @@ impl Linear {
         let rank = x.lora_rank;
         let middle = [x.n, rank];
         if autocast {
-            tape.keep(true, self.lora_middle, &middle, x.compute_width, &CAST_MIDDLE);
+            tape.keep(true, self.lora_middle, &middle, x.compute_width, &self.middle_formulas[1]);
             let shape = [rank, inner];
             // A weight is only read in backward for its input's gradient: B's input (A's output) always needs one,
             // A's own input may not.
@@ -311,7 +327,7 @@ impl Linear {
             tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
         } else {
             let again = x.recipe().tuning.lora.is_some_and(|lora| lora.kernels.each);
-            tape.keep(!again, self.lora_middle, &middle, x.adapter_width, &MIDDLE);
+            tape.keep(!again, self.lora_middle, &middle, x.adapter_width, &self.middle_formulas[0]);
         }
         if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) {
             self.dora(tape, input.needed, dropout, [inner, outer]);

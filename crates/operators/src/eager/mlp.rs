@@ -31,6 +31,13 @@ static NEW_GELU_STEPS: Formula =
     Formula::new("3·n·f·Bc", "Half the input, the tanh, and one plus the tanh.", NEW_GELU);
 static WIDENED: Formula =
     Formula::new("4·n·f", "The activation's input, which autocast casts to fp32 for its cube.", POWER);
+static WIDE_ACTIVATED: Formula =
+    Formula::new("4·n·f", "The activated gate in fp32, for the gradient of the up projection.", POWER);
+static INNER_MASK: Formula = Formula::new(
+    "n·f",
+    "Dropout mask of the last projection's input, one byte each.",
+    "aten/src/ATen/native/cuda/Dropout.cu:native_dropout",
+);
 static HALF: Formula = Formula::new("n·f·Bc", "Half of the activation's input.", POWER);
 static WIDE_STEPS: Formula =
     Formula::new("8·n·f", "The tanh and one plus it, in fp32 as the cube is.", POWER);
@@ -93,7 +100,8 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     // On a GPU autocast computes the third power, and what follows from it, in fp32 (measured with GPT-2). With a
     // gate it is counted as a CPU's autocast saves it.
     let gated = x.model().activation.is_gated();
-    let widened = steps == ActivationSteps::NewGelu && !gated && x.recipe().autocasts();
+    let counted = !gated || x.model().encoder.is_some();
+    let widened = steps == ActivationSteps::NewGelu && counted && x.recipe().autocasts();
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
     let needed = if !x.model().activation.is_gated() {
         let first = FIRST.run(tape, input, [x.h, x.f]);
@@ -122,7 +130,7 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
         let gate = GATE.run(tape, input, [x.h, x.f]);
         let up = UP.run(tape, input, [x.h, x.f]);
         tape.step = Step::Core;
-        product(tape, gate, up);
+        product(tape, gate, up, widened);
         gate || up
     };
     let new = needed && steps == ActivationSteps::NewGelu;
@@ -135,8 +143,10 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     if steps == ActivationSteps::Xielu {
         xielu(tape, needed);
     }
+    let drops = arranged.dropout.mlp;
+    tape.keep(drops && needed, "mask of the dropout within the MLP", &[x.n, x.f], BYTE, &INNER_MASK);
     tape.step = Step::Last;
-    let shared = (steps == ActivationSteps::Relu).then_some(ACTIVATION);
+    let shared = (steps == ActivationSteps::Relu && !drops).then_some(ACTIVATION);
     // xIELU's weights make its output fp32 under autocast.
     let cast =
         x.projected_width == x.compute_width && !(steps == ActivationSteps::Xielu && x.recipe().autocasts());
@@ -167,12 +177,18 @@ fn xielu(tape: &mut Tape<'_, '_>, needed: bool) {
 }
 
 /// The activation of the gate and its product with the other half.
-fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool) {
+fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool, widened: bool) {
     let x = tape.x;
     let wide = [x.n, x.f];
     if x.recipe().transformers.liger_gates {
         tape.keep(gate || up, "gate", &wide, x.projected_width, &KERNEL);
         tape.keep(gate || up, "up", &wide, x.projected_width, &OTHER);
+        return;
+    }
+    if widened {
+        tape.keep(gate, "activation input in fp32", &wide, FLOAT, &WIDENED);
+        tape.keep(up, "activated gate", &wide, FLOAT, &WIDE_ACTIVATED);
+        tape.keep(gate, "up", &wide, x.projected_width, &OTHER);
         return;
     }
     tape.keep(gate, "gate", &wide, x.projected_width, &GATED);

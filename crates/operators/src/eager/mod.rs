@@ -24,6 +24,7 @@ mod linear_mixer;
 mod manual;
 mod mlp;
 mod norm;
+mod paired;
 mod passing;
 mod policy_rows;
 mod preferences;
@@ -35,6 +36,7 @@ mod scored_states;
 mod tape;
 mod tiles;
 mod transient;
+mod uncast_norm;
 mod views;
 mod whole_logits;
 

@@ -243,6 +243,7 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
         tape.keep(needed, names.statistics, &rows, FLOAT, &DEVIATION);
         let product = x.model().arrangement.norm_product;
         tape.keep(needed && product == NormProduct::Raised, names.squares, &rows, FLOAT, &SQUARES);
+        super::uncast_norm::input_of_norm(tape, needed);
         if product == NormProduct::PlusOne {
             tape.keep(trains, names.normed, &wide, FLOAT, &NORMED_FP32);
             tape.keep(needed, names.scale, &[x.h], FLOAT, &SCALE);

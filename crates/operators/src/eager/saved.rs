@@ -1,7 +1,7 @@
 //! What each operator saves.
 
 use super::tape::{Step, Tape};
-use super::{attention, ends, experts, latent, layer_inputs, linear_mixer, mlp, norm, router_loss};
+use super::{attention, ends, experts, latent, layer_inputs, linear_mixer, mlp, norm, paired, router_loss};
 use crate::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::RecomputeModule;
@@ -45,6 +45,8 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
     match operator {
         Operator::Embedding => ends::embedding(&mut tape),
         Operator::InputNorm => norm::input(&mut tape),
+        Operator::SelfAttention if x.model().encoder.is_some() => paired::attention(&mut tape),
+        Operator::Positions => paired::shared(&mut tape),
         Operator::SelfAttention
         | Operator::WindowedAttention
         | Operator::BorrowedAttention
@@ -57,7 +59,10 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
         Operator::LayerInputs => layer_inputs::made(&mut tape),
         Operator::LayerInput => layer_inputs::added(&mut tape),
         Operator::Experts => experts::experts(&mut tape),
-        Operator::FinalNorm => norm::last(&mut tape),
+        Operator::FinalNorm => {
+            norm::last(&mut tape);
+            paired::behind_last_norm(&mut tape);
+        }
         Operator::OutputLayer => {
             ends::output_layer(&mut tape);
             router_loss::kept(&mut tape);
@@ -69,9 +74,13 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
             }
         }
         Operator::LatentAttention => latent::attention(&mut tape),
-        Operator::MtpProjection | Operator::Projector | Operator::VisionLayer | Operator::VisionEnds => {
-            return None;
-        }
+        Operator::MtpProjection
+        | Operator::Projector
+        | Operator::VisionLayer
+        | Operator::VisionEnds
+        | Operator::Encoder { .. }
+        | Operator::CrossNorm
+        | Operator::CrossAttention => return None,
     }
     Some(tape.saved)
 }

@@ -5,6 +5,10 @@ use crate::{Account, Symbols, Weight, WeightPart};
 use shardscope_plan::PositionEmbedding;
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
+    // The encoder looks up in the decoder's table.
+    if x.encodes {
+        return Vec::new();
+    }
     let model = x.model();
     let words =
         Weight::column("word_embeddings.weight", Account::Embedding, [model.padded_vocab_size, x.h], x.t);

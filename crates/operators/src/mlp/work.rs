@@ -1,8 +1,9 @@
 //! Arithmetic of the dense MLP.
 
-use crate::shared::{activation, around_products, layers, residual_addition};
+use crate::shared::{activation, around_products, kernel, layers, residual_addition};
 use crate::{Symbols, Work, norm, pieces, sampled};
 use shardscope_plan::{NamedTensor, RecomputeModule};
+use shardscope_units::Bytes;
 
 const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
 
@@ -28,6 +29,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     // Its result is part of the layer's output, which no gradient of the layer needs.
     if x.recipe().software.semantics().compiled_step {
         work[2].repeat(0.0);
+    }
+    if x.model().arrangement.dropout.mlp {
+        let moved = Bytes::new(x.n * x.f * (2 * x.projected_width + 1));
+        work.push(kernel("mlp_dropout", [moved, moved], [1, 1]));
     }
     work.extend(around_products(x, "mlp_input", first, [0, 0]));
     Work::within(&mut work, MLP);

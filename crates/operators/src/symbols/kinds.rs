@@ -3,8 +3,33 @@
 use super::{Symbols, qkv_width};
 use crate::Operator;
 use crate::sizes::{ExpertSizes, LinearSizes};
+use shardscope_plan::TowerGradients;
 
 impl Symbols<'_> {
+    /// Tokens of the encoder's sequence; 0 without an encoder.
+    #[must_use]
+    pub fn source(&self) -> u64 {
+        self.model().encoder.map_or(0, |encoder| encoder.seq_length)
+    }
+
+    /// Width of the vision tower's residual stream; 0 without one.
+    #[must_use]
+    pub fn vision_width(&self) -> u64 {
+        self.model().vision.map_or(0, |tower| tower.hidden_size)
+    }
+
+    /// Which parts of a vision tower have gradients.
+    #[must_use]
+    pub fn tower_gradients(&self) -> TowerGradients {
+        self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
+    }
+
+    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
+    #[must_use]
+    pub fn full_tokens(&self) -> u64 {
+        self.sequence * self.b
+    }
+
     /// The sizes of the same model if a single rank holds all of it; the plan's other choices are unchanged.
     #[must_use]
     pub fn unsharded(mut self) -> Self {
@@ -65,6 +90,26 @@ impl Symbols<'_> {
         self
     }
 
+    /// The same in the encoder, which has a sequence of its own; in its `first` layer, whose input requires a gradient only if
+    /// something before it trains.
+    fn encoding(mut self, first: bool) -> Self {
+        self.s = self.source();
+        (self.sequence, self.keys) = (self.s, self.s);
+        self.n = self.s * self.b;
+        self.s_local = self.n;
+        self.encodes = true;
+        if first { self.in_first_trained_layer() } else { self }
+    }
+
+    /// The same where a decoder's layer attends to the encoder's output.
+    fn crossing(mut self) -> Self {
+        self.keys = self.source();
+        self.crosses = true;
+        // Something before it trains: the layer's own self-attention does.
+        self.input_gradient = true;
+        self
+    }
+
     /// The same of an MLP twice as wide.
     fn wide(mut self) -> Self {
         self.f *= 2;
@@ -84,6 +129,8 @@ impl Symbols<'_> {
             Operator::BorrowedAttention => self.whole().borrowed(),
             Operator::BorrowedWindowedAttention => self.windowed().borrowed(),
             Operator::WideMlp => self.wide(),
+            Operator::Encoder { first, .. } => self.encoding(first),
+            Operator::CrossAttention => self.crossing(),
             _ => return self,
         };
         Self { sized: true, ..sized }

@@ -12,7 +12,7 @@ use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
     BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, Model, NumberFormat, Plan,
-    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, TowerGradients, Window,
+    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -29,6 +29,14 @@ pub struct Symbols<'a> {
     pub s: u64,
     /// Micro-batch.
     pub b: u64,
+    /// Tokens of the whole sequence.
+    pub sequence: u64,
+    /// Tokens of the sequence whose keys and values attention reads: its own, or an encoder's.
+    pub keys: u64,
+    /// Whether these are the sizes of a part of the encoder.
+    pub encodes: bool,
+    /// Whether keys and values are made of the encoder's output.
+    pub crosses: bool,
     /// Tokens of a micro-batch on this rank.
     pub n: u64,
     /// Tokens in sequence-parallel regions.
@@ -125,6 +133,10 @@ impl<'a> Symbols<'a> {
         Self {
             plan,
             s,
+            sequence: model.seq_length,
+            keys: model.seq_length,
+            encodes: false,
+            crosses: false,
             b,
             n,
             s_local: if layout.sequence_parallel { n / t } else { n },
@@ -236,18 +248,6 @@ impl<'a> Symbols<'a> {
         })
     }
 
-    /// Which parts of a vision tower have gradients.
-    #[must_use]
-    pub fn tower_gradients(&self) -> TowerGradients {
-        self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
-    }
-
-    /// Width of the vision tower's residual stream; 0 without one.
-    #[must_use]
-    pub fn vision_width(&self) -> u64 {
-        self.model().vision.map_or(0, |tower| tower.hidden_size)
-    }
-
     /// Bytes of an element in the experts' products: autocast does not apply to grouped ones.
     #[must_use]
     pub fn expert_width(&self) -> u64 {
@@ -311,12 +311,6 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn recipe(&self) -> &'a Recipe {
         self.plan.recipe()
-    }
-
-    /// Tokens of a micro-batch without context or sequence parallelism: seq · b.
-    #[must_use]
-    pub fn full_tokens(&self) -> u64 {
-        self.plan.model().seq_length * self.b
     }
 
     /// Bytes of this many elements of weights and activations.

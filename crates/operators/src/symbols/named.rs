@@ -2,6 +2,7 @@
 
 use super::Symbols;
 use crate::Operator;
+use crate::sizes::MASK_ALIGNMENT;
 use shardscope_explain::{Explanation, Formula, Symbol};
 use shardscope_units::{Count, Quantity};
 
@@ -67,6 +68,11 @@ impl Symbols<'_> {
             "r" => self.lora_rank,
             "rot" => self.rotated,
             "ple" => self.layer_input,
+            "z" => self.source(),
+            "zp" => self.source().next_multiple_of(MASK_ALIGNMENT),
+            "zk" => self.keys.next_multiple_of(MASK_ALIGNMENT),
+            "Le" => self.model().encoder.map_or(0, |encoder| encoder.layers),
+            "dist" => self.model().encoder.map_or(0, |encoder| encoder.buckets),
             "vple" => self.model().arrangement.layer_inputs.map_or(0, |inputs| inputs.vocabulary),
             "rotf" => self.model().mixers.full.map_or(0, |full| full.width),
             "L" => self.model().num_layers,

@@ -58,6 +58,11 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
         let numbers = [layout.microbatch_group_size, p, v, turn, MAX_TURN];
         refusals.refuse(rule, &numbers).nearest = Some(nearest);
     }
+    if let Some(encoder) = &model.encoder {
+        within(Field::EncoderLayers, encoder.layers, refusals);
+        within(Field::SourceLength, encoder.seq_length, refusals);
+        within(Field::RelativeBuckets, encoder.buckets, refusals);
+    }
     if let Some(experts) = &model.experts {
         within(Field::NumExperts, experts.num_experts, refusals);
         within(Field::MoeFfnHiddenSize, experts.ffn_hidden_size, refusals);
@@ -92,7 +97,10 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     // In floating point, since the question is whether the product fits into 64 bits.
     let real = |size: u64| size as f64;
-    let (layers, hidden) = (real(model.num_layers + model.mtp_num_layers), real(model.hidden_size));
+    // A layer behind an encoder has a second attention.
+    let encoder = model.encoder.map_or(0, |encoder| encoder.layers.saturating_add(model.num_layers));
+    let layers = real(model.num_layers + model.mtp_num_layers) + real(encoder);
+    let hidden = real(model.hidden_size);
     let head = model.latent.map_or(model.kv_channels, |latent| latent.query_width().max(latent.v_head_dim));
     let head = head.max(model.mixers.full.map_or(0, |full| full.width));
     let heads = real(model.num_attention_heads) * real(head);
@@ -118,13 +126,14 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
         ));
     }
     let expert = model.experts.as_ref().map_or(0.0, |experts| real(experts.ffn_hidden_size));
-    let tokens = real(model.seq_length) / real(layout.context) * real(plan.recipe().micro_batch_size);
+    let longest = model.encoder.map_or(0, |encoder| encoder.seq_length).max(model.seq_length);
+    let tokens = real(longest) / real(layout.context) * real(plan.recipe().micro_batch_size);
     let topk = model.experts.as_ref().map_or(1.0, |experts| real(experts.router_topk));
     let widest = [hidden, heads, real(model.padded_vocab_size), real(model.ffn_hidden_size), expert]
         .into_iter()
         .fold(0.0, f64::max);
     // Attention's scores as the unfused kernel holds them, not divided by the tensor size.
-    let scores = tokens * real(model.seq_length) * real(model.num_attention_heads);
+    let scores = tokens * real(longest) * real(model.num_attention_heads);
     let elements = (layers * tokens * widest * topk).max(scores);
     if elements > MAX_ELEMENTS {
         let message =

@@ -6,6 +6,7 @@ mod batch;
 mod bounds;
 mod compiled_step;
 mod critic;
+mod encoder;
 mod experts;
 mod mixers;
 mod offload;
@@ -27,6 +28,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
         // Every rule runs regardless of what others refuse: contradictions seldom come alone.
         shape::check(plan, &mut refusals);
         tower::check(plan, &mut refusals);
+        encoder::check(plan, &mut refusals);
         mixers::check(plan, &mut refusals);
         experts::check(plan, &mut refusals);
         parallel::check(plan, &mut refusals);

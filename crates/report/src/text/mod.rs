@@ -100,6 +100,12 @@ fn batch(plan: &Plan) -> String {
     let [global, count, micro] =
         [recipe.global_batch_size, recipe.num_micro_batches, recipe.micro_batch_size];
     let tokens = plan.model().seq_length;
+    if let Some(encoder) = plan.model().encoder {
+        let source = encoder.seq_length;
+        return format!(
+            "{global} targets of {tokens} tokens, of sources of {source}: {count} micro-batches of {micro}"
+        );
+    }
     // Packed batches count packs; the number of samples depends on their lengths, which only the data determines.
     match recipe.sample_length {
         None => format!("{global} sequences of {tokens} tokens: {count} micro-batches of {micro}"),

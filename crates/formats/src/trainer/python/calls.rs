@@ -61,9 +61,10 @@ pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
     "NashMDTrainer",
     "IterativeSFTTrainer",
 ];
+/// Parts of the names of classes that load an encoder-decoder.
+const ENCODER_DECODERS: [&str; 2] = ["Seq2SeqLM", "T5ForConditionalGeneration"];
 /// Parts of the names of classes that load something other than a decoder with its output layer.
-pub(super) const OTHER_MODELS: [&str; 8] = [
-    "Seq2SeqLM",
+const OTHER_MODELS: [&str; 7] = [
     "SequenceClassification",
     "TokenClassification",
     "QuestionAnswering",
@@ -87,4 +88,15 @@ pub(super) fn dialect(fast: bool, has: &dyn Fn(&str) -> bool, by_pairs: bool) ->
         (false, _) if has("SFT") || by_pairs => Dialect::Trl,
         (false, _) => Dialect::Transformers,
     }
+}
+
+/// The class that a call loads a model as, where that is something other than a decoder with its output layer; an encoder-decoder
+/// is noted instead.
+pub(super) fn loaded<'a>(call: &'a str, seq2seq: &mut bool) -> Option<&'a str> {
+    let has = |parts: &[&str]| parts.iter().any(|part| call.contains(part));
+    if has(&ENCODER_DECODERS) {
+        *seq2seq = true;
+        return None;
+    }
+    call.split('.').next().filter(|_| has(&OTHER_MODELS))
 }

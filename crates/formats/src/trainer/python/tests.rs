@@ -43,7 +43,10 @@ fn trainers_and_classes_tell_what_their_arguments_do_not() {
     assert_eq!(dpo.value(Field::ParamsDtype), Some("bf16"));
     assert!(lacks(&program("AutoModelForCausalLM", "ORPOTrainer")).is_empty());
     assert_eq!(lacks(&program("AutoModelForCausalLM", "BCOTrainer")), ["BCOTrainer"]);
-    assert_eq!(lacks(&program("AutoModelForSeq2SeqLM", "Trainer")), ["AutoModelForSeq2SeqLM"]);
+    // Whether the model is one is known with its name.
+    let pair = program("AutoModelForSeq2SeqLM", "Trainer");
+    assert_eq!((pair.value(Field::Seq2seq), lacks(&pair).len()), (Some("true"), 0));
+    assert_eq!(lacks(&program("T5ForTokenClassification", "Trainer")), ["T5ForTokenClassification"]);
     assert!(lacks(&program("AutoModelForCausalLM", "Trainer")).is_empty());
 }
 

@@ -6,6 +6,7 @@ mod head;
 mod layers;
 mod logits;
 mod loss;
+mod paired;
 mod responses;
 mod sampled_head;
 mod scored_states;
@@ -54,6 +55,7 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
         Operator::InputNorm | Operator::PreMlpNorm | Operator::PreExpertsNorm | Operator::FinalNorm => {
             norms(x)
         }
+        Operator::SelfAttention if x.model().encoder.is_some() => paired::attention(x),
         Operator::SelfAttention
         | Operator::WindowedAttention
         | Operator::BorrowedAttention
@@ -69,13 +71,17 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
             moments
         }
         // The last of backward, when everything that layers saved is freed.
-        Operator::Projector => Vec::new(),
+        Operator::Projector | Operator::Positions => Vec::new(),
         Operator::LatentAttention
         | Operator::Linear(_)
         | Operator::MtpProjection
         | Operator::VisionLayer
-        | Operator::VisionEnds => return None,
+        | Operator::VisionEnds
+        | Operator::Encoder { .. }
+        | Operator::CrossNorm
+        | Operator::CrossAttention => return None,
     };
+    paired::waiting(operator, x, &mut out);
     out.extend(updates::updates(operator, x));
     Some(out)
 }

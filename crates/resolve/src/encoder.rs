@@ -1,0 +1,116 @@
+//! An encoder in front of the decoder.
+
+use super::table::Table;
+use crate::SettingValue::{Bool, Int, List, Text};
+use crate::{Asked, Effect, Origin, Question};
+use shardscope_plan::{Encoder, Field};
+
+/// Rows of T5's table of distances where nothing states them (`T5Config.relative_attention_num_buckets`).
+const BUCKETS: u64 = 32;
+
+/// Whether the model has one.
+pub(super) fn is_there(table: &Table) -> bool {
+    table.number(Field::EncoderLayers) > 0
+}
+
+/// Linear layers of T5 under the names that others have for them; `wo` is the attention's elsewhere
+/// (`transformers/models/t5/modeling_t5.py:T5DenseActDense, T5DenseGatedActDense`).
+const NAMES: [(&str, &str); 4] =
+    [("wi", "up_proj"), ("wi_0", "gate_proj"), ("wi_1", "up_proj"), ("wo", "down_proj")];
+
+/// Lengths and names of modules that mean something else, or nothing, in a model without an encoder.
+pub(super) fn spell_out(table: &mut Table) {
+    if !is_there(table) {
+        return;
+    }
+    let rule = "samples of unlike lengths are padded (DataCollatorForSeq2Seq)";
+    // A trainer's default is for texts that fill their sequence.
+    if table.get(Field::PaddingMask).is_none_or(|setting| setting.origin == Origin::Default) {
+        table.overrule(Field::PaddingMask, Bool(true), rule);
+    }
+    if let Some(target) = table.count(Field::TargetLength) {
+        table.overrule(Field::SeqLength, Int(target), "the decoder's sequence is the target");
+    } else if table.get(Field::SeqLength).is_some_and(|setting| setting.origin == Origin::Default) {
+        // A trainer's default for texts that are not a source and its target.
+        table.clear(Field::SeqLength);
+    }
+    let targets: Vec<String> = table.words(Field::LoraTargetModules).into_iter().map(str::to_owned).collect();
+    let renamed: Vec<String> = targets
+        .iter()
+        .map(|name| {
+            NAMES.iter().find(|(known, _)| known == name).map_or(name.as_str(), |(_, usual)| usual).to_owned()
+        })
+        .collect();
+    if renamed != targets {
+        let rule = "wi_0, wi_1 and wo are T5's names of gate, up and down projections";
+        let list = List(renamed.into_iter().map(Text).collect());
+        table.overrule(Field::LoraTargetModules, list, rule);
+    }
+}
+
+/// A program that loads an encoder-decoder, and a model that is none.
+pub(super) fn lacking(table: &mut Table) {
+    if table.on(Field::Seq2seq) && table.has(Field::NumLayers) && !is_there(table) {
+        let message =
+            "a model loaded as an encoder-decoder, of a type whose encoder is not modelled or that has none";
+        table.lack(Field::Seq2seq, "true", Effect::Model, message);
+    }
+    if !is_there(table) {
+        let stated = [Field::SourceLength, Field::TargetLength].into_iter().find(|field| table.has(*field));
+        // Where no model is known yet, one with an encoder may come.
+        if let Some(field) = stated.filter(|_| table.has(Field::NumLayers)) {
+            let value = table.number(field).to_string();
+            let message = "limits of source and target beside a model without an encoder: an unknown option that may change its samples";
+            table.lack(field, &value, Effect::Memory, message);
+        }
+        return;
+    }
+    // Beside a name alone, a path says which attention or which stack.
+    let paths: Vec<&str> = table.words(Field::LoraTargetModules);
+    let paths: Vec<&str> = paths.into_iter().filter(|name| name.contains(['.', '/', '|'])).collect();
+    if !paths.is_empty() {
+        let value = paths.join(" ");
+        let message = "adapters on modules of an encoder-decoder named by a path, which may be those of one stack or one attention";
+        table.lack(Field::LoraTargetModules, &value, Effect::Memory, message);
+    }
+    if table.has(Field::EvaluationBatchSize) {
+        let value = table.number(Field::EvaluationBatchSize).to_string();
+        let message =
+            "evaluations of an encoder-decoder between steps, which generate targets or hold their logits";
+        table.lack(Field::EvaluationBatchSize, &value, Effect::Memory, message);
+    }
+}
+
+/// The plan's encoder.
+pub(super) fn encoder(table: &Table) -> Option<Encoder> {
+    let there = is_there(table);
+    there.then(|| Encoder {
+        layers: table.number(Field::EncoderLayers),
+        seq_length: table.number(Field::SourceLength),
+        buckets: table.count(Field::RelativeBuckets).unwrap_or(BUCKETS),
+    })
+}
+
+/// Lengths of source and target that transformers' programs for summaries have by default
+/// (`examples/pytorch/summarization/run_summarization.py:DataTrainingArguments`).
+const LENGTHS: [(Field, &str, u64); 2] = [
+    (Field::SourceLength, "Longest source, in tokens: what the encoder reads?", 1024),
+    (Field::SeqLength, "Longest target, in tokens: what the decoder reads and predicts?", 128),
+];
+
+/// Asks for the lengths of both sequences, as far as they are not stated.
+pub(super) fn ask_for_lengths(table: &mut Table) {
+    for (field, prompt, proposal) in LENGTHS {
+        // A trainer's own question does not know of two.
+        let missing = !table.has(field);
+        table.questions.retain(|question| question.asks != Asked::Setting(field) || !missing);
+        if missing && !table.is_open(field) && !table.is_unreadable(field) {
+            table.ask(Question {
+                asks: Asked::Setting(field),
+                prompt: prompt.to_owned(),
+                choices: Vec::new(),
+                proposal: Some(proposal.to_string()),
+            });
+        }
+    }
+}
