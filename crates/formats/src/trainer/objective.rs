@@ -9,7 +9,7 @@ use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 
 /// Values for the plain objective.
-const PLAIN: [&str; 5] = ["sft", "pt", "pretrain", "causal_lm", "cpt"];
+const PLAIN: [&str; 6] = ["sft", "pt", "pretrain", "causal_lm", "seq_2_seq_lm", "cpt"];
 const REWARDS: &str = "reinforcement learning or preference training, and the models that it holds";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {

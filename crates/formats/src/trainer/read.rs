@@ -118,7 +118,6 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
     match dialect {
         Dialect::DeepSpeedChat => objective::step_of_chat(&mut leaves),
         Dialect::OpenInstruct => open_instruct::read(&mut leaves),
-        Dialect::Swift => swift_two::engine_apart(&mut leaves),
         _ => {}
     }
     objective::without_dropout(&mut leaves, dialect);

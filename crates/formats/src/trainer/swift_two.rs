@@ -6,7 +6,7 @@
 
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::named::quantized_word;
-use crate::{Effect, NotModelled, Origin};
+use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
 const WHOSE: &str = "ms-swift 2";
@@ -217,22 +217,6 @@ fn targets(words: &str, kind: Option<&Kind>) -> String {
         }
     }
     out.join(" ")
-}
-
-/// GRPO of ms-swift 3.2 to 3.4, which had `vllm_device` and `num_infer_workers`: the engine is on the devices behind those that
-/// train, unless there are as many of it as processes (`swift/trainers/rlhf_trainer/grpo_trainer.py`,
-/// `swift/llm/argument/rlhf_args.py` of 3.3.0); one unless told. Several of them mostly share the devices.
-pub(super) fn engine_apart(leaves: &mut Leaves<'_>) {
-    let of_spring = ["vllm_device", "num_infer_workers"].iter().any(|key| leaves.get(key).is_some());
-    let one = leaves.get("num_infer_workers").is_none_or(|leaf| leaf.whole() == Some(1));
-    if of_spring
-        && one
-        && !leaves.has("vllm_mode")
-        && leaves.reading.value(Field::RolloutEngine) == Some("vllm")
-    {
-        let note = "vllm_device of ms-swift before 3.5: a separate accelerator";
-        leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
-    }
 }
 
 #[cfg(test)]
