@@ -221,13 +221,14 @@ fn frozen_layers_only_run_forward() {
     assert_eq!(of.hardware.get() - of.model.get(), ATTENTION as f64);
 }
 
-/// All accounts of a dense model are listed, including empty ones; that of the vision tower only if there is one.
+/// All accounts of a dense model are listed, including empty ones; those of a vision tower and an encoder only if there is one.
 #[test]
 fn accounts_are_reported_without_a_tower_that_is_not_there() {
     let counted = parameters(&draft().plan());
     let accounts: Vec<(Account, Count)> = counted.accounts.iter().collect();
+    let beside = [Account::VisionTower, Account::Encoder];
     let all: Vec<Account> =
-        Account::ALL.iter().copied().filter(|account| *account != Account::VisionTower).collect();
+        Account::ALL.iter().copied().filter(|account| !beside.contains(account)).collect();
     assert_eq!(accounts.iter().map(|(account, _)| *account).collect::<Vec<_>>(), all);
     assert!(accounts.iter().any(|(_, count)| *count == Count::ZERO));
     assert_eq!(sent_to_host(&draft().plan()), Bytes::ZERO);

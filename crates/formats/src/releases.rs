@@ -130,6 +130,12 @@ const LONGEST: usize = 200;
 
 /// The release in words that all mentions agree on: after "tested with", or in a list of several packages.
 fn tested(text: &str, package: &str) -> Option<[u64; 2]> {
+    // Most texts name none, and some are megabytes.
+    let named =
+        [package.to_owned(), package.to_ascii_uppercase()].iter().any(|name| text.contains(name.as_str()));
+    if !named {
+        return None;
+    }
     let mut found: Vec<[u64; 2]> = Vec::new();
     // Releases of the lines just before, and whether they are announced.
     let (mut listed, mut announced): (Vec<(&str, [u64; 2])>, bool) = (Vec::new(), false);
@@ -142,6 +148,9 @@ fn tested(text: &str, package: &str) -> Option<[u64; 2]> {
     };
     for line in text.lines() {
         let line = if line.len() > LONGEST { "" } else { bare(line) };
+        if line.is_empty() && listed.is_empty() && !announced {
+            continue;
+        }
         if let Some(rest) = behind_tested(line) {
             close(&mut listed, announced);
             announced = true;
