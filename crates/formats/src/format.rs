@@ -2,7 +2,7 @@
 
 use super::reader::{Command, Reader};
 use crate::releases::Installed;
-use crate::{Argument, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_source::Span;
 use std::ops::Deref;
@@ -28,14 +28,27 @@ impl Format {
     #[must_use]
     pub fn read_tree_beside(self, tree: &Tree, installed: Installed) -> Reading {
         let nothing = Node::null(Span::default());
-        self.of(tree, self.read_installed(tree.documents.first().unwrap_or(&nothing), installed))
+        let mut reading = self.read_installed(tree.documents.first().unwrap_or(&nothing), installed);
+        self.tell_older(&mut reading, installed);
+        self.of(tree, reading)
     }
 
     /// The same beneath a command that names the file, and the words that say nothing of it.
     #[must_use]
     pub fn read_tree_beneath(self, tree: &Tree, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
-        let (reading, left) = self.read_beneath(tree.documents.first()?, command)?;
+        let (mut reading, left) = self.read_beneath(tree.documents.first()?, command)?;
+        self.tell_older(&mut reading, command.installed);
         Some((self.of(tree, reading), left))
+    }
+
+    /// Stops at a release that a text installs and whose defaults are not modelled.
+    pub(crate) fn tell_older(self, reading: &mut Reading, installed: Installed) {
+        let Some((package, release, first)) = self.modelled_since(installed) else { return };
+        if release < first {
+            let what = format!("defaults of {package} before {}.{}", first[0], first[1]);
+            let value = format!("{}.{}", release[0], release[1]);
+            reading.not_modelled.push(NotModelled::new(package, &value, Effect::Memory, &what));
+        }
     }
 
     fn of(self, tree: &Tree, mut reading: Reading) -> Reading {

@@ -43,6 +43,12 @@ pub trait Reader: Debug + Sync {
         Reading::default()
     }
 
+    /// The release from which on its defaults are modelled: the package, what a text installs of it, and the first minor release
+    /// whose defaults are those of today in all that changes a figure.
+    fn modelled_since(&self, _installed: Installed) -> Option<(&'static str, [u64; 2], [u64; 2])> {
+        None
+    }
+
     /// The same beside texts that install packages, for a format whose defaults follow their releases.
     fn read_installed(&self, root: &Node, _installed: Installed) -> Reading {
         self.read(root)

@@ -114,7 +114,10 @@ pub fn classify(tree: &Tree) -> Option<Format> {
 /// Reads a command with the format that claims it, and returns the strength of that claim; `None` if none claims it.
 #[must_use]
 pub fn read_command(command: &Command<'_>) -> Option<(Claim, Reading)> {
-    surest(|format| format.claims(command)).map(|(claim, format)| (claim, format.read_command(command)))
+    let (claim, format) = surest(|format| format.claims(command))?;
+    let mut reading = format.read_command(command);
+    format.tell_older(&mut reading, command.installed);
+    Some((claim, reading))
 }
 
 /// Whether a word is a setting under dotted keys (`model.tensor_model_parallel_size=8`, `--training.seq_len`), or a

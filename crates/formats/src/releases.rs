@@ -7,7 +7,7 @@ pub(crate) fn numbers(text: &str) -> Option<[u64; 2]> {
     Some([parts.next()??, parts.next().flatten().unwrap_or(0)])
 }
 
-/// The first two numbers of the release of a package that a text installs, if it names one or an exclusive upper bound
+/// The first two numbers of the release of a package that a text installs, if it names one or an upper bound
 /// (`trl==0.15.2`, `trl<0.9.0`), or else of the one that it says it was tested with. `before_one` is the last minor release below 1.
 #[must_use]
 pub fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
@@ -21,6 +21,10 @@ pub struct Installed {
     pub trl: Option<[u64; 2]>,
     /// That of transformers.
     pub transformers: Option<[u64; 2]>,
+    /// Those of trainers whose defaults are modelled from a release on.
+    pub(crate) llamafactory: Option<[u64; 2]>,
+    pub(crate) axolotl: Option<[u64; 2]>,
+    pub(crate) verl: Option<[u64; 2]>,
 }
 
 impl Installed {
@@ -34,26 +38,38 @@ impl Installed {
         Self {
             trl: installed(text, "trl", Self::BEFORE_ONE),
             transformers: installed(text, "transformers", Self::MANY),
+            llamafactory: installed(text, "llamafactory", Self::MANY),
+            axolotl: installed(text, "axolotl", Self::MANY),
+            verl: installed(text, "verl", Self::MANY),
         }
     }
 
     /// The same, and where this text says nothing, what the texts beside it install.
     #[must_use]
     pub fn or(self, beside: Self) -> Self {
-        Self { trl: self.trl.or(beside.trl), transformers: self.transformers.or(beside.transformers) }
+        Self {
+            trl: self.trl.or(beside.trl),
+            transformers: self.transformers.or(beside.transformers),
+            llamafactory: self.llamafactory.or(beside.llamafactory),
+            axolotl: self.axolotl.or(beside.axolotl),
+            verl: self.verl.or(beside.verl),
+        }
     }
 }
 
-/// The first release behind a sign, anywhere in a text: prose before it may name any other.
+/// The release of the last requirement in a text: on a line that installs packages, at the start of a line as in a list of
+/// requirements, or as a string by itself. Prose, comments and the output of pip name any release.
 fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
     /// Bytes after a name within which its extras end (`trl[vllm,peft]`).
     const EXTRAS: usize = 64;
+    let mut last = None;
     for (at, _) in text.match_indices(package) {
         let before = text.get(..at).unwrap_or_default();
         if before.ends_with(|letter: char| letter.is_alphanumeric() || "_-.".contains(letter)) {
             continue;
         }
-        let rest = text.get(at + package.len()..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        let all = text.get(at + package.len()..).unwrap_or_default();
+        let rest = all.trim_start_matches([' ', '\t']);
         let rest = match rest.strip_prefix('[') {
             Some(extras) => {
                 let end = extras.bytes().take(EXTRAS).position(|byte| byte == b']');
@@ -61,11 +77,41 @@ fn signed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
             }
             None => rest,
         };
-        if let Some(found) = tagged(rest).or_else(|| bounded(rest, before_one)) {
-            return Some(found);
+        let found = tagged(rest).or_else(|| bounded(rest, before_one));
+        if found.is_some() && is_required(before, all) {
+            last = found;
         }
     }
-    None
+    last
+}
+
+/// Words that install what follows them on their line: pip's, conda's, uv's and poetry's, and Modal's images.
+const INSTALLS: [&str; 6] =
+    ["pip install", "pip3 install", "pip_install", "conda install", " add ", "--with "];
+/// Bytes before a name within which they stand.
+const NEAR: usize = 400;
+
+/// Whether a name stands where a requirement does, by the text before and after it.
+fn is_required(before: &str, behind: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let mut start = line.len().saturating_sub(NEAR);
+    while !line.is_char_boundary(start) {
+        start += 1;
+    }
+    // Lines of a notebook may end within the text, as two letters.
+    let line = line.get(start..).unwrap_or_default().rsplit("\\n").next().unwrap_or_default();
+    let rest = behind.lines().next().unwrap_or_default();
+    // For other versions of Python than a training of today has (`; python_version < "3.8"`).
+    if rest
+        .split_once(';')
+        .is_some_and(|(_, marker)| marker.contains("python_version") && marker.contains('<'))
+    {
+        return false;
+    }
+    let is_string = line.ends_with(['"', '\'']);
+    let begins = line.trim_start().trim_start_matches(['-', ' ']).is_empty();
+    let satisfied = line.contains("already satisfied");
+    !satisfied && (begins || is_string || INSTALLS.iter().any(|word| line.contains(word)))
 }
 
 /// The release of a repository's tag: `trl.git@v0.15.2`, `trl@v0.15.2`, `trl @ git+https://…/trl.git@v0.15.2`, whose last part is
@@ -75,11 +121,12 @@ fn tagged(rest: &str) -> Option<[u64; 2]> {
     leading(rest.strip_prefix("@v")?)
 }
 
-/// The release that bounds set, those of poetry and conda too: the exact one, or the highest that they admit (`>=0.14,<0.16`,
+/// The exact release that bounds set, or the highest that they admit, in the spellings of pip, conda and poetry (`>=0.14,<0.16`,
 /// `^0.15`, `=0.15.2`, `= "0.15.2"`).
 fn bounded(rest: &str, before_one: u64) -> Option<[u64; 2]> {
     /// Most bounds of one package.
     const BOUNDS: usize = 4;
+    let before = |major: u64| [major.saturating_sub(1), if major > 1 { 99 } else { before_one }];
     let mut rest = rest;
     for _ in 0..BOUNDS {
         let sign_end = rest.find(|letter: char| !"=<>~!^".contains(letter)).unwrap_or(rest.len());
@@ -94,22 +141,31 @@ fn bounded(rest: &str, before_one: u64) -> Option<[u64; 2]> {
             }
             None => (sign, quoted),
         };
-        let found = leading(behind);
-        let dotted = behind.find('.').is_some_and(|at| at < 3);
-        match (sign, found?) {
-            ("==" | "===" | "<=" | "~=" | "^", found) => return Some(found),
+        let [major, minor] = leading(behind)?;
+        let end = behind
+            .find(|letter: char| !(letter.is_ascii_alphanumeric() || ".*".contains(letter)))
+            .unwrap_or(behind.len());
+        let written = behind.get(..end).unwrap_or_default();
+        let (parts, any) = (written.split('.').count(), written.ends_with('*'));
+        match sign {
+            // `==4.*` and `~=4.30` admit every release of 4, `^4.30` too; `~=0.15.2` and `^0.15` those of 0.15 alone.
+            "==" | "===" if any && parts == 2 => return Some(before(major + 1)),
+            "~=" if parts == 2 => return Some(before(major + 1)),
+            "^" if major > 0 => return Some(before(major + 1)),
+            "==" | "===" | "<=" | "~=" | "^" => return Some([major, minor]),
             // Conda's, which an assignment to a variable is not.
-            ("=", found) if dotted && rest.starts_with('=') && !rest.starts_with("= ") => return Some(found),
+            "=" if parts > 1 && !rest.starts_with("= ") => return Some([major, minor]),
             // `<` a release means the release before it.
-            ("<", [major, 0]) => {
-                return Some([major.saturating_sub(1), if major > 1 { 99 } else { before_one }]);
-            }
-            ("<", [major, minor]) => return Some([major, minor - 1]),
-            (">=" | ">" | "!=", _) => {}
+            "<" if minor == 0 => return Some(before(major)),
+            "<" => return Some([major, minor - 1]),
+            ">=" | ">" | "!=" => {}
             _ => return None,
         }
-        let end = behind.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '.'))?;
-        rest = behind.get(end..)?.trim_start().strip_prefix(',')?.trim_start();
+        rest = behind
+            .get(end..)?
+            .trim_start_matches([' ', '\t'])
+            .strip_prefix(',')?
+            .trim_start_matches([' ', '\t']);
     }
     None
 }
@@ -215,13 +271,15 @@ mod tests {
             ("pip install trl<1", Some([0, 29])),
             ("pip install trl<2", Some([1, 99])),
             ("%pip install trl[vllm]==1.15.0", Some([1, 15])),
-            ("pip install trl==x trl[a,b]~=0.7", Some([0, 7])),
+            ("pip install trl==x trl[a,b]~=0.7", Some([0, 29])),
+            ("pip install trl~=0.7.1", Some([0, 7])),
+            ("pip install trl^0.7", Some([0, 7])),
             ("pip install trl>=0.9", None),
             ("pip install 'trl >= 0.14, < 0.16'", Some([0, 15])),
             ("trl>=0.14,<0.16\npeft", Some([0, 15])),
             ("trl>=0.14,!=0.15", None),
             ("trl == 0.15.2", Some([0, 15])),
-            ("trl ~= 0.15", Some([0, 15])),
+            ("trl ~= 0.15.1", Some([0, 15])),
             ("trl===0.15.2", Some([0, 15])),
             ("conda install trl=0.15.2", Some([0, 15])),
             ("  - trl=0.15.2=pyhd8ed1ab_0", Some([0, 15])),
@@ -246,6 +304,19 @@ mod tests {
             ("# tested with trl 0.29.1\n# tested on trl 0.28.0", None),
             ("# tested with trl 0.29.1\npip install trl==0.17.0", Some([0, 17])),
             ("# since trl 0.26.0\n# pip install trl==0.17.0", Some([0, 17])),
+            ("# trl==0.15 broke\ntrl>=1.0", None),
+            ("# trl==0.15 broke\ntrl>=1.0,<1.8", Some([1, 7])),
+            ("we use `trl<0.15` if you see OOM; we run trl 1.5", None),
+            ("# requires trl!=0.15.0,<=0.15.2, but you have trl 1.2.0", None),
+            ("Found existing installation: trl==0.9.6", None),
+            ("Requirement already satisfied: trl<0.9 (0.8.6)", None),
+            ("echo needs trl==0.9", None),
+            ("pip install trl==0.15.2\npip install -U trl==1.2.0", Some([1, 2])),
+            ("trl==0.9.6; python_version < \"3.8\"\ntrl==0.15.2", Some([0, 15])),
+            ("# /// script\n# dependencies = [\n#   \"trl==0.15.2\",\n# ]\n# ///", Some([0, 15])),
+            ("image = image.pip_install(\"torch\", \"trl==0.15.2\")", Some([0, 15])),
+            ("uv run --with trl==0.15.2 train.py", Some([0, 15])),
+            ("{\"source\": [\"!pip install trl==0.15.2\\n\", \"# trl==0.9 broke\\n\"]}", Some([0, 15])),
             ("import trl\nctrl==3.0", None),
             ("pip install trl", None),
             ("pip install trl[", None),
@@ -253,11 +324,24 @@ mod tests {
             assert_eq!(installed(text, "trl", 29), release, "{text}");
         }
         assert_eq!(installed("!pip install transformers==4.28.1\\n", "transformers", 99), Some([4, 28]));
+        for (text, release) in [
+            ("transformers = \"^4.30\"", [4, 99]),
+            ("transformers~=4.30", [4, 99]),
+            ("transformers==4.*", [4, 99]),
+            ("transformers==4.40.*", [4, 40]),
+            ("transformers>=4.46.1,!=4.52.*,<5", [4, 99]),
+            ("# transformers==4.30 is too old\ntransformers==5.2.0", [5, 2]),
+        ] {
+            assert_eq!(installed(text, "transformers", 99), Some(release), "{text}");
+        }
         let prose = "# needs a fix that came with transformers 5.0.0\npip install transformers==4.57.1";
         assert_eq!(installed(prose, "transformers", 99), Some([4, 57]));
         assert_eq!(installed("sentence-transformers==2.2", "transformers", 99), None);
         let both = Installed::of("transformers==4.57.1\ntrl<1");
-        assert_eq!(both, Installed { trl: Some([0, 29]), transformers: Some([4, 57]) });
+        assert_eq!(
+            both,
+            Installed { trl: Some([0, 29]), transformers: Some([4, 57]), ..Installed::default() }
+        );
         assert_eq!(Installed::of("trl==0.9").or(both), Installed { trl: Some([0, 9]), ..both });
     }
 }

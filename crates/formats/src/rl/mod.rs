@@ -34,6 +34,7 @@ use super::beneath::overridden;
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};
 use super::{bases, dotted, signs};
+use crate::releases::Installed;
 use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_source::Span;
@@ -230,6 +231,11 @@ impl Reader for RlFormat {
         // `main_ppo` has keys of both verl trainers.
         let enough = if *self == Self::VerlSft { dotted::ENOUGH + 1 } else { dotted::ENOUGH };
         (count >= enough).then_some(Claim::Own(count))
+    }
+
+    /// verl's padding changed in 0.7, its CUDA graphs in 0.6 and its rollouts' sequences in January 2026.
+    fn modelled_since(&self, installed: Installed) -> Option<(&'static str, [u64; 2], [u64; 2])> {
+        (*self == Self::Verl).then_some(("verl", installed.verl?, [0, 8]))
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

@@ -180,11 +180,6 @@ pub(super) fn with_releases(dialect: Dialect, scalars: &Scalars, installed: Inst
             add(STATED, "true".to_owned());
         }
     }
-    for (key, first) in [("gradient_checkpointing", CHECKPOINTS), ("bf16", HALVES)] {
-        if trl && !has(key) && of_trl.is_some_and(|release| release < first) {
-            add(key, "false".to_owned());
-        }
-    }
     Scalars::from_leaves(leaves)
 }
 
@@ -229,13 +224,27 @@ fn is_open(leaves: &Leaves<'_>, first: [u64; 2]) -> bool {
     }
 }
 
-/// What is said of a default of TRL's that came with a release.
-pub(super) fn since(dialect: Dialect, field: Field) -> Option<&'static str> {
+/// A default that a release decides, and what is said of it.
+pub(super) fn of_release(
+    leaves: &Leaves<'_>,
+    dialect: Dialect,
+    field: Field,
+) -> Option<(&'static str, &'static str)> {
     match (dialect, field) {
-        (Dialect::Trl, Field::GradientCheckpointing) => Some("default of TRL since 0.22; before, none"),
-        (Dialect::Trl, Field::Bf16) => Some("default of TRL since 0.19; before, off"),
+        (Dialect::Trl, Field::GradientCheckpointing) if is_before(leaves, CHECKPOINTS) => {
+            Some(("false", "default of TRL before 0.22, to which the text belongs"))
+        }
+        (Dialect::Trl, Field::GradientCheckpointing) => {
+            Some(("true", "default of TRL since 0.22; before, none"))
+        }
+        (Dialect::Trl, Field::Bf16) => Some(("true", "default of TRL since 0.19; before, off")),
         _ => None,
     }
+}
+
+/// Whether TRL's release, or the last that the text admits, is before `first`.
+fn is_before(leaves: &Leaves<'_>, first: [u64; 2]) -> bool {
+    release(leaves).is_some_and(|release| release > [0, 0] && release < first)
 }
 
 /// The length of samples by default: trainers of pairs and rewards took 1,024 tokens in 0.14, 512 before, and DPO none in 0.12 and
@@ -283,15 +292,16 @@ pub(super) fn checkpoints(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
 }
 
-/// The same of bf16; whether it is asked.
-pub(super) fn asks_for_bf16(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool {
-    let open = dialect == Dialect::Trl && is_open(leaves, HALVES);
+/// The same of bf16; whether it is on by default.
+pub(super) fn is_in_bf16(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool {
+    let older = dialect == Dialect::Trl && is_before(leaves, HALVES);
+    let open = dialect == Dialect::Trl && !older && is_open(leaves, HALVES);
     if open {
         let prompt = "bf16? TRL has it on unless told otherwise since 0.19, off before; an argument of this text belongs to an older \
                       release";
         ask(leaves, Field::Bf16, prompt);
     }
-    open
+    dialect.is_bf16() && !older && !open
 }
 
 /// Asks for the format of weights where transformers 4, which loads them in fp32 unless its program names one, is behind the

@@ -124,6 +124,15 @@ impl Reader for Trainer {
         read(self.0, root, Installed::default())
     }
 
+    /// LLaMA-Factory's length and attention changed in 0.9.1 and 0.9, axolotl's LoRA kernels in 0.9.1.
+    fn modelled_since(&self, installed: Installed) -> Option<(&'static str, [u64; 2], [u64; 2])> {
+        match self.0 {
+            Dialect::LlamaFactory => Some(("llamafactory", installed.llamafactory?, [0, 9])),
+            Dialect::Axolotl => Some(("axolotl", installed.axolotl?, [0, 9])),
+            _ => None,
+        }
+    }
+
     fn read_installed(&self, root: &Node, installed: Installed) -> Reading {
         read(self.0, root, installed)
     }

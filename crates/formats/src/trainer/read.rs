@@ -140,8 +140,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
                 _ => Some(*value),
             };
             let Some(value) = value else { continue };
-            let since = behind::since(dialect, *field).unwrap_or(&whose);
-            let (value, note) = kernels::of_release(&leaves, dialect, *field).unwrap_or((value, since));
+            let (value, note) = behind::of_release(&leaves, dialect, *field)
+                .or_else(|| kernels::of_release(&leaves, dialect, *field))
+                .unwrap_or((value, &whose));
             leaves.state(*field, value, Origin::Default, note);
         }
     }
@@ -348,10 +349,14 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // `bf16: false` turns off TRL's default, and with it autocast; axolotl's is also off if the key has no value.
     let stated = leaves.all().iter().any(|leaf| leaf.path == "bf16");
     let off = leaves.flag("bf16") == Some(false) || dialect == Dialect::Axolotl && stated;
-    if !said && !off && dialect.is_bf16() && !behind::asks_for_bf16(leaves, dialect) {
+    if let Some(leaf) = leaves.all().iter().rfind(|leaf| leaf.path == "bf16" && leaf.hole.is_some()) {
+        // A variable of a command that is not set in the text.
+        leaf.used.set(true);
+        leaves.say(Field::Bf16, "", leaf);
+    } else if !said && !off && behind::is_in_bf16(leaves, dialect) {
         let whose = format!("default of {}", dialect.name());
-        let since = behind::since(dialect, Field::Bf16).unwrap_or(&whose);
-        leaves.state(Field::Bf16, "true", Origin::Default, since);
+        let note = behind::of_release(leaves, dialect, Field::Bf16).map_or(whose.as_str(), |(_, note)| note);
+        leaves.state(Field::Bf16, "true", Origin::Default, note);
     }
 }
 

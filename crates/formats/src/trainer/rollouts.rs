@@ -66,8 +66,10 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
         leaves.reading.not_modelled.push(NotModelled::new("trl", &value, Effect::Memory, what));
     }
     let early = !is_swift && is_early(leaves, &find, release);
-    if release == Some([0, 14]) && !leaves.has(behind::AT_MOST) {
-        leaves.state(Field::MicroBatchSize, "1", Origin::Default, "default of TRL 0.14's GRPO");
+    if release.is_some_and(|release| release < IN_SEQUENCES) {
+        // `repeat_interleave(self.num_generations)` of each prompt (`trl/trainer/grpo_trainer.py` of 0.14).
+        let what = "GRPO of TRL 0.14, whose batches count prompts and not their completions";
+        leaves.reading.not_modelled.push(NotModelled::new("trl", "0.14", Effect::Memory, what));
     }
     leaves.state(
         Field::RolloutMemoryFraction,
@@ -149,6 +151,8 @@ fn is_early(
 
 /// The first release of GRPO that takes rollouts from a server, and the first in which they run beside the training by default.
 const SERVED: [u64; 2] = [0, 16];
+/// The first release whose batches count completions.
+const IN_SEQUENCES: [u64; 2] = [0, 15];
 const BESIDE: [u64; 2] = [1, 0];
 /// The first release that generates once for all micro-batches of a step (`trl/trainer/grpo_trainer.py`, 0.17), the first that does
 /// not cut prompts at 512 tokens, the first whose responses have up to 512 tokens by default, and the first whose RLOO is like GRPO.

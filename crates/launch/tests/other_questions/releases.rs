@@ -122,13 +122,9 @@ fn rollouts_are_those_of_the_release() {
             .map(|field| value(&read, field))
     };
     let engine = |release: &str| of(release, ", use_vllm=True");
-    for (release, expected) in [
-        ("0.14.0", ["1", "0.9"]),
-        ("0.15.2", ["1", "0.9"]),
-        ("0.16.1", ["0", ""]),
-        ("0.29.1", ["0", ""]),
-        ("1.15.0", ["", "0.3"]),
-    ] {
+    for (release, expected) in
+        [("0.15.2", ["1", "0.9"]), ("0.16.1", ["0", ""]), ("0.29.1", ["0", ""]), ("1.15.0", ["", "0.3"])]
+    {
         let [gpus, fraction, ..] = engine(release);
         assert_eq!(gpus, expected[0], "{release}");
         if !expected[1].is_empty() {
@@ -166,4 +162,47 @@ fn pairs_have_the_length_of_the_release() {
         assert_eq!(of("0.13.0", kind), known("512"), "{kind}");
         assert_eq!(of("0.14.0", kind), known("1024"), "{kind}");
     }
+}
+
+/// Trainers whose defaults changed in what decides a figure, and of which today's are modelled.
+#[test]
+fn an_older_release_of_another_trainer_stops() {
+    let stops = |install: &str, command: &str, package: &str| {
+        let read = script(&format!("pip install {install}\n{command}\n"));
+        read.not_modelled.iter().any(|item| item.is_called(package))
+    };
+    let factory = "llamafactory-cli train --stage sft --do_train --model_name_or_path Qwen/Qwen2.5-7B --finetuning_type lora --template qwen \
+        --per_device_train_batch_size 1 --bf16";
+    for (install, expected) in
+        [("llamafactory==0.8.3", true), ("llamafactory==0.9.3", false), ("trl==0.9.6", false)]
+    {
+        assert_eq!(stops(install, factory, "llamafactory"), expected, "{install}");
+    }
+    let verl = "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B data.train_batch_size=256 \
+        actor_rollout_ref.actor.ppo_mini_batch_size=64 trainer.n_gpus_per_node=8 trainer.nnodes=1";
+    for (install, expected) in [("verl==0.4.1", true), ("verl==0.9.0", false)] {
+        assert_eq!(stops(install, verl, "verl"), expected, "{install}");
+    }
+}
+
+/// A value that the program computes is asked for, whatever its release has by default; so is a variable that is not set.
+#[test]
+fn computed_values_are_no_defaults() {
+    let program = "from trl import SFTConfig, SFTTrainer\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B', dtype='bfloat16')\n\
+        args = SFTConfig(per_device_train_batch_size=4, max_length=2048, gradient_checkpointing=cfg.gc, bf16=True)\n\
+        trainer = SFTTrainer(model=model, args=args)\ntrainer.train()\n";
+    let read = beside(&[("train.py", program), ("requirements.txt", "trl==0.20.0\n")]);
+    assert!(read.plan.is_none() && asks(&read).contains(&"gradient_checkpointing"), "{:?}", read.questions);
+    let command = on_one(&SFT.replace("--output_dir o", "--bf16 $BF"));
+    assert!(command.plan.is_none(), "{:?}", command.diagnostics);
+    // GRPO of 0.14 took prompts, each with all its completions, for the batch.
+    let grpo = "# pip install trl==0.14.0\nfrom trl import GRPOConfig, GRPOTrainer\n\
+        args = GRPOConfig(output_dir='o', bf16=True, max_completion_length=256, max_prompt_length=256)\n\
+        trainer = GRPOTrainer(model='Qwen/Qwen2.5-1.5B', args=args, reward_funcs=f)\ntrainer.train()\n";
+    let read = said("train.py", grpo, &[("world_size", "1")]);
+    assert!(read.not_modelled.iter().any(|item| item.is_called("trl")), "{:?}", read.not_modelled);
+    let pairs = on_one(
+        "pip install trl==0.11.4\ntrl dpo --model_name_or_path Qwen/Qwen2.5-1.5B --per_device_train_batch_size 2\n",
+    );
+    assert_eq!(value(&pairs, Field::SeqLength), "512");
 }

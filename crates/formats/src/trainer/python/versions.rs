@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(told(alone), [four, stated.clone()]);
         let newer = Releases::installed("pip install transformers==5.2 trl==1.15.0", none);
         assert_eq!(told(newer), [pair("trl_release", "1.15"), pair("transformers_release", "5.2"), stated]);
-        let beside = Installed { trl: Some([0, 15]), transformers: None };
+        let beside = Installed { trl: Some([0, 15]), ..none };
         assert_eq!(told(Releases::installed("import trl", beside)), [pair("trl_release", "0.15")]);
         assert_eq!(Releases::installed("pip install trl", none), Releases::default());
     }

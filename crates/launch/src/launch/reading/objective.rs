@@ -43,6 +43,8 @@ impl Launch {
             "orpo" | "run_orpo" => Some("orpo"),
             "cpo" => Some("cpo"),
             "rloo" => Some("rloo"),
+            // TRL's own command and module.
+            "dpo" if self.line.trainer() == "trl" || program.text().contains("trl/scripts") => Some("dpo"),
             _ => None,
         });
         if let Some(objective) = objective
