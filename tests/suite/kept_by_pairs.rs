@@ -9,6 +9,7 @@ use shardscope::plan::*;
 use super::drafts::{Draft, draft, even_stages, flag, int, kept};
 use super::formula::evaluate;
 
+const README: &str = include_str!("../../README.md");
 const RECORDED: &str = include_str!("../data/activations/encoder_decoder.jsonl");
 /// The recorded adapters' rank.
 const RANK: u64 = 8;
@@ -178,6 +179,9 @@ fn recorded_encoder_decoders_are_met_to_the_byte() {
     }
     assert!(wrong.is_empty(), "{} of {runs} runs:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
     assert!(runs == 84 && layers == 420, "{runs} runs and {layers} layers compared");
+    let row =
+        README.lines().find(|line| line.starts_with("| encoder-decoders")).expect("a row of the README");
+    assert!(row.contains(&format!("PEFT, {runs} |")), "{row}");
 }
 
 /// Each tensor's formula gives its bytes in every operator.

@@ -1,5 +1,7 @@
 //! Releases of Python packages that a text installs (`pip install trl==0.15.2`).
 
+use shardscope_source::Source;
+
 /// The first two numbers of a release.
 #[must_use]
 pub(crate) fn numbers(text: &str) -> Option<[u64; 2]> {
@@ -32,9 +34,24 @@ impl Installed {
     const BEFORE_ONE: u64 = 29;
     const MANY: u64 = 99;
 
-    /// What a text installs: a line of pip or conda, requirements, a notebook's first cell.
+    /// What the texts of a source install; if several name a release, the text at `first` counts, then the order of the texts.
+    #[must_use]
+    pub fn in_texts(source: &Source, first: usize) -> Self {
+        let others = (0..source.parts().len()).filter(|index| *index != first);
+        let order = std::iter::once(first).chain(others);
+        order.fold(Self::default(), |known, index| known.or(Self::of(source.part_text(index))))
+    }
+
+    /// What the beginning of a text installs: a line of pip or conda, requirements, a notebook's first cell.
     #[must_use]
     pub fn of(text: &str) -> Self {
+        /// Bytes of a text that are searched; notebooks are megabytes long, mostly of output.
+        const SEARCHED: usize = 1 << 18;
+        let mut end = text.len().min(SEARCHED);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = text.get(..end).unwrap_or_default();
         Self {
             trl: installed(text, "trl", Self::BEFORE_ONE),
             transformers: installed(text, "transformers", Self::MANY),

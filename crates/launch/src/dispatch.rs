@@ -37,7 +37,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut others: Vec<(String, Diagnostic)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
-    let installed = Installed::of(source.text());
+    let installed = Installed::in_texts(source, 0);
     for (index, part) in source.parts().iter().enumerate() {
         if index == MAX_TEXTS {
             remarks.push(several::too_many(source));

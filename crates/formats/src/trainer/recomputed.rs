@@ -18,7 +18,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
         }
     }
-    if let Some(leaf) = leaves.yes("disable_gradient_checkpointing") {
+    // The latter is made by transformers' parser for a switch that is on by default, as TRL's is (`hf_argparser.py`).
+    let off = ["disable_gradient_checkpointing", "no_gradient_checkpointing"];
+    if let Some(leaf) = off.iter().find_map(|path| leaves.yes(path)) {
         leaves.switch(Field::GradientCheckpointing, false, leaf);
     }
 }

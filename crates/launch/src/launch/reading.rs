@@ -77,7 +77,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     wrappers::unfold(&mut script, source);
     by_name::unfold(&mut script);
     let recipe = Asked::Recipe.answer(&environment.variables).map(str::to_owned);
-    let installed = Installed::of(source.text());
+    let installed = Installed::in_texts(source, part);
     let mut launch = Launch { recipe, installed, ..Launch::default() };
     let chosen = choose(&script, source);
     let fragment = chosen.as_ref().is_some_and(|chosen| chosen.fragment);
