@@ -24,7 +24,7 @@ fn halfway() -> (Plan, Time, Memory, Traffic) {
 
 fn counts(model: f64, causal: f64, hardware: f64) -> FlopCounts {
     let [model, causal, hardware] = [model, causal, hardware].map(Flops::new);
-    FlopCounts { model, causal, hardware, megatron: model, narayanan: None }
+    FlopCounts { model, causal, hardware, megatron: Some(model), narayanan: None }
 }
 
 fn broken(law: Law, times: f64, step: f64) -> Option<Fault> {

@@ -110,6 +110,7 @@ mod saved_on_host;
 mod schedule;
 mod scored_rollouts;
 mod search;
+mod sent_gradients;
 mod session;
 mod sharded_weights;
 mod sharing;

@@ -44,6 +44,26 @@ fn shapes_count_as_the_library_does() {
     assert!(compared > 10, "{compared} compared");
 }
 
+/// Only "gated-" makes a gate: the parameters of `T5ForConditionalGeneration` of transformers 5.23 with each activation.
+#[test]
+fn a_plain_activation_has_no_gate() {
+    for (activation, parameters) in [
+        ("relu", 205_760),
+        ("gelu", 205_760),
+        ("silu", 205_760),
+        ("gelu_new", 205_760),
+        ("gated-gelu", 254_912),
+        ("gated-silu", 254_912),
+    ] {
+        let config = format!(
+            r#"{{"model_type":"t5","vocab_size":512,"d_model":64,"d_kv":16,"d_ff":192,"num_layers":2,"num_heads":3,
+            "feed_forward_proj":"{activation}"}}"#
+        );
+        let read = Architecture::read(&read_json(&config, 0).documents[0]).expect("a shape");
+        assert_eq!([read.parameters, read.in_megatron], [parameters; 2], "{activation}");
+    }
+}
+
 #[test]
 fn what_is_not_known_has_no_count() {
     let count = |config: &str| encoder_decoder(&read_json(config, 0).documents[0]);

@@ -15,8 +15,8 @@ pub use hardware::{
 };
 pub use hub::tables;
 pub use models::{
-    Model, Named, config_address, find, hub_names, model, model_names, of_config, vocabulary_of_attention,
-    vocabulary_of_shape,
+    Model, Named, checkpoint_dtype, config_address, find, hub_names, model, model_names, of_config,
+    vocabulary_of_attention, vocabulary_of_shape,
 };
 pub use platforms::{Platform, platform, platforms};
 pub use shape::settings as settings_of;

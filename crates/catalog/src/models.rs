@@ -214,6 +214,23 @@ pub fn find(name: &str) -> Named {
     Named::Unknown { organisation: organisation.map(str::to_owned), name: last.to_owned() }
 }
 
+/// The number format of an encoder-decoder's checkpoint, if it is known: Google's T5, FLAN-T5 and mT5 are files of 4 bytes a
+/// parameter (t5-base 892 MB for 222.9 million, flan-t5-xl 11.4 GB for 2.85 billion). Fine-tunes of theirs that share the
+/// configuration (mT0) or only the name are not known.
+#[must_use]
+pub fn checkpoint_dtype(name: &str) -> Option<&'static str> {
+    let Named::Known(Model(Source::Hub(entry, _))) = find(name) else { return None };
+    let (organisation, last) = parts(name);
+    let googles = |full: &str| {
+        let own = full.strip_prefix("google/").or_else(|| full.strip_prefix("google-t5/"));
+        own.is_some_and(|own| own.eq_ignore_ascii_case(last))
+    };
+    let encodes = || entry.architecture().is_some_and(|read| read.shape.encoder.is_some());
+    // A folder of that name may hold a fine-tune.
+    let here = matches!(organisation, Some("google" | "google-t5")) || !name.contains('/');
+    (here && entry.names().any(googles) && encodes()).then_some("fp32")
+}
+
 /// Organisation and name in what people write for a model. A path that does not have exactly two parts names no
 /// organisation.
 fn parts(written: &str) -> (Option<&str>, &str) {

@@ -46,8 +46,8 @@ pub struct FlopCounts {
     pub causal: Flops,
     /// `model` plus recomputation: the numerator of "HFU".
     pub hardware: Flops,
-    /// Megatron-LM's own count.
-    pub megatron: Flops,
+    /// Megatron-LM's own count, if it applies (see [`FlopCounts::conventions`]).
+    pub megatron: Option<Flops>,
     /// Narayanan's closed form, if it applies (see [`FlopCounts::conventions`]).
     pub narayanan: Option<Flops>,
 }
@@ -65,14 +65,15 @@ pub struct Convention {
 
 impl FlopCounts {
     /// Every convention with its name, formula and value. Narayanan's applies to ungated MLPs of width
-    /// 4h without grouped queries or experts, all layers recomputed.
+    /// 4h without grouped queries or experts, all layers recomputed. Neither it nor Megatron-LM's has an encoder, or
+    /// attention to its output.
     #[must_use]
     pub fn conventions(&self) -> [Convention; 5] {
         let entry = |name, formula, flops| Convention { name, formula, flops };
         [
             entry("model", &MODEL, Some(self.model)),
             entry("model, causal half", &CAUSAL, Some(self.causal)),
-            entry("Megatron-LM", &MEGATRON, Some(self.megatron)),
+            entry("Megatron-LM", &MEGATRON, self.megatron),
             entry("hardware", &HARDWARE, Some(self.hardware)),
             entry("Narayanan 2021", &NARAYANAN, self.narayanan),
         ]
@@ -196,7 +197,10 @@ fn operator_level(work: &Work) -> f64 {
 }
 
 /// `num_floating_point_operations` for one global batch.
-fn megatron(plan: &Plan) -> Flops {
+fn megatron(plan: &Plan) -> Option<Flops> {
+    if plan.model().encoder.is_some() {
+        return None;
+    }
     let (model, batch) = (plan.model(), number(plan.recipe().global_batch_size));
     let [h, s] = [model.hidden_size, model.seq_length].map(number);
     let depths = number(model.mtp_num_layers);
@@ -233,7 +237,7 @@ fn megatron(plan: &Plan) -> Flops {
     let read = if plan.recipe().tuning.objective.has_value_head() { 1.0 / 3.0 } else { 1.0 };
     let logits = h * number(outputs) * (depths + 1.0) * read;
     // 2 FLOPs per multiply-add, over three GEMMs: forward, input gradient, weight gradient.
-    Flops::new(6.0 * batch * s * (mlp + attention + inputs + joining + logits))
+    Some(Flops::new(6.0 * batch * s * (mlp + attention + inputs + joining + logits)))
 }
 
 /// Multiply-adds of one MoE layer per token.
@@ -277,6 +281,7 @@ fn megatron_attention(model: &Model, attended: u64, mixer: Mixer) -> f64 {
 fn narayanan(plan: &Plan) -> Option<Flops> {
     let model = plan.model();
     let plain = model.activation == Activation::Gelu
+        && model.encoder.is_none()
         && model.experts.is_none()
         && model.latent.is_none()
         && model.mixers.pattern.is_empty()

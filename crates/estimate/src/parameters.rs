@@ -1,7 +1,8 @@
 //! How many parameters the model has, and how many each rank holds.
 
 use shardscope_operators::{
-    Account, SectionKind, Symbols, Weight, WeightGroup, WeightPart, frozen_counts, section_counts, sections,
+    Account, SectionKind, Symbols, Weight, WeightGroup, WeightPart, WeightRole, frozen_counts,
+    section_counts, sections,
 };
 use shardscope_plan::{Chunk, EndsGathered, Plan, Stage};
 use shardscope_units::Count;
@@ -67,6 +68,8 @@ pub struct RankParameters {
     pub trained: Count,
     /// Trainable ones whose gradient is reduced over the expert data-parallel group.
     pub expert_trained: Count,
+    /// Adapters among the trainable ones, and among those of experts.
+    pub adapters: [Count; 2],
     /// Those whose gradient is reduced over the expert data-parallel group.
     pub expert_count: Count,
     /// Those that backward need not gather again if weights are sharded: they stay gathered from forward on.
@@ -147,6 +150,8 @@ pub(super) struct SectionParameters {
     /// The trainable ones if the section trains, and those of routed experts among them.
     trains: Count,
     expert_trains: Count,
+    /// Adapters among both.
+    adapters: [Count; 2],
 }
 
 impl SectionParameters {
@@ -159,9 +164,12 @@ impl SectionParameters {
                 out.expert += count;
             }
             if weight.role.trains() {
+                let adapter = if weight.role == WeightRole::Adapter { count } else { Count::ZERO };
                 out.trains += count;
+                out.adapters[0] += adapter;
                 if expert {
                     out.expert_trains += count;
+                    out.adapters[1] += adapter;
                 }
             }
         }
@@ -179,6 +187,7 @@ pub(super) fn rank_parameters(
 ) -> RankParameters {
     let mut breakdown = AccountCounts::default();
     let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
+    let mut adapters = [Count::ZERO; 2];
     let (units, mut gathered_once) = (x.plan.gathers_units(), Count::ZERO);
     for chunk in &stage.chunks {
         let counts = section_counts(x, chunk).into_iter().zip(frozen_counts(x, chunk));
@@ -204,6 +213,8 @@ pub(super) fn rank_parameters(
             expert_count += one.expert * times;
             trained += one.trains * trains;
             expert_trained += one.expert_trains * trains;
+            adapters[0] += one.adapters[0] * trains;
+            adapters[1] += one.adapters[1] * trains;
         }
     }
     let count = breakdown.total();
@@ -214,6 +225,7 @@ pub(super) fn rank_parameters(
         count,
         trained,
         expert_trained,
+        adapters,
         expert_count,
         gathered_once,
         breakdown,

@@ -40,6 +40,11 @@ pub(crate) fn fill_model(reading: &mut Reading, name: &str, flag: &str, span: Op
                 reading.take(Found::new(field, value, Origin::Catalog).by(flag, span).note(note.as_str()));
             }
         }
+        // Of the name that the text has: an answer of the same shape may be another checkpoint.
+        if let Some(format) = catalog::checkpoint_dtype(name) {
+            let found = Found::new(Field::CheckpointDtype, format, Origin::Catalog).by(flag, span);
+            reading.take(found.note("Google's files hold 4 bytes a parameter"));
+        }
         return;
     }
     let message = format!("the model {name} is not in the catalog, and its shape is not stated here");

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Asked, Request, Resolution, read};
-use shardscope_plan::{AttentionKernel, BaseTraining, Embeddings, Field, LossKind, Plan};
+use shardscope_plan::{AttentionKernel, BaseTraining, Embeddings, Field, LossKind, NumberFormat, Plan};
 use shardscope_source::Source;
 
 fn said(files: &[(&str, &str)], overrides: &[(&str, &str)]) -> Resolution {
@@ -39,6 +39,74 @@ fn transformers_program_for_summaries_is_a_plan() {
     assert_eq!(recipe.loss, LossKind::Torch);
     assert_eq!(recipe.attention_kernel, AttentionKernel::Sdpa);
     assert!(model.arrangement.dropout.mlp && recipe.transformers.padding_mask);
+}
+
+/// Google's files hold 4 bytes a parameter: t5-base 892 MB for 222.9 million, flan-t5-xl 11.4 GB for 2.85 billion. What
+/// `from_pretrained` is not told it takes from there (`modeling_utils.py`).
+#[test]
+fn weights_are_loaded_in_the_checkpoints_format() {
+    let formats = |files: &[(&str, &str)], more: &[(&str, &str)]| {
+        let lengths = [("source_length", "512"), ("seq_length", "64")];
+        let plan = planned(files, &[&lengths[..], more].concat());
+        (plan.recipe().params_dtype, plan.recipe().compute_dtype())
+    };
+    let asks = |files: &[(&str, &str)]| {
+        let found = said(files, &[("gpus_per_node", "8"), ("num_nodes", "1"), ("seq_length", "64")]);
+        let asked =
+            found.questions.iter().find(|question| question.asks == Asked::Setting(Field::ParamsDtype));
+        found.plan.is_none() && asked.is_some_and(|asked| asked.proposal.as_deref() == Some("fp32"))
+    };
+    use NumberFormat::{Bf16, Fp32};
+    let none = PROGRAM.replace(", dtype=torch.bfloat16", "");
+    let auto = PROGRAM.replace("dtype=torch.bfloat16", "dtype='auto'");
+    for model in ["google/flan-t5-xxl", "google-t5/t5-base", "t5-large", "google/mt5-xl", "google/t5-v1_1-xl"]
+    {
+        let command = SUMMARIES.replace("google/flan-t5-xl", model);
+        assert_eq!(formats(&[("train.sh", &command)], &[]), (Fp32, Bf16), "{model}");
+        let plain = none.replace("google/flan-t5-xxl", model);
+        assert_eq!(formats(&[("train.py", &plain)], &[]), (Fp32, Fp32), "{model}");
+        let auto = auto.replace("google/flan-t5-xxl", model);
+        assert_eq!(formats(&[("train.py", &auto)], &[]), (Fp32, Fp32), "{model}");
+    }
+    assert_eq!(formats(&[("train.py", PROGRAM)], &[]), (Bf16, Bf16), "stated");
+    // mT0 shares mT5's configuration, and others only a name.
+    for model in ["bigscience/mt0-xl", "someone/flan-t5-xxl"] {
+        assert!(asks(&[("train.sh", &SUMMARIES.replace("google/flan-t5-xl", model))]), "{model}");
+        for program in [&none, &auto] {
+            assert!(asks(&[("train.py", &program.replace("google/flan-t5-xxl", model))]), "{model}");
+        }
+        let stated = PROGRAM.replace("google/flan-t5-xxl", model);
+        assert_eq!(formats(&[("train.py", &stated)], &[]), (Bf16, Bf16), "{model}");
+        let command = SUMMARIES.replace("google/flan-t5-xl", model);
+        assert_eq!(formats(&[("train.sh", &command)], &[("params_dtype", "fp32")]), (Fp32, Bf16), "{model}");
+    }
+    // The shape of an unknown name is known once it is answered, but not its checkpoint.
+    let tuned = SUMMARIES.replace("google/flan-t5-xl", "someone/my-flan-t5-xl-chat");
+    let found = said(
+        &[("train.sh", &tuned)],
+        &[("model", "google/flan-t5-xl"), ("gpus_per_node", "8"), ("num_nodes", "1")],
+    );
+    assert!(found.plan.is_none());
+    assert!(found.questions.iter().any(|asked| asked.asks == Asked::Setting(Field::ParamsDtype)));
+    // google/flan-ul2's configuration, without and with its format.
+    let config = |dtype: &str| {
+        format!(
+            r#"{{"architectures":["T5ForConditionalGeneration"],{dtype}"d_ff":16384,"d_kv":256,"d_model":4096,"dropout_rate":0.0,
+            "feed_forward_proj":"gated-silu","is_encoder_decoder":true,"model_type":"t5","num_decoder_layers":32,"num_heads":16,
+            "num_layers":32,"relative_attention_num_buckets":32,"tie_word_embeddings":false,"vocab_size":32128}}"#
+        )
+    };
+    let command = SUMMARIES.replace("google/flan-t5-xl", "google/flan-ul2");
+    assert!(asks(&[("train.sh", &command), ("config.json", &config(""))]));
+    for (dtype, expected) in [("\"torch_dtype\":\"bfloat16\",", Bf16), ("\"dtype\":\"float32\",", Fp32)] {
+        let config = config(dtype);
+        for files in [
+            [("train.sh", command.as_str()), ("config.json", config.as_str())],
+            [("config.json", config.as_str()), ("train.sh", command.as_str())],
+        ] {
+            assert_eq!(formats(&files, &[]), (expected, Bf16), "{dtype}");
+        }
+    }
 }
 
 #[test]
@@ -100,6 +168,21 @@ fn what_was_not_recorded_stops_by_name() {
     );
     stops(&SUMMARIES.replace("--bf16", "--bf16 --eval_strategy steps"), &[], "evaluation");
     stops(SUMMARIES, &[("software", "megatron_core_te")], "an encoder-decoder");
+    for (setting, what) in [
+        (("num_experts", "8"), "with experts"),
+        (("mtp_num_layers", "1"), "multi-token prediction"),
+        (("normalization", "LayerNorm"), "LayerNorm"),
+        (("position_embedding_type", "rope"), "table of distances"),
+        (("qk_layernorm", "true"), "norms of queries and keys"),
+        (("add_bias_linear", "true"), "biases of linear layers"),
+        (("add_qkv_bias", "true"), "biases of linear layers"),
+        (("parallel_residual", "true"), "arranged otherwise than T5's"),
+        (("fused_qkv", "true"), "arranged otherwise than T5's"),
+        (("module_variants", "relu"), "arranged otherwise than T5's"),
+        (("softmax_type", "learnable"), "arranged otherwise than T5's"),
+    ] {
+        stops(SUMMARIES, &[setting], what);
+    }
     let bart = SUMMARIES.replace("google/flan-t5-xl", "facebook/bart-large-cnn");
     assert!(said(&[("train.sh", &bart)], &[]).plan.is_none());
     // A decoder alone is none, whatever class the program loads it as.
@@ -122,6 +205,8 @@ fn a_configuration_has_its_sizes() {
         ("source_length", "512"),
         ("seq_length", "128"),
         ("micro_batch_size", "8"),
+        // The file says nothing of it.
+        ("params_dtype", "fp32"),
     ];
     let plan = planned(&[("config.json", config)], &more);
     let model = plan.model();

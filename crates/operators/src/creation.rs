@@ -25,17 +25,29 @@ impl Creation {
         }
         let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
         let mut order: Vec<usize> = Vec::new();
+        let times = |place: usize| counts.get(place).copied().unwrap_or(0);
+        let repeat = |order: &mut Vec<usize>, kind| {
+            let repeated = place(kind).into_iter();
+            order.extend(repeated.flat_map(|place| (0..times(place)).map(move |_| place)));
+        };
+        // Modules of transformers build a tower before the decoder, and T5 its encoder behind the embedding that both read
+        // (`modeling_t5.py:T5Model.__init__`).
+        repeat(&mut order, SectionKind::VisionLayer);
+        repeat(&mut order, SectionKind::VisionEnds);
         // `GPTModel.__init__` builds the embedding before the decoder, including a later stage's for multi-token
         // prediction.
         order.extend(place(SectionKind::Embedding).or(place(SectionKind::MtpEmbedding)));
+        repeat(&mut order, SectionKind::FirstEncoderLayer);
+        repeat(&mut order, SectionKind::EncoderLayer);
+        repeat(&mut order, SectionKind::EncoderEnds);
         let layers = LayerKind::ALL.map(|kind| place(SectionKind::Layer(kind)));
-        let kinds_in_order = chunk.layers.clone().map(|index| x.model().layer_kind(index));
+        // Layers in front of the first that trains are frozen and have no gradients.
+        let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
+        let trained = chunk.layers.clone().filter(|index| *index >= frozen);
+        let kinds_in_order = trained.map(|index| x.model().layer_kind(index));
         order.extend(kinds_in_order.filter_map(|kind| layers[kind.index()]));
         order.extend(place(SectionKind::FinalNorm));
-        if let Some(mtp) = place(SectionKind::Mtp) {
-            let depths = counts.get(mtp).copied().unwrap_or(0);
-            order.extend((0..depths).map(|_| mtp));
-        }
+        repeat(&mut order, SectionKind::Mtp);
         order.extend(place(SectionKind::OutputLayer));
         Self { kinds, order }
     }

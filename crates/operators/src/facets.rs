@@ -41,6 +41,10 @@ impl Operator {
         let x = &x.of(self);
         let mut weights = facet!(self, weights, x);
         adapters::adapt(self.usual(), x, &mut weights);
+        if self == Self::CrossNorm {
+            // Norms of such models have no bias (`rules/encoder.rs`).
+            weights.iter_mut().for_each(|weight| weight.name = "pre_cross_attention_layernorm.weight");
+        }
         if x.encodes {
             weights.iter_mut().for_each(|weight| weight.account = Account::Encoder);
         }

@@ -1,5 +1,4 @@
-//! The name of every setting, defined once, with the values it may hold. Names are Megatron's argument names in snake
-//! case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
+//! The name of every setting (Megatron's argument in snake case) with the values it may hold; maxima keep products of sizes inside 64 bits ([`super::limits`]).
 
 use super::kind::{DTYPES, ValueKind};
 use super::limits::{
@@ -110,6 +109,7 @@ fields! {
     TargetLength "target_length" Count(1, MAX_SEQUENCE), "longest target of a program that limits source and target apart, in tokens: an encoder-decoder's sequence length";
     Seq2seq "seq2seq" Flag, "whether the program loads a model as an encoder-decoder (AutoModelForSeq2SeqLM)";
     RelativeBuckets "relative_buckets" Count(1, MAX_POSITIONS), "rows of the table of distances between tokens whose entries are added to attention scores (T5)";
+    CheckpointDtype "checkpoint_dtype" Word(DTYPES), "dtype of an encoder-decoder's checkpoint, which from_pretrained keeps where no dtype is stated";
     // How a model's published modules are arranged.
     WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";

@@ -59,6 +59,12 @@ pub struct Model {
 }
 
 impl Model {
+    /// What tokens are counted by rates and lengths: of an encoder-decoder, the decoder's alone.
+    #[must_use]
+    pub const fn counted_tokens(&self) -> &'static str {
+        if self.encoder.is_some() { "target tokens" } else { "tokens" }
+    }
+
     /// The kind of layer `index` (from 0).
     #[must_use]
     pub fn layer_kind(&self, index: u64) -> LayerKind {

@@ -130,6 +130,15 @@ impl Recipe {
         }
     }
 
+    /// The same of adapters. PyTorch's DDP fills its buckets with gradients of one format each, that of their parameters
+    /// (`torch/csrc/distributed/c10d/reducer.cpp:compute_bucket_assignment_by_size`), where PEFT's adapters may be in
+    /// fp32 over weights in 16 bits.
+    #[must_use]
+    pub fn adapters_reduce_dtype(&self) -> NumberFormat {
+        let own = self.software.semantics().steps_parameters && self.transformers.engine == DataEngine::Ddp;
+        self.tuning.lora.filter(|_| own).map_or_else(|| self.reduce_dtype(), |lora| lora.dtype)
+    }
+
     /// Number format of the residual stream from layer to layer: that of the layers, or what FSDP2 casts their
     /// outputs to, casting back before the next one. What the embedding passes to the first layer is not cast, but is
     /// assumed to match the others.

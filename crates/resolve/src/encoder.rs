@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Text};
 use crate::{Asked, Effect, Origin, Question};
-use shardscope_plan::{Encoder, Field};
+use shardscope_plan::{Encoder, Field, NumberFormat, Software};
 
 /// Rows of T5's table of distances where nothing states them (`T5Config.relative_attention_num_buckets`).
 const BUCKETS: u64 = 32;
@@ -18,11 +18,52 @@ pub(super) fn is_there(table: &Table) -> bool {
 const NAMES: [(&str, &str); 4] =
     [("wi", "up_proj"), ("wi_0", "gate_proj"), ("wi_1", "up_proj"), ("wo", "down_proj")];
 
+/// The format of weights that a trainer loads in the checkpoint's, which readers take for bf16 because decoders of today
+/// are: of an encoder-decoder it is that of its configuration or of Google's files, or else asked for.
+fn weights(table: &mut Table, software: Software) {
+    // Weights that DeepSpeed casts or that are quantized stop elsewhere.
+    if software != Software::HfTransformers {
+        return;
+    }
+    let not_stated = |origin: Origin| matches!(origin, Origin::Default | Origin::Catalog);
+    let half = [NumberFormat::Bf16, NumberFormat::Fp16];
+    let as_checkpoint = match table.get(Field::ParamsDtype) {
+        Some(setting) => {
+            not_stated(setting.origin)
+                && half.iter().any(|format| table.is_format(Field::ParamsDtype, *format))
+        }
+        // A configuration proposes a format for training, from which that of weights would follow.
+        None => {
+            let by_default =
+                |field: &Field| table.get(*field).is_some_and(|setting| not_stated(setting.origin));
+            let open = table.is_open(Field::ParamsDtype) || table.is_unreadable(Field::ParamsDtype);
+            !open && [Field::Bf16, Field::Fp16].iter().any(|field| table.on(*field) && by_default(field))
+        }
+    };
+    if !as_checkpoint {
+        return;
+    }
+    if let Some(format) = table.format(Field::CheckpointDtype) {
+        let rule = "the checkpoint's dtype, which transformers keeps where none is stated";
+        return table.overrule(Field::ParamsDtype, format.value(), rule);
+    }
+    table.ask(Question {
+        asks: Asked::Setting(Field::ParamsDtype),
+        prompt: "Format of the weights? They are loaded as the checkpoint is, which neither the model's name nor a dtype in its \
+                 config.json tells (those of Google's T5 and mT5 are fp32)"
+            .to_owned(),
+        choices: [NumberFormat::Fp32, NumberFormat::Bf16].map(|format| format.name().to_owned()).to_vec(),
+        proposal: Some(NumberFormat::Fp32.name().to_owned()),
+    });
+    table.leave_open(Field::ParamsDtype, "the checkpoint");
+}
+
 /// Lengths and names of modules that mean something else, or nothing, in a model without an encoder.
-pub(super) fn spell_out(table: &mut Table) {
+pub(super) fn spell_out(table: &mut Table, software: Software) {
     if !is_there(table) {
         return;
     }
+    weights(table, software);
     let rule = "samples of unlike lengths are padded (DataCollatorForSeq2Seq)";
     // A trainer's default is for texts that fill their sequence.
     if table.get(Field::PaddingMask).is_none_or(|setting| setting.origin == Origin::Default) {

@@ -59,7 +59,7 @@ impl<'a> Stated<'a> {
         // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill the
         // word first.
         spelling::spell_out(&mut table);
-        encoder::spell_out(&mut table);
+        encoder::spell_out(&mut table, software);
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
         packs::fill(&mut table);

@@ -67,10 +67,10 @@ pub fn compared(found: &Measured, plan: &Plan, report: &Report) -> Vec<Compared>
         let both = [time.mfu, time.mfu * slower];
         line("MFU", about, "1", both, both.map(percent));
     }
-    if let Some(rate) = found.tflops_per_gpu {
+    if let (Some(rate), Some(counted)) = (found.tflops_per_gpu, time.flops.megatron) {
         let gpus = Count::new(plan.layout().world_size.max(1)).number();
         // Logs give TFLOP/s.
-        let both = [time.flops.megatron.get() / time.step.get() / gpus, rate * 1e12];
+        let both = [counted.get() / time.step.get() / gpus, rate * 1e12];
         let words = both.map(|rate| tflops(FlopsPerSecond::new(rate)));
         let about = "by Megatron-LM's own count of FLOPs";
         line("per GPU, as Megatron-LM counts", about, "FLOP/s", both, words);

@@ -50,7 +50,9 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
         "Step",
         format!("{} ({} to {})", seconds(time.step), seconds(time.interval.low), seconds(time.interval.high)),
     );
-    say("Tokens per second", rounded(time.tokens_per_second));
+    let tokens =
+        if shown.plan.model().encoder.is_some() { "Target tokens per second" } else { "Tokens per second" };
+    say(tokens, rounded(time.tokens_per_second));
     say("Per GPU", format!("{}, MFU {}", tflops(time.model_rate), percent(time.mfu)));
     lines
 }

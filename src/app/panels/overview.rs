@@ -82,6 +82,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
 fn stats(shown: &Shown) -> Html {
     let (recipe, time) = (shown.plan.recipe(), &shown.report.time);
     let parameters = &shown.report.parameters;
+    let encodes = shown.plan.model().encoder.is_some();
     let tokens =
         // As floats: the product may exceed 64 bits before it is rounded for show.
         Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
@@ -99,10 +100,10 @@ fn stats(shown: &Shown) -> Html {
     html! {
         <dl class="stats">
             { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(range)) }
-            { stat(html!("Tokens/s"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+            { stat(html!(if encodes { "Target tokens/s" } else { "Tokens/s" }), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
             { stat(html! { <Term name="MFU" /> }, percent(time.mfu), html!(tflops(time.model_rate) + "/GPU")) }
             { stat(html!("Parameters"), rounded(parameters.total.number()), html!(exact)) }
-            { stat(html!("Tokens per step"), rounded(tokens), html! {
+            { stat(html!(if encodes { "Target tokens per step" } else { "Tokens per step" }), rounded(tokens), html! {
                     <>
                         { grouped(recipe.num_micro_batches) }{ " " }
                         <Term name="micro-batch">{ plural(recipe.num_micro_batches, "micro-batch", "micro-batches") }</Term>

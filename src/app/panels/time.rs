@@ -25,9 +25,10 @@ pub(super) const PANEL: Panel = Panel {
         text: |shown| {
             let time = &shown.report.time;
             format!(
-                "A step of {} is {} tokens per second. The tree takes it apart: GEMMs and other kernels, exposed communication, and the pipeline bubble.",
+                "A step of {} is {} {} per second. The tree takes it apart: GEMMs and other kernels, exposed communication, and the pipeline bubble.",
                 seconds(time.step),
-                rounded(time.tokens_per_second)
+                rounded(time.tokens_per_second),
+                time.counted_tokens
             )
         },
     }),
@@ -45,6 +46,8 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
         </>
     };
     let parts = Branch::of_time(&time.breakdown);
+    let encodes = shown.plan.model().encoder.is_some();
+    let tokens = if encodes { "Target tokens per second" } else { "Tokens per second" };
     section(
         "time",
         "",
@@ -52,7 +55,7 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
         about,
         html! { <>{ range(time) }
         <dl class="stats">
-            { stat(html!("Tokens per second"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+            { stat(html!(tokens), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
             { stat(html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }, tflops(time.model_rate), html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }) }
             { stat(html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }, tflops(time.hardware_rate), html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }) }
             { stat(html! { <>{ "Pipeline " }<Term name="bubble" /></> }, percent(time.bubble_fraction), html!(schedule_name(time.schedule.name))) }

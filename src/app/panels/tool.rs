@@ -20,10 +20,14 @@ fn tool(shown: &PtrEq<Shown>) -> Html {
         "tool",
         "Comparison with the 2023 Megatron analysis tool",
         about,
-        html! { <>{ wide("The tool's figures beside ours", html! { <table class="figures">
+        html! { <>if blocks.is_empty() {
+            <p>{ "The tool knows no encoder: it has no figures for this plan." }</p>
+        } else {
+            { wide("The tool's figures beside ours", html! { <table class="figures">
                 <thead>{ heads(&["As printed by the tool", ">tool", ">here", "the tool is off by"]) }</thead>
                 { for blocks.iter().map(block) }
             </table> }) }
+        }
         <h3 class="sub">{ "Its four measured runs" }</h3>
         <p class="soft small">
             { "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }

@@ -126,6 +126,21 @@ impl Setting<'_> {
         groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
     }
 
+    /// The time to all-reduce every gradient, each in its own format.
+    fn summed_everywhere(&self, rank: &RankParameters) -> Seconds {
+        let recipe = self.x.recipe();
+        let widths = [recipe.reduce_dtype(), recipe.adapters_reduce_dtype()].map(NumberFormat::width);
+        let [all, of_experts] = rank.adapters;
+        let dense = Count::new(all.get().saturating_sub(of_experts.get()));
+        let bytes = |trained: Count, adapters: Count| {
+            Count::new(trained.get().saturating_sub(adapters.get())).bytes(widths[0])
+                + adapters.bytes(widths[1])
+        };
+        let time = |ring: &Ring, bytes: Bytes| ring.time(&self.device, Collective::AllReduce, bytes);
+        time(&self.rings.data, bytes(rank.dense_trained(), dense))
+            + time(&self.rings.expert_data, bytes(rank.expert_trained, of_experts))
+    }
+
     /// Times of gradient reduction and of gathering weights once per step, without any overlap.
     fn reduction(&self, rank: &RankParameters) -> (Seconds, Seconds) {
         let recipe = self.x.recipe();
@@ -142,7 +157,7 @@ impl Setting<'_> {
                 (if at_once { Seconds::ZERO } else { self.across_groups(rank) }, Seconds::ZERO)
             }
             // Every replica steps all weights itself, so no gather follows.
-            DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
+            DpSharding::Replicated => (self.summed_everywhere(rank), Seconds::ZERO),
             DpSharding::OptimizerStates | DpSharding::Gradients | DpSharding::Parameters => {
                 let scattered = if self.reduces_at_once() {
                     Seconds::ZERO

@@ -25,6 +25,8 @@ pub struct Time {
     pub upper_bound: Seconds,
     /// How the estimate is spent; its children sum to it up to rounding.
     pub breakdown: Breakdown<Seconds>,
+    /// What tokens these are ([`shardscope_plan::Model::counted_tokens`]).
+    pub counted_tokens: &'static str,
     /// Tokens per second over all accelerators.
     pub tokens_per_second: f64,
     /// Samples per second over all accelerators.
@@ -114,6 +116,7 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
         // could exceed it.
         upper_bound: highest.step(pipe_highest).greater(step),
         step,
+        counted_tokens: plan.model().counted_tokens(),
         tokens_per_second: tokens,
         samples_per_second: samples,
         tokens_per_second_per_gpu: tokens / gpus,

@@ -2,7 +2,7 @@
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
 use crate::constant::Constant;
-use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
+use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, WeightRole, are_alike};
 use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Stage};
 use shardscope_units::{Count, Quantity};
 
@@ -51,6 +51,8 @@ pub struct Buffer {
     pub group: WeightGroup,
     /// Number format of the weights.
     pub format: NumberFormat,
+    /// Number format in which their gradients are sent.
+    pub sent: NumberFormat,
     /// Ranks among which it is sharded, or over which it is reduced if nothing is sharded.
     pub shards: u64,
     /// Number of elements at which a bucket is closed; none if everything is in one bucket.
@@ -91,14 +93,20 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let creation = Creation::new(&x, held);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
+    let recipe = plan.recipe();
+    let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
+    // Where adapters are sent in a format of their own, they are in it too.
+    let apart = sent != of_adapters;
     let formats = if fp8 {
-        vec![plan.recipe().params_dtype, NumberFormat::Fp8]
+        vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)]
+    } else if apart {
+        vec![(recipe.module_dtype(), sent), (of_adapters, of_adapters)]
     } else {
-        vec![plan.recipe().module_dtype()]
+        vec![(recipe.module_dtype(), sent)]
     };
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
-        for &format in &formats {
+        for (index, &(format, sent)) in formats.iter().enumerate() {
             let rules = Rules::new(plan, group, first);
             let mut filling = Filling::new(rules);
             // Megatron fills buckets in the order in which backward finishes gradients: the last parameter created
@@ -107,6 +115,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
                 if weight.group == group
                     && weight.role.trains()
                     && (!fp8 || (weight.linear == (format == NumberFormat::Fp8)))
+                    && (!apart || (weight.role == WeightRole::Adapter) == (index > 0))
                 {
                     filling.add(plan, weight);
                 }
@@ -117,6 +126,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
                 out.push(Buffer {
                     group,
                     format,
+                    sent,
                     shards,
                     bucket_size: rules.bucket_size,
                     parameters,

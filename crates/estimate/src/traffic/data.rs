@@ -77,6 +77,8 @@ struct Buckets {
     stage: usize,
     group: WeightGroup,
     format: NumberFormat,
+    /// Format of the gradients.
+    sent: NumberFormat,
     elements: u64,
     calls: u64,
 }
@@ -147,8 +149,8 @@ fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective
         collective,
         place: if each { Place::AfterEachBackward } else { Place::AfterLastBackward },
         shape: Shape::new(&[bucket.elements]),
-        width: recipe.reduce_dtype().width(),
-        dtype: recipe.reduce_dtype().name(),
+        width: bucket.sent.width(),
+        dtype: bucket.sent.name(),
         overlapped: recipe.overlap.grad_reduce,
         formula: if collective == Collective::AllReduce { &REDUCE } else { &SCATTER },
     };
@@ -193,15 +195,15 @@ fn all_buckets(builder: &Builder<'_>) -> Vec<Buckets> {
 fn add_buckets(out: &mut Vec<Buckets>, stage: usize, buffer: Buffer, deepspeed: bool) {
     // DeepSpeed fills buckets by elements, wherever parameters end; Megatron closes one at the end of a parameter.
     let sizes = if deepspeed { even_pieces(&buffer) } else { buffer.buckets };
-    let Buffer { group, format, .. } = buffer;
+    let Buffer { group, format, sent, .. } = buffer;
     for elements in sizes {
         let same = |other: &&mut Buckets| {
             (other.stage, other.elements) == (stage, elements)
-                && (other.group, other.format) == (group, format)
+                && (other.group, other.format, other.sent) == (group, format, sent)
         };
         match out.iter_mut().rev().find(same) {
             Some(bucket) => bucket.calls += 1,
-            None => out.push(Buckets { stage, group, format, elements, calls: 1 }),
+            None => out.push(Buckets { stage, group, format, sent, elements, calls: 1 }),
         }
     }
 }

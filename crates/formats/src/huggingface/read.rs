@@ -130,6 +130,10 @@ fn read(root: &Node) -> Reading {
     }
     dropout(&mut leaves, stated, &why);
     precision(&mut leaves, root);
+    // Its trainer may keep the checkpoint's format, whatever is proposed.
+    if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|_| encodes) {
+        leaves.say(Field::CheckpointDtype, &leaf.value, leaf);
+    }
     left_whole(&mut leaves, root);
     // The model then works out the balancing loss of its routers in every forward pass, whatever trains it.
     if let Some(leaf) = leaves.yes("output_router_logits") {

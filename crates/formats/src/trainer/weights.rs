@@ -13,8 +13,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     // "auto" asks for the checkpoint's own format, whatever the release's default is (`modeling_utils.py`).
     if let Some(leaf) = leaves.first(&["torch_dtype", "dtype"]).filter(|leaf| leaf.value == "auto") {
-        let note = "the checkpoint's dtype";
-        return leaves.say_noted(Field::ParamsDtype, "bf16", leaf, note);
+        let wide = leaves.text("model_name_or_path").is_some_and(early::is_in_fp32);
+        leaves.say_noted(
+            Field::ParamsDtype,
+            if wide { "fp32" } else { "bf16" },
+            leaf,
+            "the checkpoint's dtype",
+        );
+        // It is the model that states it, where a catalog or its configuration tells.
+        if let Some(found) = leaves.reading.found.iter_mut().find(|found| found.field == Field::ParamsDtype) {
+            found.origin = Origin::Catalog;
+        }
+        return;
     }
     let full = leaves.reading.value(Field::TrainType).is_none_or(|train| train == "full");
     let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");

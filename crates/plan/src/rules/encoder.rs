@@ -4,8 +4,9 @@
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::{
-    AttentionKernel, BaseTraining, DataEngine, DpSharding, Field, LinearModule, LossKind, NumberFormat,
-    Objective, Plan, Quantization, Recompute, Software,
+    Activation, ActivationSteps, Arrangement, AttentionKernel, AttentionSoftmax, BaseTraining, DataEngine,
+    DpSharding, Field, LinearBias, LinearModule, LossKind, Mixers, NormProduct, Normalization, NumberFormat,
+    Objective, Plan, PositionEmbedding, Quantization, Recompute, Software,
 };
 use shardscope_source::Code;
 
@@ -37,9 +38,59 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
                 && !lora.drops_result
                 && !ends.into_iter().any(|module| lora.modules.has(module))
         });
+    let model = plan.model();
+    let arrangement = &model.arrangement;
+    // A stack as T5's: what is not among these fields would change both stacks or one, in ways that were not recorded.
+    let of_t5 = Arrangement {
+        norm_product: NormProduct::Uncast,
+        activation_steps: arrangement.activation_steps,
+        dropout: arrangement.dropout,
+        ..Arrangement::default()
+    };
+    let like_t5 = *arrangement == of_t5
+        && matches!(
+            arrangement.activation_steps,
+            ActivationSteps::Kernel | ActivationSteps::NewGelu | ActivationSteps::Relu
+        )
+        && model.mixers == Mixers::default()
+        && model.attention_softmax == AttentionSoftmax::Vanilla
+        && model.num_query_groups == model.num_attention_heads
+        && model.activation != Activation::SquaredRelu
+        && model.latent.is_none()
+        && model.vision.is_none();
     let ends = !(tuning.copies || (tuning.lora.is_some() && (tuning.embedding || tuning.head)));
     for (holds, fields, sentence) in [
         (encoder.layers > 0, &[Field::EncoderLayers][..], "an encoder has at least one layer"),
+        (
+            model.experts.is_none(),
+            &[Field::NumExperts, Field::EncoderLayers],
+            "not modelled: an encoder-decoder with experts",
+        ),
+        (
+            model.mtp_num_layers == 0,
+            &[Field::MtpNumLayers, Field::EncoderLayers],
+            "not modelled: an encoder-decoder with multi-token prediction",
+        ),
+        (
+            model.normalization == Normalization::RmsNorm && !model.qk_layernorm,
+            &[Field::Normalization, Field::QkLayernorm, Field::EncoderLayers],
+            "not modelled: an encoder-decoder with LayerNorm, or with norms of queries and keys",
+        ),
+        (
+            model.position_embedding == PositionEmbedding::None,
+            &[Field::PositionEmbeddingType, Field::EncoderLayers],
+            "not modelled: an encoder-decoder with other positions than T5's table of distances",
+        ),
+        (
+            model.linear_bias == LinearBias::None,
+            &[Field::AddBiasLinear, Field::AddQkvBias, Field::EncoderLayers],
+            "not modelled: an encoder-decoder with biases of linear layers",
+        ),
+        (
+            like_t5,
+            &[Field::EncoderLayers, Field::ModuleVariants, Field::NumQueryGroups, Field::MixerPattern],
+            "not modelled: an encoder-decoder whose layers are arranged otherwise than T5's",
+        ),
         (
             recipe.software == Software::HfTransformers && recipe.rollout.is_none(),
             &[Field::EncoderLayers],

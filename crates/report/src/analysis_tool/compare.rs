@@ -85,8 +85,12 @@ impl ToolRow {
 /// Every line of the tool's output for `plan` next to ours.
 #[must_use]
 pub fn compare(plan: &Plan, report: &Report) -> Vec<ToolRow> {
-    let tool = tool_figures(plan);
     let mut rows = Vec::new();
+    // The tool knows a decoder alone, and would print figures for another model.
+    if plan.model().encoder.is_some() {
+        return rows;
+    }
+    let tool = tool_figures(plan);
     if let Some(whole) = &report.whole {
         let ours = (report.parameters.total.get(), whole);
         rows.extend(memory("Full model without parallelism", &tool.full, ours, &FULL));

@@ -20,7 +20,7 @@ pub struct Time<'r> {
     pub lower_bound_seconds: Seconds,
     /// Nothing overlapped.
     pub upper_bound_seconds: Seconds,
-    /// Of all GPUs.
+    /// Of all GPUs; of an encoder-decoder, target tokens alone.
     pub tokens_per_second: f64,
     /// Of one GPU.
     pub tokens_per_second_per_gpu: f64,

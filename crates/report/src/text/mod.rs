@@ -41,8 +41,9 @@ fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     memory::write_layers(sheet, &report.memory);
     traffic::write(sheet, &report.traffic);
     groups::write(sheet, plan);
-    // The tool knows neither experts nor latent attention, and would print figures for a different model.
-    if plan.model().experts.is_none() && plan.model().latent.is_none() {
+    // The tool knows neither experts nor latent attention nor an encoder, and would print figures for a different model.
+    let model = plan.model();
+    if model.experts.is_none() && model.latent.is_none() && model.encoder.is_none() {
         tool::write(sheet, plan, report);
     }
 }

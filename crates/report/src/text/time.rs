@@ -27,8 +27,9 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
         seconds(time.upper_bound)
     ));
     sheet.line(&format!(
-        "{} tokens per second, {} per GPU; {} per GPU, MFU {}, HFU {}; bubble {} ({})",
+        "{} {} per second, {} per GPU; {} per GPU, MFU {}, HFU {}; bubble {} ({})",
         decimal(time.tokens_per_second, 0),
+        time.counted_tokens,
         decimal(time.tokens_per_second_per_gpu, 0),
         tflops(time.model_rate),
         percent(time.mfu),

@@ -201,6 +201,13 @@ impl Table {
         });
     }
 
+    /// Takes a setting's value away, which then hangs on what `hole` names.
+    pub(super) fn leave_open(&mut self, field: Field, hole: &str) {
+        let mut found = Found::new(field, "", Origin::Default);
+        found.span = self.span(field);
+        self.open(&found, hole);
+    }
+
     pub(super) fn put(&mut self, field: Field, setting: Setting) {
         self.slots[field.index()] = Some(setting);
     }
