@@ -78,3 +78,17 @@ fn a_dictionary_in_one_word_is_not_overwritten() {
     let text = CLM.replace("--bf16", "--bf16 --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'");
     assert_eq!(changed(&text, &[(Field::ReentrantCheckpoints, "true")]), None);
 }
+
+#[test]
+fn a_sequence_length_is_written_as_the_targets() {
+    let text = "torchrun --nproc_per_node 8 run_summarization.py --model_name_or_path google/flan-t5-xl --do_train --bf16 \
+        --output_dir /tmp/x --per_device_train_batch_size 4 --max_source_length 512 --max_target_length 64\n";
+    for text in [text.to_owned(), text.replace("length 64", "length=64")] {
+        let separate = text.contains("length 64");
+        let part = if separate { ("length 64", "length 512") } else { ("length=64", "length=512") };
+        check(&text, &[(Field::SeqLength, "512")], &[part]);
+        check(&text, &[(Field::TargetLength, "512")], &[part]);
+    }
+    let without = text.replace("--max_target_length 64", "");
+    assert_eq!(changed(&without, &[(Field::SeqLength, "512")]), None);
+}
