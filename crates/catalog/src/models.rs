@@ -66,6 +66,15 @@ impl Model {
         }
     }
 
+    /// Its type in transformers; `None` where it has none there, or code of its own.
+    #[must_use]
+    pub fn model_type(self) -> Option<String> {
+        match self.0 {
+            Source::Row(row) => rows::model_type(row).map(str::to_owned),
+            Source::Hub(entry, _) => entry.architecture().map(|read| read.model_type),
+        }
+    }
+
     /// Where its shape was read; `None` for models under short names, which are settings written for the catalog.
     #[must_use]
     pub fn source(self) -> Option<&'static str> {

@@ -56,6 +56,26 @@ const fn mla(name: &'static str, kind: Family, shape: Shape, routed: Routed, lat
     Row { name, kind, shape, tied: false, routed: Some(routed), latent: Some(latent) }
 }
 
+/// `model_type` of its published `config.json`. None for models that transformers has no type for, whose repositories bring code of
+/// their own (Kimi K2, Moonlight), or of which parts are not listed here (GLM-4).
+pub(crate) fn model_type(row: &Row) -> Option<&'static str> {
+    let named = |start: &str| row.name.starts_with(start);
+    Some(match row.kind {
+        Gpt => Some("gpt2").filter(|_| named("GPT-2"))?,
+        NeoX => "gpt_neox",
+        Llama if named("Mixtral") => "mixtral",
+        Llama if named("Mistral") => "mistral",
+        Llama => "llama",
+        Qwen2 => "qwen2",
+        Qwen3 if row.routed.is_some() => "qwen3_moe",
+        Qwen3 => "qwen3",
+        DeepSeek => Some("deepseek_v3").filter(|_| named("DeepSeek"))?,
+        DeepSeekV2 | DeepSeekV2Lite => "deepseek_v2",
+        Glm45 => "glm4_moe",
+        Glm4 => return None,
+    })
+}
+
 /// Layers, hidden size, heads, MLP width.
 pub(crate) fn sizes(row: &Row) -> [u64; 4] {
     let [layers, hidden, ffn, heads, ..] = row.shape.map(u64::from);

@@ -5,7 +5,7 @@
 use crate::place::{Change, added, in_place};
 use crate::round::written;
 use shardscope_bash::Environment;
-use shardscope_launch::{Origin, Request, Resolution, read};
+use shardscope_launch::{Origin, Request, Resolution, Setting, read};
 use shardscope_plan::Field;
 use shardscope_source::{Source, Span};
 
@@ -43,18 +43,20 @@ impl Edited {
         if written(&now, field) == value {
             return;
         }
+        let asked = field;
+        let field = if is_target(&now, field) { Field::TargetLength } else { field };
         let mut tries = in_place(&source, &now, field, value);
         tries.extend(added(&source, &now, field, value));
         for change in tries {
             let mut after = self.clone();
             after.apply(&change);
             let then = resolved(&after.source(), environment);
-            if written(&then, field) == value && undisturbed(&now, &then, field) {
+            if written(&then, asked) == value && undisturbed(&now, &then, field) {
                 *self = after;
                 return;
             }
         }
-        self.unplaced.push((field, value.to_owned()));
+        self.unplaced.push((asked, value.to_owned()));
     }
 
     fn apply(&mut self, change: &Change) {
@@ -75,6 +77,14 @@ impl Edited {
         let inner = Span::from_bytes(from + lead, from + change.text.trim_end().len());
         self.marks.push((change.file, inner));
     }
+}
+
+/// Whether a text of an encoder-decoder states its sequence length as the target's.
+fn is_target(now: &Resolution, field: Field) -> bool {
+    let stated = |setting: &Setting| setting.origin == Origin::Script;
+    field == Field::SeqLength
+        && !written(now, Field::EncoderLayers).is_empty()
+        && now.setting(Field::TargetLength).is_some_and(stated)
 }
 
 fn resolved(source: &Source, environment: &Environment) -> Resolution {

@@ -4,7 +4,7 @@ use crate::bridge;
 use crate::megatron::{is_legacy, quoted_all};
 use shardscope_launch::formats::is_setting;
 use shardscope_launch::{Origin, Resolution, megatron};
-use shardscope_plan::{Field, ValueKind};
+use shardscope_plan::{Field, Software, Subject, ValueKind};
 use shardscope_source::{Source, Span};
 
 /// Maximum number of settings next to which an addition is tried.
@@ -12,6 +12,18 @@ const ANCHORS: usize = 6;
 
 /// Settings that name data and its tokenizer, which scripts keep in a separate group of arguments (`DATA_ARGS`).
 const OF_DATA: [Field; 3] = [Field::TokenizerType, Field::TokenizerModel, Field::VocabFile];
+
+/// Settings of which a Megatron command states one: what states none of them is read as its options only because nothing else knows it.
+const OF_MEGATRON: [Field; 8] = [
+    Field::NumLayers,
+    Field::HiddenSize,
+    Field::SeqLength,
+    Field::MicroBatchSize,
+    Field::GlobalBatchSize,
+    Field::TensorModelParallelSize,
+    Field::PipelineModelParallelSize,
+    Field::ExpertModelParallelSize,
+];
 
 /// A piece of a file to be replaced.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,14 +84,25 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
     if value.contains(['$', '`', '\\', '"', '\'', '\n', '\r', ';', '&', '<', '>', '#']) {
         return Vec::new();
     }
-    let bare = old.trim_matches(['"', '\'']);
+    const QUOTES: [char; 2] = ['"', '\''];
+    let bare = old.trim_matches(QUOTES);
+    // A dictionary in one word: what it says of this setting is a part of it.
+    if bare.starts_with('{') {
+        return Vec::new();
+    }
     // Outside of quotes, anything but plain words gets quoted.
     let quoted = quoted_all(&[value.to_owned()]);
-    let value = if bare == old && matches!(field.kind(), ValueKind::Text) { quoted.as_str() } else { value };
+    let is_open = bare == old;
+    // The name of an option stays where its value is in the same word.
+    let valued = bare.strip_prefix("--").and_then(|option| option.split_once('='));
+    let bare = valued.map_or(bare, |(_, value)| value.trim_matches(QUOTES));
+    let value = if is_open && matches!(field.kind(), ValueKind::Text) { quoted.as_str() } else { value };
     let mut spelled = Vec::new();
     let mut spell = |text: &str| {
         if !value.is_empty() {
-            spelled.push(old.replacen(bare, text, 1));
+            let at = old.rfind(bare).unwrap_or_default();
+            let (before, after) = (old.get(..at), old.get(at + bare.len()..));
+            spelled.push([before.unwrap_or_default(), text, after.unwrap_or_default()].concat());
         }
     };
     match field.kind() {
@@ -119,8 +142,17 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
 /// Ways to add a setting next to others that the texts state, the last ones first, and the data settings after them.
 pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let legacy = is_legacy(now);
-    let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
-    let dotted = bridge::spell_words(field, value);
+    // Another trainer's reader may understand the words, but its program does not; nor need one whose options are not known.
+    let strange = now.not_modelled.iter().any(|item| item.subject == Subject::Program);
+    let stated = |field: &Field| {
+        let origin = now.setting(*field).map(|setting| setting.origin);
+        matches!(origin, Some(Origin::Script | Origin::Environment))
+    };
+    let strange = strange || !OF_MEGATRON.iter().any(stated);
+    let core = !strange && (now.is(Software::MegatronCoreTe) || now.is(Software::MegatronCoreLocal));
+    let flag = megatron::spell(field, value, legacy).filter(|_| core || legacy && !strange);
+    let flag = flag.map(|words| quoted_all(&words));
+    let dotted = bridge::spell_words(field, value).filter(|_| core);
     let mut anchors: Vec<(bool, Span)> = Vec::new();
     for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
         let of_data = OF_DATA.contains(&setting.field);

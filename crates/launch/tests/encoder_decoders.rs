@@ -167,6 +167,23 @@ fn what_was_not_recorded_stops_by_name() {
         "under FSDP or DeepSpeed",
     );
     stops(&SUMMARIES.replace("--bf16", "--bf16 --eval_strategy steps"), &[], "evaluation");
+    // Also in batches no larger than training's, and where targets are generated instead.
+    stops(
+        &SUMMARIES.replace(
+            "--bf16",
+            "--bf16 --do_eval --eval_strategy epoch --per_device_eval_batch_size 4 --num_beams 4",
+        ),
+        &[],
+        "evaluations of an encoder-decoder",
+    );
+    stops(
+        &SUMMARIES.replace(
+            "--bf16 --max_source_length 512 --max_target_length 64 --predict_with_generate",
+            "--bf16 --max_source_length 512 --max_target_length 64 --do_eval --eval_strategy epoch --per_device_eval_batch_size 4",
+        ),
+        &[],
+        "evaluations of an encoder-decoder",
+    );
     stops(SUMMARIES, &[("software", "megatron_core_te")], "an encoder-decoder");
     for (setting, what) in [
         (("num_experts", "8"), "with experts"),
@@ -215,4 +232,130 @@ fn a_configuration_has_its_sizes() {
         [512, 6, 64, 1024]
     );
     assert_eq!(model.encoder.map(|encoder| encoder.layers), Some(8));
+}
+
+fn lacks(found: &Resolution) -> Vec<(String, String)> {
+    found.not_modelled.iter().map(|item| (item.name.clone(), item.message.clone())).collect()
+}
+
+const LENGTHS: [(&str, &str); 5] = [
+    ("gpus_per_node", "8"),
+    ("num_nodes", "1"),
+    ("accelerator", "A100-SXM-80GB"),
+    ("source_length", "256"),
+    ("seq_length", "64"),
+];
+
+#[test]
+fn a_program_that_evaluates_by_generating_stops() {
+    let generates = PROGRAM.replace("num_train_epochs=5", "num_train_epochs=5, predict_with_generate=True");
+    assert!(said(&[("train.py", &generates)], &LENGTHS).plan.is_some());
+    for strategy in ["epoch", "steps"] {
+        let more = format!("predict_with_generate=True, eval_strategy='{strategy}'");
+        let text = generates.replace("predict_with_generate=True", &more);
+        let found = said(&[("train.py", &text)], &LENGTHS);
+        assert!(found.plan.is_none());
+        let named = lacks(&found);
+        let stop = named.iter().find(|(name, _)| name == "predict_with_generate");
+        assert!(stop.is_some_and(|(_, why)| why.contains("an encoder-decoder")), "{named:?}");
+        // A decoder's does not hold more than its training.
+        let decoder = text
+            .replace("google/flan-t5-xxl", "meta-llama/Llama-3.1-8B")
+            .replace("Seq2SeqLM.from", "CausalLM.from")
+            .replace("['q', 'v']", "['q_proj', 'v_proj']")
+            .replace("SEQ_2_SEQ_LM", "CAUSAL_LM");
+        let found = said(&[("train.py", &decoder)], &LENGTHS[..3]);
+        assert!(
+            !lacks(&found).iter().any(|(name, _)| name == "predict_with_generate"),
+            "{:?}",
+            lacks(&found)
+        );
+    }
+}
+
+#[test]
+fn a_class_that_loads_something_else_stops_by_name() {
+    let program = |class: &str| PROGRAM.replace("AutoModelForSeq2SeqLM.from", &format!("{class}.from"));
+    for whole in ["AutoModelForSeq2SeqLM", "T5ForConditionalGeneration"] {
+        assert!(said(&[("train.py", &program(whole))], &LENGTHS).plan.is_some(), "{whole}");
+    }
+    for other in
+        ["T5EncoderModel", "T5Model", "T5ForTokenClassification", "AutoModelForSequenceClassification"]
+    {
+        let found = said(&[("train.py", &program(other))], &LENGTHS);
+        assert!(found.plan.is_none(), "{other}");
+        assert!(lacks(&found).iter().any(|(name, _)| name == other), "{other}: {:?}", lacks(&found));
+    }
+    for decoder in ["AutoModel", "AutoModelForCausalLM"] {
+        let found = said(&[("train.py", &program(decoder))], &LENGTHS);
+        assert!(found.plan.is_none(), "{decoder}");
+        let named = lacks(&found);
+        let stop = named.iter().find(|(name, _)| name == "seq2seq");
+        assert!(stop.is_some_and(|(_, why)| why.contains(decoder)), "{decoder}: {named:?}");
+    }
+    // Nothing is said of a decoder.
+    let decoder = program("AutoModelForCausalLM").replace("google/flan-t5-xxl", "meta-llama/Llama-3.1-8B");
+    let found = said(&[("train.py", &decoder)], &LENGTHS[..3]);
+    assert!(!lacks(&found).iter().any(|(name, _)| name == "seq2seq"));
+    assert!(found.setting(Field::Seq2seq).is_some_and(|setting| setting.value.written().is_empty()));
+}
+
+#[test]
+fn a_length_given_by_hand_is_the_targets() {
+    let one = |more: &[(&str, &str)]| {
+        let all: Vec<_> = LENGTHS[..3].iter().chain(more).copied().collect();
+        said(&[("train.sh", SUMMARIES)], &all)
+    };
+    let of = |found: &Resolution| {
+        let model = found.plan.as_ref().expect("a plan").model();
+        (model.encoder.map(|encoder| encoder.seq_length), model.seq_length)
+    };
+    let written = |found: &Resolution, field| found.setting(field).map(|setting| setting.value.written());
+    assert_eq!(of(&one(&[])), (Some(512), 64));
+    let longer = one(&[("seq_length", "512")]);
+    assert_eq!(of(&longer), (Some(512), 512));
+    assert_eq!(written(&longer, Field::TargetLength).as_deref(), Some("512"));
+    assert_eq!(of(&one(&[("target_length", "128")])), (Some(512), 128));
+    assert!(!longer.diagnostics.iter().any(|said| said.message.contains("set aside")));
+    // Both by hand: the narrower name decides, and the other is not dropped without a word.
+    let both = one(&[("target_length", "128"), ("seq_length", "512")]);
+    assert_eq!(of(&both), (Some(512), 128));
+    assert!(both.diagnostics.iter().any(|said| said.message.contains("seq_length 512 is set aside")));
+}
+
+#[test]
+fn stated_lengths_are_not_asked_for_where_something_else_stops() {
+    for (old, new) in [
+        ("--bf16", "--bf16 --fsdp 'full_shard auto_wrap'"),
+        ("--bf16", "--bf16 --eval_strategy steps"),
+        ("google/flan-t5-xl", "facebook/bart-large-cnn"),
+        ("google/flan-t5-xl", "acme/t5-of-our-own"),
+    ] {
+        let found = said(&[("train.sh", &SUMMARIES.replace(old, new))], &[]);
+        assert!(found.plan.is_none(), "{new}");
+        let asks = |field| found.questions.iter().any(|asked| asked.asks == Asked::Setting(field));
+        assert!(!asks(Field::SeqLength) && !asks(Field::SourceLength), "{new}: {:?}", found.questions);
+        assert!(!found.diagnostics.iter().any(|said| said.message.contains("(seq_length)")), "{new}");
+    }
+}
+
+#[test]
+fn a_configuration_of_an_encoder_alone_stops() {
+    let config = |class: &str| {
+        format!(
+            r#"{{"architectures":["{class}"],"d_ff":1024,"d_kv":64,"d_model":512,"dropout_rate":0.1,"feed_forward_proj":"gated-gelu",
+            "is_encoder_decoder":true,"model_type":"t5","num_decoder_layers":8,"num_heads":6,"num_layers":8,
+            "relative_attention_num_buckets":32,"tie_word_embeddings":false,"vocab_size":32128}}"#
+        )
+    };
+    let more = [("software", "hf_transformers"), ("micro_batch_size", "8")];
+    let all: Vec<_> = LENGTHS.iter().chain(&more).copied().collect();
+    for class in ["T5ForConditionalGeneration", "T5WithLMHeadModel", "MT5ForConditionalGeneration"] {
+        assert!(said(&[("config.json", &config(class))], &all).plan.is_some(), "{class}");
+    }
+    for class in ["T5EncoderModel", "T5ForSequenceClassification", "T5Model"] {
+        let found = said(&[("config.json", &config(class))], &all);
+        assert!(found.plan.is_none(), "{class}");
+        assert!(found.not_modelled.iter().any(|item| item.name == "architectures" && item.value == class));
+    }
 }

@@ -4,6 +4,7 @@ use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Text};
 use crate::{Asked, Effect, Origin, Question};
 use shardscope_plan::{Encoder, Field, NumberFormat, Software};
+use shardscope_source::Code;
 
 /// Rows of T5's table of distances where nothing states them (`T5Config.relative_attention_num_buckets`).
 const BUCKETS: u64 = 32;
@@ -60,9 +61,17 @@ fn weights(table: &mut Table, software: Software) {
 
 /// Lengths and names of modules that mean something else, or nothing, in a model without an encoder.
 pub(super) fn spell_out(table: &mut Table, software: Software) {
+    if has_target(table) {
+        // A trainer's question does not know of two lengths.
+        table.questions.retain(|question| question.asks != Asked::Setting(Field::SeqLength));
+    }
     if !is_there(table) {
         return;
     }
+    if !table.has(Field::Seq2seq) {
+        table.fill(Field::Seq2seq, Bool(true), Origin::Derived, "the model has an encoder and a decoder");
+    }
+    by_hand(table);
     weights(table, software);
     let rule = "samples of unlike lengths are padded (DataCollatorForSeq2Seq)";
     // A trainer's default is for texts that fill their sequence.
@@ -89,6 +98,31 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     }
 }
 
+/// Whether the target's length says how long the decoder's sequence is: of an encoder-decoder, or a model that is not known yet.
+pub(super) fn has_target(table: &Table) -> bool {
+    table.has(Field::TargetLength) && (is_there(table) || !table.has(Field::NumLayers))
+}
+
+/// A sequence length given by hand is the target's: it counts before a text's, and less than a target's length given by hand.
+fn by_hand(table: &mut Table) {
+    let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
+    let Some(own) = table.count(Field::SeqLength).filter(|_| by_user(Field::SeqLength)) else { return };
+    match table.count(Field::TargetLength) {
+        Some(target) if by_user(Field::TargetLength) && target != own => {
+            let message = format!(
+                "seq_length {own} is set aside: of an encoder-decoder it is the target's length, and target_length {target} is given as well"
+            );
+            table.warn(Code::NoEffect, Field::SeqLength, &message);
+        }
+        Some(_) => {
+            let rule =
+                "the sequence length given by hand is the target's: what the decoder reads and predicts";
+            table.overrule(Field::TargetLength, Int(own), rule);
+        }
+        None => {}
+    }
+}
+
 /// A program that loads an encoder-decoder, and a model that is none.
 pub(super) fn lacking(table: &mut Table) {
     if table.on(Field::Seq2seq) && table.has(Field::NumLayers) && !is_there(table) {
@@ -105,6 +139,11 @@ pub(super) fn lacking(table: &mut Table) {
             table.lack(field, &value, Effect::Memory, message);
         }
         return;
+    }
+    if table.switch(Field::Seq2seq) == Some(false) {
+        let message = "an encoder-decoder loaded by a class for decoders or for models without an output layer (AutoModelForCausalLM, \
+                       AutoModel), which builds another model or none";
+        table.lack(Field::Seq2seq, "false", Effect::Model, message);
     }
     // Beside a name alone, a path says which attention or which stack.
     let paths: Vec<&str> = table.words(Field::LoraTargetModules);

@@ -88,7 +88,8 @@ fn missing(table: &mut Table) -> bool {
     let (mut absent, mut to_state, mut unsaid) = (false, Vec::new(), String::new());
     for field in &needed {
         // If a trainer states the number of micro-batches, their size follows.
-        if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
+        let target = *field == Field::SeqLength && super::encoder::has_target(table);
+        if table.has(*field) || target || *field == Field::MicroBatchSize && super::batch::follows(table) {
             continue;
         }
         absent = true;
@@ -141,7 +142,8 @@ fn ask_for_sizes(table: &mut Table) {
     // In most frameworks no sample is longer than a full pack.
     proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
     // The decoder's part was asked for along with the encoder's.
-    proposals.retain(|(field, _)| *field != Field::SeqLength || !super::encoder::is_there(table));
+    let apart = super::encoder::is_there(table) || super::encoder::has_target(table);
+    proposals.retain(|(field, _)| *field != Field::SeqLength || !apart);
     for (field, proposal) in proposals {
         let follows = field == Field::MicroBatchSize && super::batch::follows(table);
         // If the field depends on a variable that is asked for, it already gets its proposal there.

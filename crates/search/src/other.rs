@@ -25,6 +25,11 @@ pub(crate) fn on_machines(plan: &Plan, nodes: u64, per_node: u64) -> Option<Othe
     some_layout(plan, plan.model(), &cluster).map(|plan| Other { plan, before })
 }
 
+/// The setting of the sequence's length: an encoder-decoder's is the target's, beside the source's.
+pub(crate) fn length_of(plan: &Plan) -> Field {
+    if plan.model().encoder.is_some() { Field::TargetLength } else { Field::SeqLength }
+}
+
 /// `plan` with sequences of `length` tokens; none if its table of positions is shorter.
 pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
     let mut model = plan.model().clone();
@@ -33,10 +38,13 @@ pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
         return None;
     }
     model.seq_length = length;
-    let mut before = vec![(Field::SeqLength, length.to_string())];
+    let mut before = vec![(length_of(plan), length.to_string())];
     if model.max_position_embeddings < length {
         model.max_position_embeddings = length;
-        before.push((Field::MaxPositionEmbeddings, length.to_string()));
+        // An encoder-decoder's positions are relative, so that nothing is to be stated.
+        if model.encoder.is_none() {
+            before.push((Field::MaxPositionEmbeddings, length.to_string()));
+        }
     }
     some_layout(plan, &model, plan.cluster()).map(|plan| Other { plan, before })
 }

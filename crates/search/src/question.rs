@@ -331,11 +331,11 @@ fn real(count: u64) -> f64 {
 }
 
 impl Question {
-    /// The setting that varies along its series.
+    /// The setting that varies along its series around a plan.
     #[must_use]
-    pub const fn sizes(self) -> Field {
+    pub fn sizes(self, plan: &Plan) -> Field {
         match self {
-            Self::LongestSequence => Field::SeqLength,
+            Self::LongestSequence => other::length_of(plan),
             Self::LargestMicroBatch => Field::MicroBatchSize,
             _ => Field::WorldSize,
         }

@@ -32,6 +32,10 @@ impl Inquiry {
             Question::LongestSequence => {
                 let model = self.plan().model();
                 let learned = model.position_embedding == PositionEmbedding::LearnedAbsolute;
+                if let Some(encoder) = model.encoder {
+                    let (target, source) = (grouped(one.size), grouped(encoder.seq_length));
+                    return format!("Targets of {target} tokens fit beside sources of {source}");
+                }
                 let longest = self.reached().iter().all(|other| other.size <= one.size);
                 format!(
                     "Sequences of {} tokens fit{}",

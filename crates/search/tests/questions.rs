@@ -3,6 +3,7 @@
 mod pairs;
 
 use pairs::{of_flags, plan, plan_with};
+use shardscope_launch::resolve;
 use shardscope_plan::{DpSharding, Field, Plan, Variant};
 use shardscope_search::{
     Candidate, Choices, Comparison, Dimension, Inquiry, Preferred, Question, Values, Walk, WhyNot, why_not,
@@ -198,4 +199,39 @@ fn packs_stay_as_they_are() {
     }
     let inquiry = asked(&plan, Question::LargestMicroBatch);
     assert_eq!(inquiry.reached().iter().map(|one| one.size).collect::<Vec<_>>(), [1]);
+}
+
+/// Of an encoder-decoder the target's length varies, by the setting that states it apart from the source's.
+#[test]
+fn the_longest_target_of_an_encoder_decoder_is_proposed_as_that() {
+    let settings = [
+        ("model", "google/flan-t5-xl"),
+        ("software", "hf_transformers"),
+        ("source_length", "512"),
+        ("target_length", "64"),
+        ("micro_batch_size", "4"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "8"),
+        ("accelerator", "A100-SXM-80GB"),
+    ];
+    let with = |settings: &[(String, String)]| {
+        let found = resolve(&[], settings);
+        found.plan.unwrap_or_else(|| panic!("{:#?}\n{:#?}", found.diagnostics, found.not_modelled))
+    };
+    let own: Vec<(String, String)> =
+        settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let plan = with(&own);
+    let inquiry = asked(&plan, Question::LongestSequence);
+    assert_eq!(inquiry.question().sizes(&plan), Field::TargetLength);
+    let longest = &inquiry.reached()[inquiry.chosen().expect("the run itself fits")];
+    assert!(longest.size > 64, "{}", longest.size);
+    assert!(inquiry.answer().ends_with("tokens fit beside sources of 512"), "{}", inquiry.answer());
+    let changes = &longest.outcome.as_ref().expect("a layout").changes;
+    assert!(changes.contains(&(Field::TargetLength, longest.size.to_string())), "{changes:?}");
+    assert!(!changes.iter().any(|(field, _)| *field == Field::SeqLength), "{changes:?}");
+    // What is proposed is what the run then has.
+    let more = changes.iter().map(|(field, value)| (field.name().to_owned(), value.clone()));
+    let longer = with(&own.iter().cloned().chain(more).collect::<Vec<_>>());
+    assert_eq!(longer.model().seq_length, longest.size);
+    assert_eq!(longer.model().encoder, plan.model().encoder);
 }

@@ -1,6 +1,7 @@
 //! Parts of a model for which the engine has no layers: those that stop the verdict, and those that are only reported.
 
 use shardscope_architectures::{Architecture, Gap};
+use shardscope_config_tree::Node;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
@@ -45,4 +46,16 @@ pub(super) fn left_out(architecture: &Architecture) -> Vec<Diagnostic> {
         said.push(Diagnostic::warning(Code::NotEstimated, message));
     }
     said
+}
+
+/// The class of an encoder-decoder's configuration if it is not the one with a decoder and an output layer (`T5WithLMHeadModel` before
+/// transformers 3.0).
+pub(super) fn other_class(root: &Node) -> Option<NotModelled> {
+    const WHOLE: [&str; 2] = ["ForConditionalGeneration", "WithLMHeadModel"];
+    const OTHER: &str =
+        "an encoder alone, or an encoder-decoder without an output layer or with another head";
+    let node = root.get("architectures")?;
+    let class = node.items().first().and_then(Node::word)?;
+    let other = !WHOLE.iter().any(|end| class.ends_with(end));
+    other.then(|| NotModelled::new("architectures", class, Effect::Model, OTHER).at_some(Some(node.span)))
 }

@@ -10,7 +10,7 @@ use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
 use super::harmless::{harmless, unused_by};
-use super::lacking::{balanced, lacking, left_out};
+use super::lacking::{balanced, lacking, left_out, other_class};
 use super::shape;
 use crate::leaves::{Leaves, Scalars};
 use crate::reader::{Claim, Reader, Role};
@@ -142,6 +142,7 @@ fn read(root: &Node) -> Reading {
     ask(&mut leaves, encodes);
     if encodes {
         leaves.pass("is_encoder_decoder");
+        leaves.reading.not_modelled.extend(other_class(root));
     }
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);

@@ -20,8 +20,8 @@ const NAMES: [&str; 2] = ["id2label", "label2id"];
 
 fn is_over_decoder(name: &str) -> bool {
     let found = shardscope_catalog::find(name);
-    let read = found.model().and_then(|model| model.architecture());
-    read.is_some_and(|read| TYPES.split_ascii_whitespace().any(|known| known == read.model_type))
+    let model_type = found.model().and_then(|model| model.model_type());
+    model_type.is_some_and(|own| TYPES.split_ascii_whitespace().any(|known| known == own))
 }
 
 /// What a program states that loads a model of `class` and trains it by transformers' own trainer: none if the model is no

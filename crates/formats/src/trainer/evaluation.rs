@@ -9,6 +9,9 @@ use shardscope_plan::Field;
 const TRAINERS_OWN: u64 = 8;
 /// What is not estimated: evaluation saves nothing for a backward pass, but its logits grow with its batch.
 const LARGER: &str = "evaluation in larger batches than training's: its logits may be the peak";
+/// The same of any batch where the model has an encoder, whose source and cache generating targets holds.
+const OF_PAIR: &str =
+    "evaluations of an encoder-decoder between steps, which generate targets or hold their logits";
 
 /// The batch of an evaluation between steps. For trainers that compute more than the loss (ms-swift the accuracy), or
 /// use their own kernel, there is no formula here if that batch is larger than training's. TRL's supervised fine-tuning
@@ -41,7 +44,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         Dialect::Axolotl => trained,
         _ => None,
     };
-    let Some(batch) = stated.and_then(Leaf::whole).or(own).filter(|_| evaluates) else { return };
+    if !evaluates {
+        return;
+    }
+    let name = ["predict_with_generate", "eval_strategy", "evaluation_strategy", "do_eval"];
+    let by = leaves.first(&name);
+    let of_pair = NotModelled::new(by.map_or("evaluation", |leaf| &leaf.path), "", Effect::Memory, OF_PAIR)
+        .only_at(Field::Seq2seq, "true")
+        .at_some(by.and_then(|leaf| leaf.span));
+    let Some(batch) = stated.and_then(Leaf::whole).or(own) else {
+        leaves.reading.not_modelled.push(of_pair);
+        return;
+    };
     let reading = &leaves.reading;
     let narrow = [Field::Bf16, Field::Fp16].iter().any(|field| reading.value(*field).is_some());
     let plain_trl = dialect == Dialect::Trl && narrow && reading.value(Field::LigerKernel) != Some("true");
@@ -63,6 +77,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let item = NotModelled::new(name, &batch.to_string(), Effect::Memory, LARGER)
             .at_some(leaf.and_then(|leaf| leaf.span));
         leaves.reading.not_modelled.push(item);
+    } else {
+        leaves.reading.not_modelled.push(of_pair);
     }
 }
 

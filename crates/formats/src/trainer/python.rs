@@ -6,7 +6,7 @@ use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::releases::Installed;
-use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use calls::{ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use known::Known;
 use literal::call_end;
@@ -79,7 +79,8 @@ pub fn read_started(
     let mut of_checkpoint = None;
     // Adapters under an undecided condition, and the place of a call that checkpoints layers under one.
     let (mut unsure, mut switched) = (false, None);
-    let (mut trainers, mut other, mut seq2seq): (Vec<&str>, Option<&str>, bool) = (Vec::new(), None, false);
+    let (mut trainers, mut other, mut seq2seq): (Vec<&str>, Option<&str>, Option<bool>) =
+        (Vec::new(), None, None);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let (mut kept_logits, mut trainers_built): (bool, Vec<(&str, usize)>) = (false, Vec::new());
@@ -320,6 +321,7 @@ pub fn read_started(
     let has_head = matches!(reading.value(Field::TrainingObjective), Some("reward" | "classify"));
     let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
     let quantized = reading.value(Field::TrainType) == Some("qlora");
+    let pair = calls::as_pair(seq2seq, &reading);
     let mut lack = |item| reading.not_modelled.push(item);
     let named = |name: &str, effect, what: &str| NotModelled::new(name, "", effect, what);
     let by_itself = |what| NotModelled::of_program("", Effect::Memory, what);
@@ -363,7 +365,7 @@ pub fn read_started(
     } else if !(asks || fast || with_adapters || by_line) && quantized {
         lack(named("quantization_config", Effect::Model, built::WITHOUT_ADAPTERS));
     }
-    reading.found.extend(seq2seq.then(|| Found::new(Field::Seq2seq, "true".to_owned(), Origin::Script)));
+    reading.found.extend(pair);
     let scores = |class: &&str| class.contains("SequenceClassification") && has_head;
     if let Some(class) = other.filter(|class| !scores(class)) {
         lack(named(class, Effect::Model, "a model other than a decoder-only language model"));

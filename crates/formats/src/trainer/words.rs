@@ -4,18 +4,26 @@ use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use crate::Argument;
 use shardscope_config_tree::read_json;
+use shardscope_source::Span;
 
 /// Options with their values: `--name value ...`, `--name=value`, and switches.
 pub(crate) fn leaves(words: &[Argument]) -> Scalars {
+    options(words, false)
+}
+
+/// `bare`: `name=value` is one, too.
+fn options(words: &[Argument], bare: bool) -> Scalars {
+    let is_bare = |text: &&str| bare && text.contains('=') && !text.starts_with('-');
     let mut leaves: Vec<Leaf> = Vec::new();
     let mut open = false;
     for word in words {
-        if let Some(body) = word.text.strip_prefix("--").filter(|body| !body.is_empty()) {
+        let named = word.text.strip_prefix("--").or(Some(word.text.as_str()).filter(is_bare));
+        if let Some(body) = named.filter(|body| !body.is_empty()) {
             let (name, value) = body.split_once('=').unwrap_or((body, ""));
             leaves.push(Leaf {
                 path: name.replace('-', "_"),
                 value: value.to_owned(),
-                span: word.span,
+                span: place(word, value),
                 hole: word.hole.clone().filter(|_| !value.is_empty()),
                 ..Leaf::default()
             });
@@ -44,13 +52,18 @@ pub(super) fn over_file(dialect: Dialect, words: &[Argument]) -> Scalars {
     if dialect != Dialect::LlamaFactory {
         return leaves(words);
     }
-    let mut words = words.to_vec();
-    for word in &mut words {
-        if word.text.contains('=') && !word.text.starts_with('-') {
-            word.text.insert_str(0, "--");
-        }
-    }
-    leaves(&words)
+    options(words, true)
+}
+
+/// The place of the value at the end of a word, which is what a change replaces: of the whole word where there is none, or where the
+/// text has it in other characters than the word (in quotes, by a variable).
+fn place(word: &Argument, value: &str) -> Option<Span> {
+    let within = |span: Span| {
+        let exact = span.len() as usize == word.text.len() && !value.is_empty();
+        let from = u32::try_from(word.text.len() - value.len()).ok().filter(|_| exact)?;
+        Some(span.part(from, span.len()))
+    };
+    word.span.map(|span| within(span).unwrap_or(span))
 }
 
 /// Arguments that are dictionaries, each also given as JSON in one word (`training_args.py:_VALID_DICT_FIELDS`).

@@ -1,6 +1,8 @@
 //! Names of the calls by which a training is recognized.
 
 use super::super::dialect::Dialect;
+use crate::{Found, Origin, Reading};
+use shardscope_plan::Field;
 
 /// Calls whose keywords are settings of a training.
 pub(super) const CONFIGS: [&str; 14] = [
@@ -64,12 +66,14 @@ pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
 /// Parts of the names of classes that load an encoder-decoder.
 const ENCODER_DECODERS: [&str; 2] = ["Seq2SeqLM", "T5ForConditionalGeneration"];
 /// Parts of the names of classes that load something other than a decoder with its output layer.
-const OTHER_MODELS: [&str; 7] = [
+const OTHER_MODELS: [&str; 9] = [
     "SequenceClassification",
     "TokenClassification",
     "QuestionAnswering",
     "MaskedLM",
     "T5For",
+    "T5EncoderModel",
+    "T5Model",
     "BartFor",
     "WhisperFor",
 ];
@@ -91,12 +95,24 @@ pub(super) fn dialect(fast: bool, has: &dyn Fn(&str) -> bool, by_pairs: bool) ->
 }
 
 /// The class that a call loads a model as, where that is something other than a decoder with its output layer; an encoder-decoder
-/// is noted instead.
-pub(super) fn loaded<'a>(call: &'a str, seq2seq: &mut bool) -> Option<&'a str> {
+/// is noted instead, and a class by which it would be none.
+pub(super) fn loaded<'a>(call: &'a str, seq2seq: &mut Option<bool>) -> Option<&'a str> {
     let has = |parts: &[&str]| parts.iter().any(|part| call.contains(part));
     if has(&ENCODER_DECODERS) {
-        *seq2seq = true;
+        *seq2seq = Some(true);
         return None;
     }
+    let class = call.rsplit('.').nth(1).unwrap_or_default();
+    if class == "AutoModel" || class.ends_with("ForCausalLM") {
+        seq2seq.get_or_insert(false);
+    }
     call.split('.').next().filter(|_| has(&OTHER_MODELS))
+}
+
+/// Whether the program loads its model as an encoder-decoder, if that is known and the model is not known to be a decoder.
+pub(super) fn as_pair(loaded: Option<bool>, reading: &Reading) -> Option<Found> {
+    let has = |field| reading.value(field).is_some();
+    let decodes = has(Field::NumLayers) && !has(Field::EncoderLayers);
+    let said = loaded.filter(|pair| *pair || !decodes)?;
+    Some(Found::new(Field::Seq2seq, said.to_string(), Origin::Script))
 }
