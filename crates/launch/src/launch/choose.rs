@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, subcommand};
-use super::elsewhere::overrides;
+use super::elsewhere::Overridden;
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
 use super::{tidy, turns};
@@ -77,13 +77,14 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
 /// whatever its program and the names of the keys are.
 fn overriding(script: &Script, source: &Source) -> Option<Chosen> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let mut overridden = Overridden::of(source);
     runs.rev().find_map(|command| {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let (span, environment) = (Some(command.span), command.environment.clone());
         let chosen = Chosen { words, environment, span, diagnostics, ..Chosen::default() };
         let line = CommandLine::new(&chosen);
-        (trains(&chosen.words) && overrides(&line.arguments, source)).then_some(chosen)
+        (trains(&chosen.words) && overridden.by(&line.arguments)).then_some(chosen)
     })
 }
 

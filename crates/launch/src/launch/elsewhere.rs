@@ -6,7 +6,7 @@ use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
 use crate::formats::{
     Format, MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
-    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe, of_trainer, overridden,
+    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe, of_trainer, overrides,
 };
 use crate::several::MAX_TEXTS;
 use crate::{Argument, Found};
@@ -14,6 +14,7 @@ use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_config_tree::{Tree, read_json, read_yaml};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
+use std::collections::HashMap;
 
 const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 /// Options that name such a file; Hydra's without the file extension.
@@ -237,14 +238,27 @@ fn read_settings(name: &str, text: &str, base: u32) -> Option<Tree> {
     has_keys.then_some(tree)
 }
 
-/// Whether words override keys of a settings file that they name and that is among the texts.
-pub(super) fn overrides(words: &[Word], source: &Source) -> bool {
-    let words: Vec<Argument> = words.iter().map(|word| Argument::from(word.text())).collect();
-    let Some(File { given: Given { at, count, .. }, tree, .. }) = given(&words, "", source) else {
-        return false;
-    };
-    let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()].concat();
-    tree.documents.first().and_then(|root| overridden(root, &others)).is_some()
+/// The settings files that commands name, each read once, however many commands there are.
+pub(super) struct Overridden<'s> {
+    source: &'s Source,
+    trees: HashMap<String, Option<Tree>>,
+}
+
+impl<'s> Overridden<'s> {
+    pub(super) fn of(source: &'s Source) -> Self {
+        Self { source, trees: HashMap::new() }
+    }
+
+    /// Whether words override keys of a settings file that they name and that is among the texts.
+    pub(super) fn by(&mut self, words: &[Word]) -> bool {
+        let words: Vec<Argument> = words.iter().map(|word| Argument::from(word.text())).collect();
+        let Some((name, at, count)) = place(&words) else { return false };
+        let source = self.source;
+        let tree = self.trees.entry(name).or_insert_with(|| given(&words, "", source).map(|file| file.tree));
+        let Some(root) = tree.as_ref().and_then(|tree| tree.documents.first()) else { return false };
+        let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()];
+        overrides(root, &others.concat())
+    }
 }
 
 fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
