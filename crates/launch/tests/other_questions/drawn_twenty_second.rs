@@ -49,6 +49,17 @@ fn ms_swift_before_modes_generates_on_the_accelerators_that_are_left_over() {
     assert_eq!(own("NPROC_PER_NODE=7", "--vllm_server_host 10.0.0.1"), ["0", "7"]);
     assert_eq!(own("NPROC_PER_NODE=8", ""), ["", "8"]);
     assert_eq!(own("NPROC_PER_NODE=6", "--num_infer_workers 2"), ["2", "6"]);
+    // Other spellings of the same options.
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm_mode=colocate"), ["", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm-mode colocate"), ["", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm_server_base_url=http://a"), ["0", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=6", "--num_infer_workers=2"), ["2", "6"]);
+    assert_eq!(own("NPROC_PER_NODE=12", "--num_infer_workers=4"), ["4", "12"]);
+    // More than any number of processes can have.
+    assert_eq!(
+        value(&of("NPROC_PER_NODE=7", "--num_infer_workers 18446744073709551615"), Field::RolloutGpus),
+        ""
+    );
     // Each accelerator has a worker.
     assert_eq!(own("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=4", "--num_infer_workers 4"), ["", "4"]);
     let nodes = "CUDA_VISIBLE_DEVICES=0,1,2,3 NNODES=2 NPROC_PER_NODE=3";
