@@ -2,13 +2,127 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_source::Source;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Severity, Source};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 fn resolved(files: &[(&str, &str)]) -> Resolution {
     let source = Source::from_files(files.iter().copied());
     read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
+
+fn value(resolution: &Resolution, field: Field) -> String {
+    resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
+}
+
+#[track_caller]
+fn stops(resolution: &Resolution, name: &str) {
+    assert!(resolution.plan.is_none(), "a verdict all the same");
+    let said = resolution.diagnostics.iter().any(|said| {
+        said.code == Code::MissingFile && said.severity == Severity::Error && said.message.contains(name)
+    });
+    assert!(said, "{name} in {:?}", resolution.diagnostics);
+}
+
+/// TRL's settings with a micro-batch of this size.
+fn settings(micro: u64) -> String {
+    format!(
+        "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nbf16: true\nmax_length: 2048\ngradient_checkpointing: true\n\
+         per_device_train_batch_size: {micro}\nlearning_rate: 2.0e-05\noutput_dir: o\n"
+    )
+}
+
+fn writes(path: &str, content: &str) -> String {
+    format!("cat > {path} <<EOF\n{content}EOF\n")
+}
+
+const PROGRAM: &str = "accelerate launch --num_processes 8 run_sft.py";
+
+#[test]
+fn a_variable_in_a_written_file_is_of_its_key_alone() {
+    for place in ["$SCRATCH/o", "$SCRATCH", "\"${SCRATCH}/o\"", "$(date +%s)", "o # in $SCRATCH"] {
+        let file = settings(3).replace("output_dir: o", &format!("output_dir: {place}"));
+        let script = writes("c.yaml", &file) + "NPROC_PER_NODE=8 trl sft --config c.yaml --num_processes 8\n";
+        let read = resolved(&[("run.sh", &script)]);
+        assert!(read.plan.is_some(), "{place}: {:?} {:?}", read.questions, read.diagnostics);
+        assert_eq!(value(&read, Field::MicroBatchSize), "3", "{place}");
+    }
+    let open = settings(3).replace("_batch_size: 3", "_batch_size: $MICRO");
+    let read = resolved(&[("run.sh", &(writes("c.yaml", &open) + "trl sft --config c.yaml\n"))]);
+    assert!(read.plan.is_none());
+    let asked: Vec<&str> = read.questions.iter().map(|question| question.name()).collect();
+    assert!(asked.contains(&"micro_batch_size"), "{asked:?}");
+    // Keys of which nothing is known.
+    let open = settings(3) + "$MORE\n";
+    let read = resolved(&[("run.sh", &(writes("c.yaml", &open) + "trl sft --config c.yaml\n"))]);
+    stops(&read, "c.yaml");
+}
+
+#[test]
+fn trls_file_is_asked_for() {
+    for method in ["sft", "dpo", "grpo"] {
+        for named in
+            ["--config c.yaml", "--config=a/c.yaml", "--model_name_or_path Qwen/Qwen2.5-7B --config c.yaml"]
+        {
+            stops(&resolved(&[("run.sh", &format!("trl {method} {named}\n"))]), "c.yaml");
+        }
+    }
+}
+
+#[test]
+fn a_written_file_is_as_its_command_finds_it() {
+    let run = "trl sft --config c.yaml --num_processes 8\n";
+    let micro = |files: &[(&str, &str)]| value(&resolved(files), Field::MicroBatchSize);
+    let given = settings(5);
+    let before = writes("c.yaml", &settings(3)) + run;
+    assert_eq!(micro(&[("run.sh", &before)]), "3");
+    assert_eq!(micro(&[("run.sh", &before), ("c.yaml", &given)]), "3");
+    let behind = run.to_owned() + &writes("c.yaml", &settings(3));
+    assert_eq!(micro(&[("run.sh", &behind), ("c.yaml", &given)]), "5");
+    stops(&resolved(&[("run.sh", &behind)]), "c.yaml");
+    let both = before.clone() + &writes("c.yaml", &settings(4));
+    assert_eq!(micro(&[("run.sh", &both)]), "3");
+    let twice = writes("c.yaml", &settings(4)) + &before;
+    assert_eq!(micro(&[("run.sh", &twice)]), "3");
+    let more = before.replace("trl", "cat >> c.yaml <<EOF\nlora_r: 8\nuse_peft: true\nEOF\ntrl");
+    assert_eq!(value(&resolved(&[("run.sh", &more)]), Field::LoraRank), "8");
+    // Another folder's file, and one of a folder that only the machine knows.
+    let other = writes("old/c.yaml", &settings(3)) + run;
+    assert_eq!(micro(&[("run.sh", &other), ("c.yaml", &given)]), "5");
+    stops(&resolved(&[("run.sh", &other)]), "c.yaml");
+    for path in ["./c.yaml", "$DIR/c.yaml", "/tmp/c.yaml"] {
+        assert_eq!(micro(&[("run.sh", &(writes(path, &settings(3)) + run))]), "3", "{path}");
+    }
+}
+
+#[test]
+fn of_files_with_one_name_the_named_one_is_read() {
+    let (one, other) = (settings(3), settings(5));
+    let read = |named: &str, first: &str, second: &str| {
+        let script = format!("trl sft --config {named} --num_processes 8\n");
+        resolved(&[("run.sh", &script), (first, &one), (second, &other)])
+    };
+    let micro =
+        |named: &str, first: &str, second: &str| value(&read(named, first, second), Field::MicroBatchSize);
+    assert_eq!(micro("b/c.yaml", "a/c.yaml", "b/c.yaml"), "5");
+    assert_eq!(micro("a/c.yaml", "a/c.yaml", "b/c.yaml"), "3");
+    assert_eq!(micro("/home/me/a/c.yaml", "a/c.yaml", "b/c.yaml"), "3");
+    assert_eq!(micro("./c.yaml", "a/c.yaml", "c.yaml"), "5");
+    stops(&read("c.yaml", "a/c.yaml", "b/c.yaml"), "a/c.yaml, b/c.yaml");
+}
+
+#[test]
+fn the_option_for_settings_names_the_file() {
+    let (one, other) =
+        (settings(3), "{\"train_batch_size\": \"auto\", \"zero_optimization\": {\"stage\": 2}}");
+    for before in ["--deepspeed_config ds.json", "--data_config data.yaml"] {
+        let script = format!("{PROGRAM} {before} --config c.yaml\n");
+        let data = "train: a.json\nvalidation: b.json\n";
+        let read =
+            resolved(&[("run.sh", &script), ("c.yaml", &one), ("ds.json", other), ("data.yaml", data)]);
+        assert_eq!(value(&read, Field::MicroBatchSize), "3", "{before}: {:?}", read.diagnostics);
+    }
 }
 
 /// Each command's words are compared with the file, which is read once: with a reading for each of 400 commands this took

@@ -2,9 +2,9 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, subcommand};
-use super::elsewhere::Overridden;
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
+use super::settings_file::Overridden;
 use super::{tidy, turns};
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};

@@ -4,7 +4,7 @@ use super::Launch;
 use crate::answers::fill;
 use crate::formats::{Command, recipes};
 use crate::launch::command_line::Launcher;
-use crate::launch::elsewhere::File;
+use crate::launch::settings_file::File;
 use crate::started::without_places;
 use crate::{Argument, Reading, megatron};
 use shardscope_bash::Environment;
