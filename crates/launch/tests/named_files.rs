@@ -125,6 +125,39 @@ fn the_option_for_settings_names_the_file() {
     }
 }
 
+/// The file of another command, and one that no command names.
+#[test]
+fn files_that_the_command_does_not_name_are_left_out() {
+    let left = |read: &Resolution, name: &str| {
+        let message = format!("{name} is left out: the command takes its settings from c.yaml");
+        read.diagnostics.iter().any(|said| said.severity == Severity::Warning && said.message == message)
+    };
+    let fields =
+        [Field::TrainType, Field::MicroBatchSize, Field::BaseQuantization, Field::Packing, Field::LoraRank];
+    let settings_of = |read: &Resolution| fields.map(|field| value(read, field));
+    let one = settings(3);
+    let other = settings(5) + "use_peft: true\nload_in_4bit: true\nlora_r: 8\npacking: true\n";
+    let first = "trl sft --config c.yaml --num_processes 8\n";
+    let alone = resolved(&[("run.sh", first), ("c.yaml", &one)]);
+    let both = format!("{first}trl dpo --config e.yaml --num_processes 8\n");
+    let read = resolved(&[("run.sh", &both), ("c.yaml", &one), ("e.yaml", &other)]);
+    assert_eq!(settings_of(&read), settings_of(&alone));
+    assert!(left(&read, "e.yaml"), "{:?}", read.diagnostics);
+
+    let full = "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nstage: sft\ndo_train: true\nfinetuning_type: full\ndataset: a\n\
+        template: qwen\ncutoff_len: 2048\nper_device_train_batch_size: 1\nbf16: true\n";
+    let lora =
+        full.replace("finetuning_type: full", "finetuning_type: lora\nlora_rank: 8\nquantization_bit: 4");
+    let engine = "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}, \"train_micro_batch_size_per_gpu\": \"auto\"}";
+    let run = "FORCE_TORCHRUN=1 NPROC_PER_NODE=8 llamafactory-cli train c.yaml\n";
+    let alone = resolved(&[("run.sh", run), ("c.yaml", full), ("ds.json", engine)]);
+    let read = resolved(&[("run.sh", run), ("c.yaml", full), ("d.yaml", &lora), ("ds.json", engine)]);
+    assert_eq!(settings_of(&read), settings_of(&alone));
+    assert_eq!(value(&read, Field::ZeroStage), "2");
+    assert!(left(&read, "d.yaml") && !left(&read, "ds.json"), "{:?}", read.diagnostics);
+    assert!(alone.diagnostics.iter().all(|said| !said.message.contains("left out")));
+}
+
 /// Each command's words are compared with the file, which is read once: with a reading for each of 400 commands this took
 /// more than a minute.
 #[test]

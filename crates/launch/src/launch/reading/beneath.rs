@@ -10,6 +10,12 @@ use crate::{Argument, Reading, megatron};
 use shardscope_bash::Environment;
 
 impl Launch {
+    /// The name of the settings file that is read beneath the command, empty if the script itself writes it; none if there is
+    /// no such file.
+    pub(crate) fn settings_file(&self) -> Option<&str> {
+        self.beneath.as_ref().map(|(reading, _)| reading.covers.as_str())
+    }
+
     /// The command with these words.
     pub(super) fn command<'c>(&'c self, words: &'c [Argument]) -> Command<'c> {
         Command {
