@@ -95,6 +95,38 @@ fn verls_first_dapo_always_has_a_reference() {
     assert_eq!(of("verl.trainer.main_ppo"), ("none".to_owned(), false));
 }
 
+/// The same program has every default of its weeks, as keys of those weeks tell them.
+#[test]
+fn verls_first_dapo_is_of_one_release() {
+    let of = |program: &str, more: &str| {
+        let text = format!(
+            "python3 -m {program} data.gen_batch_size=512 data.train_batch_size=512 data.max_prompt_length=1024 \
+             data.max_response_length=1024 algorithm.adv_estimator=grpo actor_rollout_ref.actor.use_kl_loss=True \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.n=8 \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        );
+        let read = script(&text);
+        assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+        let all = read.settings.iter().map(|setting| (setting.name(), setting.value.written()));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let first = "recipe.dapo.src.main_dapo";
+    let spring = "actor_rollout_ref.rollout.use_fire_sampling=False";
+    let megatron = "actor_rollout_ref.actor.strategy=megatron";
+    for more in ["", megatron] {
+        let dated = of(first, &format!("{spring} {more}"));
+        assert_eq!(of(first, more), dated, "{more}");
+        assert_eq!(dated["rollout_sequences"], "1024");
+        let stated = "actor_rollout_ref.rollout.enforce_eager=False actor_rollout_ref.rollout.max_num_seqs=64 \
+                      actor_rollout_ref.model.use_remove_padding=True";
+        let stated = of(first, &format!("{stated} {more}"));
+        assert_eq!(stated["rollout_cuda_graphs"], "true");
+        assert_eq!(stated["rollout_sequences"], "64");
+    }
+    assert_eq!(of("recipe.dapo.main_dapo", "")["rollout_sequences"], "256");
+}
+
 /// Miical/verl `run_qwen3_4b_fsdp.sh`, like all of verl's own examples of August 2026: the machine's kind is asked of Python, and what
 /// it decides was asked of the reader.
 #[test]
