@@ -21,8 +21,10 @@ pub struct Script {
     pub fragments: Vec<Fragment>,
     /// Scheduler directives.
     pub directives: Vec<Directive>,
-    /// Files the script writes.
+    /// Files the script writes, as they are at its end.
     pub files: Vec<File>,
+    /// What commands found in files that were written again behind them, in the order of writing.
+    pub overwritten: Vec<File>,
     /// Conditions that the text alone does not decide.
     pub branches: Vec<Branch>,
     /// Everything unknown, by [`HoleId`].
@@ -109,6 +111,8 @@ pub struct File {
     pub content: Value,
     /// The command that writes it.
     pub span: Span,
+    /// How many of [`Script::commands`] ran before.
+    pub commands: usize,
 }
 
 /// A condition that the text does not decide, or that only an unset variable decides.

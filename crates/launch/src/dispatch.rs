@@ -138,7 +138,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             TextKind::Other(why) => others.push((part.name.clone(), why)),
         }
     }
-    texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
+    texts
+        .sort_by_cached_key(|text| (experiments.contains(&text.name), several::depth(&text.name, &order, 0)));
     if scripts.is_empty() && !texts.is_empty() {
         template::complete(&mut texts);
     }
@@ -159,7 +160,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             text.reading.not_modelled.retain(|item| item.subject == Subject::Setting);
         }
     }
-    let each = several::files(&texts, &order);
+    let stray = launch.as_ref().and_then(|launch| several::left_out(&mut texts, launch, &order));
+    let each = several::files(&texts, &order).into_iter().chain(stray);
     texts.append(&mut launched);
     several::covered(&mut texts);
     lone::tell(&mut texts);
@@ -215,27 +217,6 @@ fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
         Diagnostic::note(Code::MissingFile, message)
     };
     said.at(span).hint("paste or drop that file too")
-}
-
-/// The length of the longest chain of files that a file builds on.
-fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
-    /// Longest chain that is followed.
-    const LONGEST: usize = 8;
-    let mut deepest = 0;
-    let mut followed = 0;
-    for (known, bases) in order {
-        if known != name || below == LONGEST {
-            continue;
-        }
-        for base in bases {
-            if followed == LONGEST {
-                break;
-            }
-            followed += 1;
-            deepest = deepest.max(1 + depth(base, order, below + 1));
-        }
-    }
-    deepest
 }
 
 fn log_note(text: &str, span: Span) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! Several texts that each describe a full run: one is answered, and a diagnostic names which one.
 
 use crate::formats::{Role, Text};
+use crate::launch::Launch;
 use crate::{Asked, Reading};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
@@ -78,6 +79,69 @@ pub(super) fn covered(texts: &mut [Text]) {
             text.reading = Reading { diagnostics, ..Reading::default() };
         }
     }
+}
+
+/// Leaves out the settings files of trainings that the command neither names nor builds on, where its own is known and read
+/// beneath it; and says which. Files of engines, launchers and models stay.
+pub(crate) fn left_out(
+    texts: &mut [Text],
+    launch: &Launch,
+    order: &[(String, Vec<String>)],
+) -> Option<Diagnostic> {
+    let own = launch.settings_file()?;
+    let named = |name: &str| launch.arguments.iter().any(|word| word.text.contains(base_name(name)));
+    let mut kept: Vec<&str> = vec![own];
+    kept.extend(order.iter().map(|(name, _)| name.as_str()).filter(|name| {
+        // Of another file with the name of its own it is known that it is not the one.
+        base_name(name) != base_name(own) && named(name)
+    }));
+    let mut at = 0;
+    while let Some(name) = kept.get(at).copied() {
+        at += 1;
+        for base in order.iter().filter(|(known, _)| known == name).flat_map(|(_, bases)| bases) {
+            if !kept.contains(&base.as_str()) {
+                kept.push(base);
+            }
+        }
+    }
+    let mut stray: Vec<&str> = Vec::new();
+    for text in texts {
+        let training = text.format.is_some_and(|format| format.role() == Role::Training);
+        let Some((name, _)) = order.iter().find(|(name, _)| !name.is_empty() && *name == text.name) else {
+            continue;
+        };
+        if training && !kept.contains(&name.as_str()) {
+            text.reading = Reading::default();
+            stray.push(name);
+        }
+    }
+    stray.dedup();
+    let which = called(own, "the file that this script writes");
+    let verb = if stray.len() == 1 { "is" } else { "are" };
+    let message =
+        format!("{} {verb} left out: the command takes its settings from {which}", stray.join(", "));
+    (!stray.is_empty()).then(|| Diagnostic::warning(Code::SeveralCommands, message).hint(HINT))
+}
+
+/// The length of the longest chain of files that a file builds on.
+pub(crate) fn depth(name: &str, order: &[(String, Vec<String>)], below: usize) -> usize {
+    /// Longest chain that is followed.
+    const LONGEST: usize = 8;
+    let mut deepest = 0;
+    let mut followed = 0;
+    for (known, bases) in order {
+        if known != name || below == LONGEST {
+            continue;
+        }
+        for base in bases {
+            if followed == LONGEST {
+                break;
+            }
+            followed += 1;
+            deepest = deepest.max(1 + depth(base, order, below + 1));
+        }
+    }
+    deepest
 }
 
 fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {

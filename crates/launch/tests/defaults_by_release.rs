@@ -4,7 +4,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::Source;
+use shardscope_source::{Severity, Source};
 
 fn resolved(name: &str, text: &str) -> Resolution {
     let source = Source::from_files([(name, text)]);
@@ -37,13 +37,48 @@ fn megatron_of_swift_three_is_told_by_its_options() {
     let today = command("--model Qwen/Qwen2.5-7B-Instruct --output_dir o");
     assert_eq!(value(&today, fused), "true");
     assert!(note(&today, fused).contains("since 4.0"), "{}", note(&today, fused));
-    for old in ["--save o", "--load a", "--max_epochs 1", "--num_workers 4", "--no_initialization true"] {
+    for old in [
+        "--save o",
+        "--load a",
+        "--max_epochs 1",
+        "--num_workers 4",
+        "--no_initialization true",
+        "--save_interval 9",
+    ] {
         let three = command(&format!("--model Qwen/Qwen2.5-7B-Instruct {old}"));
         assert_eq!(value(&three, fused), "false", "{old}");
         let stated =
             command(&format!("--model Qwen/Qwen2.5-7B-Instruct {old} --cross_entropy_loss_fusion true"));
         assert_eq!(value(&stated, fused), "true", "{old}");
     }
+}
+
+/// `expert_tensor_parallel_size` of `megatron_args.py`: 1 in ms-swift 3.9.0 to 4.5.2, `None` in 3.8.0 and no option before,
+/// where Megatron-LM's default is the tensor parallel size.
+#[test]
+fn megatron_of_ms_swift_leaves_experts_whole() {
+    let command = |options: &str| {
+        let text = format!(
+            "NPROC_PER_NODE=8 megatron sft {options} --tensor_model_parallel_size 2 --sequence_parallel true --micro_batch_size 1 --max_length 4096\n"
+        );
+        resolved("sft.sh", &text)
+    };
+    let cut = Field::ExpertTensorParallelSize;
+    let model = "--model Qwen/Qwen3-30B-A3B";
+    for experts in ["8", "4"] {
+        let today = command(&format!("{model} --expert_model_parallel_size {experts}"));
+        assert!(today.plan.is_some(), "{experts}: {:?}", today.diagnostics);
+        assert_eq!(value(&today, cut), "1", "{experts}");
+        assert!(note(&today, cut).contains("since 3.9"), "{}", note(&today, cut));
+    }
+    let stated = format!("{model} --expert_model_parallel_size 4 --expert_tensor_parallel_size 2");
+    assert_eq!(value(&command(&stated), cut), "2");
+    let dense = command("--model Qwen/Qwen2.5-7B-Instruct");
+    assert!(dense.plan.is_some() && dense.diagnostics.iter().all(|said| said.severity == Severity::Note));
+    // A release without `--model` has either.
+    let three = "--load Qwen3-30B-A3B-mcore --save_interval 9 --num_experts 128 --num_layers 48";
+    assert!(asks(&command(three), cut));
+    assert!(!asks(&command(&format!("{three} --expert_tensor_parallel_size 1")), cut));
 }
 
 /// axolotl #2589 of April 29, 2025, in 0.9.1 and not in 0.9.0.

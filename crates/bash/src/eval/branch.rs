@@ -82,7 +82,7 @@ impl Evaluator<'_> {
         let (input, output) = (self.input.clone(), self.output.clone());
         let kept =
             (self.notes.diagnostics.len(), self.files.len(), self.directives.len(), self.missing_files.len());
-        let (run, locals) = (self.files_run.len(), self.locals.len());
+        let (run, locals, overwritten) = (self.files_run.len(), self.locals.len(), self.overwritten.len());
         self.skipped = true;
         let steps = self.steps_left.min(limits::PEEK_STEPS);
         self.steps_left = steps;
@@ -97,6 +97,7 @@ impl Evaluator<'_> {
         self.directives.truncate(kept.2);
         self.missing_files.truncate(kept.3);
         self.files_run.truncate(run);
+        self.overwritten.truncate(overwritten);
         self.locals.truncate(locals);
     }
 

@@ -78,17 +78,27 @@ impl Evaluator<'_> {
             return;
         }
         let content = self.bounded(content, Some(span));
+        let mut commands = self.commands.len();
         match self.files.iter().position(|file| file.name.text() == name.text()) {
             Some(known) => {
                 let Some(file) = self.files.get_mut(known) else { return };
+                if file.commands < commands {
+                    // A file of too many states counts as written when it first was.
+                    if self.overwritten.len() < FILES {
+                        self.overwritten.push(file.clone());
+                    } else {
+                        commands = file.commands;
+                    }
+                }
                 // A file is looked up by its name as written: `$DIR/x` with DIR unknown is the same file each time.
                 if append && file.content.len() < limits::VALUE_BYTES {
                     file.content.append(&content);
+                    file.commands = commands;
                 } else {
-                    *file = File { name, content, span };
+                    *file = File { name, content, span, commands };
                 }
             }
-            None if self.files.len() < FILES => self.files.push(File { name, content, span }),
+            None if self.files.len() < FILES => self.files.push(File { name, content, span, commands }),
             None => {}
         }
     }

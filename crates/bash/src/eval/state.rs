@@ -87,6 +87,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) positional: Positional,
     pub(crate) commands: Vec<Command>,
     pub(crate) files: Vec<File>,
+    /// Earlier states of them that a command may have read.
+    pub(crate) overwritten: Vec<File>,
     /// Files already run as scripts, by index into `files`.
     pub(crate) files_run: Vec<usize>,
     pub(crate) directives: Vec<Directive>,

@@ -2,9 +2,9 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, program_of, subcommand};
-use super::elsewhere::overrides;
 use super::flag::{flag_name, is_spelt};
 use super::program::{Purpose, purpose};
+use super::settings_file::Overridden;
 use super::{tidy, turns};
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
@@ -77,13 +77,14 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
 /// whatever its program and the names of the keys are.
 fn overriding(script: &Script, source: &Source) -> Option<Chosen> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let mut overridden = Overridden::of(source);
     runs.rev().find_map(|command| {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let (span, environment) = (Some(command.span), command.environment.clone());
         let chosen = Chosen { words, environment, span, diagnostics, ..Chosen::default() };
         let line = CommandLine::new(&chosen);
-        (trains(&chosen.words) && overrides(&line.arguments, source)).then_some(chosen)
+        (trains(&chosen.words) && overridden.by(&line.arguments)).then_some(chosen)
     })
 }
 

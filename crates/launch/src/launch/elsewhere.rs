@@ -3,25 +3,15 @@
 
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
-use crate::detect::{TextKind, detect};
+use super::settings_file::{ENDS, WHOLE, named};
+use crate::Argument;
 use crate::formats::{
-    Format, MaxText, Reader, Role, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1,
-    is_known_to_verl, is_shipped_by_torchtune, is_torchtune_recipe, of_trainer, overridden,
+    MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
+    is_shipped_by_torchtune, is_torchtune_recipe,
 };
-use crate::several::MAX_TEXTS;
-use crate::{Argument, Found};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
-use shardscope_config_tree::{Tree, read_json, read_yaml};
-use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
-/// Options that name such a file; Hydra's without the file extension.
-const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
-/// Parts of the names of other options that name such a file.
-const OF_SETTINGS: [&str; 7] = ["conf", "cfg", "yaml", "args", "recipe", "setting", "param"];
-/// torchtitan's option for a file that holds the model, whatever the other words say.
-const WHOLE: &str = "--job.config-file";
 /// The Hydra group under which NeMo's launcher takes a training's file (`training=gpt3/5b`).
 const GROUP: &str = "training=";
 
@@ -99,7 +89,7 @@ fn beneath_nemo(program: &str, words: &[Argument]) -> Option<(String, Option<Spa
 }
 
 /// The file beneath the words of ms-swift's command (`swift sft --config sft.yaml`), which override it
-/// (`swift/cli/main.py:prepare_config_args`), and beneath those of a Python program (`train.py --config sft.yaml --seed
+/// (`swift/cli/main.py:prepare_config_args`), or TRL's (`trl/scripts/utils.py:TrlParser.parse_args_and_config`), and beneath those of a Python program (`train.py --config sft.yaml --seed
 /// 1`): TRL's parser takes it for defaults, other programs for all of their settings.
 fn beneath_options(line: &CommandLine, words: &[Argument]) -> Option<(String, Option<Span>)> {
     let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
@@ -108,7 +98,7 @@ fn beneath_options(line: &CommandLine, words: &[Argument]) -> Option<(String, Op
     let grouped = |word: &Argument| word.text.split('=').next().is_some_and(|key| key.contains('.'));
     let options =
         program.ends_with(".py") && !words.iter().any(|word| word.text.contains('=') && grouped(word));
-    if !matches!(program, "swift" | "megatron") && !options {
+    if !matches!(program, "swift" | "megatron" | "trl") && !options {
         return None;
     }
     let at = words.iter().position(config)?;
@@ -173,120 +163,4 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
     let message = format!("{} is started without any training option known here", program.text());
     let hint = "paste what it reads its settings from, or the script that starts the training";
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(program.origin()))
-}
-
-/// A settings file that a command names and that is among the texts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Given {
-    /// The first of the words that name it.
-    pub at: usize,
-    /// The number of words that name it.
-    pub count: usize,
-    /// Whether it states the objective, or leaves that to its program's name.
-    pub tells_objective: bool,
-}
-
-/// A settings file that a command names.
-#[derive(Clone, Debug)]
-pub(super) struct File {
-    /// The words that name it.
-    pub given: Given,
-    pub format: Format,
-    pub tree: Tree,
-    /// Its name among the texts; empty if the script itself writes it, so that its places are none of the text.
-    pub name: String,
-}
-
-/// The settings file that the command names, if it is among the texts and says what to train.
-pub(super) fn given(words: &[Argument], program: &str, source: &Source) -> Option<File> {
-    let (name, at, count) = place(words)?;
-    let mut parts = source.parts().iter().enumerate().take(MAX_TEXTS);
-    parts.find_map(|(index, part)| {
-        let is_it = base_name(&part.name) == name;
-        let text = is_it.then(|| source.part_text(index))?;
-        file((at, count), program, &part.name, text, part.span.start)
-    })
-}
-
-/// The same of a file that the script writes before (`cat > sft.yaml <<EOF`), if all of it is known.
-pub(super) fn written(words: &[Argument], program: &str, script: &Script) -> Option<File> {
-    let (name, at, count) = place(words)?;
-    let known = |file: &&shardscope_bash::File| file.content.first_hole().is_none();
-    let here = script.files.iter().rev().find(|file| base_name(file.name.text()) == name).filter(known)?;
-    let found = file((at, count), program, &name, here.content.text(), 0)?;
-    Some(File { name: String::new(), ..found })
-}
-
-fn file((at, count): (usize, usize), program: &str, name: &str, text: &str, base: u32) -> Option<File> {
-    let (format, tree) = match detect(name, text, base) {
-        TextKind::Settings(format, tree) => (format, tree),
-        // Too few keys to tell whose they are: those of the program that takes them.
-        TextKind::Other(_) => (of_trainer(program)?, read_settings(name, text, base)?),
-        _ => return None,
-    };
-    let states = |found: &Found| found.field == Field::TrainingObjective;
-    let tells_objective = format.read_tree(&tree).found.iter().any(states);
-    let given = Given { at, count, tells_objective };
-    (format.role() == Role::Training).then(|| File { given, format, tree, name: name.to_owned() })
-}
-
-/// The tree of a file that holds keys.
-fn read_settings(name: &str, text: &str, base: u32) -> Option<Tree> {
-    let tree = if name.ends_with(".json") { read_json(text, base) } else { read_yaml(text, base) };
-    let has_keys = tree.documents.first().is_some_and(|root| !root.entries().is_empty());
-    has_keys.then_some(tree)
-}
-
-/// Whether words override keys of a settings file that they name and that is among the texts.
-pub(super) fn overrides(words: &[Word], source: &Source) -> bool {
-    let words: Vec<Argument> = words.iter().map(|word| Argument::from(word.text())).collect();
-    let Some(File { given: Given { at, count, .. }, tree, .. }) = given(&words, "", source) else {
-        return false;
-    };
-    let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()].concat();
-    tree.documents.first().and_then(|root| overridden(root, &others)).is_some()
-}
-
-fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
-    let (name, at, count) = place(words)?;
-    // For an option and its value, the option is shown.
-    let shown = if count == 2 && !is_option(words, at) { at + 1 } else { at };
-    Some((name, words.get(shown)?.span))
-}
-
-/// Whether a word is an option that names a settings file, whatever follows it.
-fn is_option(words: &[Argument], at: usize) -> bool {
-    let text = words.get(at).map_or("", |word| word.text.as_str());
-    FLAGS.iter().chain([&WHOLE]).any(|known| is_spelt(text, known))
-}
-
-/// The file that words name, the index of the first of these words, and their number.
-fn place(words: &[Argument]) -> Option<(String, usize, usize)> {
-    for (at, word) in words.iter().enumerate() {
-        let text = word.text.as_str();
-        let (flag, inline) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
-        let next = words.get(at + 1).map(|next| next.text.as_str());
-        let named = FLAGS
-            .iter()
-            .chain([&WHOLE])
-            .any(|known| is_spelt(flag, known))
-            .then(|| inline.or(next))
-            .flatten();
-        // A file for testing or prompting a program is not a settings file (`--test_path data/test.json`).
-        let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str());
-        let behind = before.starts_with("--") && !before.contains('=');
-        let other = behind && !OF_SETTINGS.iter().any(|part| before.contains(part));
-        // EasyR1's and OmegaConf's `config=train.yaml`.
-        let text = text.strip_prefix("config=").unwrap_or(text);
-        let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
-        if let Some(name) = named.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
-            let name = base_name(name).to_owned();
-            return Some(match (named, inline) {
-                (Some(_), None) => (name, at, 2),
-                (None, _) if behind => (name, at - 1, 2),
-                _ => (name, at, 1),
-            });
-        }
-    }
-    None
 }

@@ -18,6 +18,7 @@ mod purposes;
 mod reading;
 mod said;
 mod scheduler;
+mod settings_file;
 mod stage;
 mod swift;
 mod tidy;

@@ -3,8 +3,8 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::elsewhere::Given;
 use super::program::{Purpose, casts_to_fp32, installs, is_olmo_core, purpose};
+use super::settings_file::Given;
 use crate::formats::{Claim, OLMO_CORE_LACKING, turn_dropout_off};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};

@@ -12,11 +12,12 @@ use super::by_name;
 use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::elsewhere::{self, Given};
+use super::elsewhere;
 use super::inlined;
 use super::purposes;
 use super::said::{Missing, Said, World};
 use super::scheduler;
+use super::settings_file::{Given, Naming};
 use super::stage;
 use super::unset;
 use super::wrappers;
@@ -92,12 +93,15 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            let program = launch.line.trainer();
-            let written = elsewhere::written(&launch.arguments, program, &script);
-            let file = elsewhere::given(&launch.arguments, program, source).or(written);
+            let at = script.commands.iter().position(|command| Some(command.span) == chosen.span);
+            let named = Naming { words: &launch.arguments, script: &script, at, source };
+            let file = named.read(launch.line.trainer());
             let missing = match &file {
                 Some(file) if file.name.is_empty() => None,
-                _ => elsewhere::missing(&launch.line, &launch.arguments, source, bare),
+                Some(_) => elsewhere::missing(&launch.line, &launch.arguments, source, bare),
+                None => named
+                    .unclear()
+                    .or_else(|| elsewhere::missing(&launch.line, &launch.arguments, source, bare)),
             };
             if let Some((name, said)) = missing.or_else(|| elsewhere::experiment(&script, source)) {
                 launch.diagnostics.push(said);

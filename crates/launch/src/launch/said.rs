@@ -16,6 +16,28 @@ pub struct Fact {
     pub how: &'static str,
     /// Whether it came from outside the text.
     pub given: bool,
+    /// What it counts.
+    pub counts: Counted,
+}
+
+/// What a number of a node's accelerators counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counted {
+    /// Processes, each with an accelerator of its own.
+    #[default]
+    Processes,
+    /// Devices that can be seen, whatever number of processes there is.
+    Devices,
+}
+
+impl Fact {
+    /// The processes of a node: one if nothing but the devices is stated.
+    pub fn processes(&self) -> u64 {
+        match self.counts {
+            Counted::Processes => self.value,
+            Counted::Devices => 1,
+        }
+    }
 }
 
 /// A number that a place should state but leaves open.
@@ -89,7 +111,14 @@ pub(super) fn said(number: Option<u64>, place: &Value, by: &Word, how: &'static 
     let flag = text.find('=').and_then(|end| text.get(..end)).unwrap_or(text).to_owned();
     let span = place.origin().or(Some(by.span)).filter(|span| !span.is_empty());
     match number {
-        Some(value) => Said::Known(Fact { value, span, by: flag, how, given: place.is_given() }),
+        Some(value) => Said::Known(Fact {
+            value,
+            span,
+            by: flag,
+            how,
+            given: place.is_given(),
+            counts: Counted::Processes,
+        }),
         None => Said::Open(Missing { hole: place.first_hole(), span, by: flag }),
     }
 }

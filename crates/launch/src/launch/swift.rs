@@ -21,14 +21,16 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::MoeGroupedGemm, "true"),
     (Field::MoePermuteFusion, "false"),
     (Field::MoeRouterDtype, "fp32"),
+    (Field::ExpertTensorParallelSize, EXPERTS_WHOLE),
 ];
 
 /// Since when the command has those that earlier releases had otherwise.
-const SINCE: [(Field, &str); 4] = [
+const SINCE: [(Field, &str); 5] = [
     (Field::CrossEntropyLossFusion, " since 4.0"),
     (Field::AttentionBackend, " since 3.7"),
     (Field::MoeGroupedGemm, " since 3.10"),
     (Field::MoeRouterDtype, " since 3.6"),
+    (Field::ExpertTensorParallelSize, " since 3.9"),
 ];
 
 /// The number format of the checkpoint, which is bf16 for all models of its list, and gradients summed in fp32.
@@ -36,12 +38,24 @@ const PRECISION: &[(Field, &str)] = &[(Field::Bf16, "true"), (Field::AccumulateA
 
 /// Arguments that 4.0 took away from the command (`megatron_args.py:MegatronArguments` of 3.3 to 3.12; those of 4.0 have
 /// other names), so that a command which has one runs under an earlier release.
-const OF_THREE: [&str; 7] =
-    ["load", "save", "max-epochs", "num-workers", "no-initialization", "log-interval", "eval-interval"];
+const OF_THREE: [&str; 8] = [
+    "load",
+    "save",
+    "max-epochs",
+    "num-workers",
+    "no-initialization",
+    "log-interval",
+    "eval-interval",
+    "save-interval",
+];
 /// An argument that the command has had since 3.10, the first release with grouped products of experts by default.
 const OF_TEN: &str = "model";
 
 const THREE: &str = "default of ms-swift's megatron command before 4.0, whose options the text has";
+
+/// `expert_tensor_parallel_size` of 3.9.0 to 4.5.2; Megatron-LM's own default before, which is the tensor parallel size
+/// (not an option until 3.8.0, where it was `None`).
+const EXPERTS_WHOLE: &str = "1";
 
 /// What the releases before 4.0 set otherwise: `cross_entropy_loss_fusion` is on since 4.0, `moe_grouped_gemm` since 3.10 (the
 /// same file of 3.9.0, 3.10.0, 3.12.0 and 4.0.0).
@@ -65,6 +79,24 @@ fn of_three(reading: &mut Reading, arguments: &[Argument]) {
                 .to_owned(),
             choices: ["false", "true"].map(str::to_owned).to_vec(),
             proposal: Some("false".to_owned()),
+        });
+    }
+    let cut = reading.value(Field::TensorModelParallelSize).filter(|size| !matches!(*size, "" | "1"));
+    if let Some(cut) = cut.map(str::to_owned)
+        && (says(reading, Field::NumExperts) || says(reading, Field::ExpertModelParallelSize))
+        && !says(reading, Field::ExpertTensorParallelSize)
+        && !has(OF_TEN)
+    {
+        let mut found = Found::new(Field::ExpertTensorParallelSize, String::new(), Origin::Script);
+        found.hole = Some("the release of ms-swift".to_owned());
+        reading.take(found);
+        reading.questions.push(Question {
+            asks: Asked::Setting(Field::ExpertTensorParallelSize),
+            prompt: "How many ways is each expert cut? Without --expert_tensor_parallel_size, ms-swift 3.9 and later leave \
+                 experts whole; earlier releases cut them like the rest of the model"
+                .to_owned(),
+            choices: vec![EXPERTS_WHOLE.to_owned(), cut.clone()],
+            proposal: Some(cut),
         });
     }
 }

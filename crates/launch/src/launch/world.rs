@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher, option};
-use super::said::{Said, World, named, offer, offer_number};
+use super::said::{Counted, Said, World, named, offer, offer_number};
 use super::scheduler;
 use shardscope_bash::{Script, Value, Word};
 
@@ -245,7 +245,11 @@ impl World {
         let count = devices.split(',').filter(|device| !device.trim().is_empty()).count() as u64;
         self.visible = Some(count);
         let by = named("CUDA_VISIBLE_DEVICES", value.origin().unwrap_or_default());
+        let is_open = self.gpus_per_node.is_none();
         offer_number(&mut self.gpus_per_node, count, &value, &by, "the devices that it can see");
+        if let Some(Said::Known(fact)) = self.gpus_per_node.as_mut().filter(|_| is_open) {
+            fact.counts = Counted::Devices;
+        }
         offer_number(&mut self.nodes, 1, &value, &by, "one node by default");
     }
 

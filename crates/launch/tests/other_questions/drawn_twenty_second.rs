@@ -49,6 +49,17 @@ fn ms_swift_before_modes_generates_on_the_accelerators_that_are_left_over() {
     assert_eq!(own("NPROC_PER_NODE=7", "--vllm_server_host 10.0.0.1"), ["0", "7"]);
     assert_eq!(own("NPROC_PER_NODE=8", ""), ["", "8"]);
     assert_eq!(own("NPROC_PER_NODE=6", "--num_infer_workers 2"), ["2", "6"]);
+    // Other spellings of the same options.
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm_mode=colocate"), ["", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm-mode colocate"), ["", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=7", "--vllm_server_base_url=http://a"), ["0", "7"]);
+    assert_eq!(own("NPROC_PER_NODE=6", "--num_infer_workers=2"), ["2", "6"]);
+    assert_eq!(own("NPROC_PER_NODE=12", "--num_infer_workers=4"), ["4", "12"]);
+    // More than any number of processes can have.
+    assert_eq!(
+        value(&of("NPROC_PER_NODE=7", "--num_infer_workers 18446744073709551615"), Field::RolloutGpus),
+        ""
+    );
     // Each accelerator has a worker.
     assert_eq!(own("CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=4", "--num_infer_workers 4"), ["", "4"]);
     let nodes = "CUDA_VISIBLE_DEVICES=0,1,2,3 NNODES=2 NPROC_PER_NODE=3";
@@ -82,6 +93,38 @@ fn verls_first_dapo_always_has_a_reference() {
     assert_eq!(of("recipe.dapo.src.main_dapo"), ("host".to_owned(), false));
     assert_eq!(of("recipe.dapo.main_dapo"), ("none".to_owned(), true));
     assert_eq!(of("verl.trainer.main_ppo"), ("none".to_owned(), false));
+}
+
+/// The same program has every default of its weeks, as keys of those weeks tell them.
+#[test]
+fn verls_first_dapo_is_of_one_release() {
+    let of = |program: &str, more: &str| {
+        let text = format!(
+            "python3 -m {program} data.gen_batch_size=512 data.train_batch_size=512 data.max_prompt_length=1024 \
+             data.max_response_length=1024 algorithm.adv_estimator=grpo actor_rollout_ref.actor.use_kl_loss=True \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.n=8 \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        );
+        let read = script(&text);
+        assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+        let all = read.settings.iter().map(|setting| (setting.name(), setting.value.written()));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let first = "recipe.dapo.src.main_dapo";
+    let spring = "actor_rollout_ref.rollout.use_fire_sampling=False";
+    let megatron = "actor_rollout_ref.actor.strategy=megatron";
+    for more in ["", megatron] {
+        let dated = of(first, &format!("{spring} {more}"));
+        assert_eq!(of(first, more), dated, "{more}");
+        assert_eq!(dated["rollout_sequences"], "1024");
+        let stated = "actor_rollout_ref.rollout.enforce_eager=False actor_rollout_ref.rollout.max_num_seqs=64 \
+                      actor_rollout_ref.model.use_remove_padding=True";
+        let stated = of(first, &format!("{stated} {more}"));
+        assert_eq!(stated["rollout_cuda_graphs"], "true");
+        assert_eq!(stated["rollout_sequences"], "64");
+    }
+    assert_eq!(of("recipe.dapo.main_dapo", "")["rollout_sequences"], "256");
 }
 
 /// Miical/verl `run_qwen3_4b_fsdp.sh`, like all of verl's own examples of August 2026: the machine's kind is asked of Python, and what

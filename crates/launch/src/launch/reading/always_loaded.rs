@@ -1,7 +1,8 @@
-//! Models that a program loads, whatever its settings say.
+//! What the name of a program tells of its release: models that it loads whatever its settings say, and defaults.
 
 use super::Launch;
-use crate::{Found, Origin, Reading};
+use crate::{Argument, Found, Origin, Reading};
+use shardscope_bash::Word;
 use shardscope_plan::{Field, Software};
 
 /// verl's DAPO while its files lay in `recipe/dapo/src` (April 4 to May 10, 2025, #623 to #1392): it registered the reference with
@@ -12,10 +13,24 @@ const MOVED: &str = "dapo.main_dapo";
 const UNDATED: &str = "neither use_kl_loss nor use_kl_in_reward; verl's DAPO of May 10 to 23, 2025, loads the reference all the \
                        same (rl_reference=host)";
 
+/// A key of the same weeks with its default (`ppo_trainer.yaml` of April 4 to May 10, 2025; gone in July), by which the reader
+/// of verl's keys knows the other defaults of that release: samples padded, the engine without graphs and with 1024 sequences.
+const OF_ITS_WEEKS: &str = "actor_rollout_ref.rollout.use_fire_sampling=False";
+
+fn module(program: &Word) -> String {
+    program.text().trim_end_matches(".py").replace('/', ".")
+}
+
 impl Launch {
+    /// What the program's name tells of its release, as a word of it.
+    pub(super) fn dated(&self) -> Option<Argument> {
+        let program = self.line.program.as_ref().filter(|program| module(program).ends_with(PROGRAM))?;
+        Some(Argument { span: Some(program.origin()), ..Argument::from(OF_ITS_WEEKS) })
+    }
+
     pub(super) fn tell_always_loaded(&self, reading: &mut Reading) {
         let Some(program) = &self.line.program else { return };
-        let module = program.text().trim_end_matches(".py").replace('/', ".");
+        let module = module(program);
         let is_none = reading.value(Field::RlReference) == Some("none");
         let adapts = reading.found.iter().any(|found| found.field == Field::LoraRank);
         if !is_none || adapts {

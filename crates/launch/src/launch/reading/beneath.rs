@@ -4,12 +4,18 @@ use super::Launch;
 use crate::answers::fill;
 use crate::formats::{Command, recipes};
 use crate::launch::command_line::Launcher;
-use crate::launch::elsewhere::File;
+use crate::launch::settings_file::File;
 use crate::started::without_places;
 use crate::{Argument, Reading, megatron};
 use shardscope_bash::Environment;
 
 impl Launch {
+    /// The name of the settings file that is read beneath the command, empty if the script itself writes it; none if there is
+    /// no such file.
+    pub(crate) fn settings_file(&self) -> Option<&str> {
+        self.beneath.as_ref().map(|(reading, _)| reading.covers.as_str())
+    }
+
     /// The command with these words.
     pub(super) fn command<'c>(&'c self, words: &'c [Argument]) -> Command<'c> {
         Command {

@@ -3,6 +3,7 @@
 use super::Launch;
 use crate::formats::starts_own_processes;
 use crate::launch::command_line::Launcher;
+use crate::launch::flag::{flag_name, is_spelt};
 use crate::launch::said::Said;
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash as shell;
@@ -17,7 +18,7 @@ impl Launch {
         let (true, Some(visible)) = (swift, self.world.visible) else { return };
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
         // The visible devices only count as processes if nothing else is stated.
-        let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
+        let processes = fact.processes();
         let apart = reading.value(Field::RolloutGpus).is_some_and(|own| own != "0");
         if visible > processes && !apart {
             let what = "a model spread over devices layer by layer (device_map)";
@@ -50,25 +51,23 @@ impl Launch {
     /// command without a mode (`swift/llm/argument/rlhf_args.py:_check_grpo` of v3.4.1 and v3.5.0, `swift/arguments/rlhf_args.py` of
     /// v4.0.0). That fewer processes are started than the node has accelerators tells which one it is.
     pub(super) fn tell_own_engines(&self, reading: &mut Reading) {
-        let option = |name: &str| self.arguments.iter().position(|word| word.text == name);
-        let placed = ["--vllm_mode", "--vllm_server_host", "--vllm_server_base_url"];
+        let placed = ["--vllm-mode", "--vllm-server-host", "--vllm-server-base-url"];
         let by_vllm = reading.value(Field::RlFramework) == Some("swift")
             && reading.value(Field::RolloutEngine) == Some("vllm")
             && reading.value(Field::RolloutGpus).is_none()
             && !reading.not_modelled.iter().any(|item| item.name == "use_vllm");
         let Some(Said::Known(fact)) = &self.world.gpus_per_node else { return };
-        if !by_vllm || placed.iter().any(|name| option(name).is_some()) {
+        if !by_vllm || placed.iter().any(|name| self.option(name).is_some()) {
             return;
         }
-        let processes = if fact.by.contains("VISIBLE") { 1 } else { fact.value };
-        let workers = option("--num_infer_workers").and_then(|at| self.arguments.get(at + 1));
-        let own = workers.map_or(Some(1), |word| word.text.parse::<u64>().ok());
-        let node = own.map_or(0, |own| processes + own);
+        let processes = fact.processes();
+        let own = self.option("--num-infer-workers").map_or(Some(1), |workers| workers.parse::<u64>().ok());
+        let node = own.and_then(|own| processes.checked_add(own));
         // Nodes have 4, 8 or 16.
-        let fits = match self.world.visible {
+        let fits = node.is_some_and(|node| match self.world.visible {
             Some(visible) => visible == node && visible > processes,
             None => node >= 4 && node.is_power_of_two() && own.is_some_and(|own| own < processes),
-        };
+        });
         if fits || own == Some(processes) {
             reading.not_read.retain(|item| item.name != "num_infer_workers");
         }
@@ -79,8 +78,19 @@ impl Launch {
             };
             let why =
                 "ms-swift before 3.5: no vllm_mode, and as many accelerators of each node are left over";
-            let found = Found::new(Field::RolloutGpus, (own * nodes).to_string(), Origin::Derived);
+            let found =
+                Found::new(Field::RolloutGpus, own.saturating_mul(nodes).to_string(), Origin::Derived);
             reading.take(found.by(fact.by.clone(), fact.span).note(why));
+        }
+    }
+
+    /// The value of the last option of this name, with its words joined by dashes or underscores (argparse takes both of
+    /// transformers' options), behind `=` or a space.
+    fn option(&self, dashed: &str) -> Option<&str> {
+        let at = self.arguments.iter().rposition(|word| is_spelt(flag_name(&word.text), dashed))?;
+        match self.arguments.get(at)?.text.split_once('=') {
+            Some((_, value)) => Some(value),
+            None => Some(self.arguments.get(at + 1).map_or("", |next| &next.text)),
         }
     }
 

@@ -20,6 +20,7 @@ impl Launch {
     /// `grpo.py`).
     pub(super) fn with_objective(&self) -> Vec<Argument> {
         let mut arguments = self.arguments.clone();
+        arguments.extend(self.dated());
         // What accelerate shards over ranks is in its own file.
         let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
         if let Some((value, word)) =
