@@ -21,9 +21,13 @@ fn override_of<'w>(word: &'w Argument, flat: bool, is_top: impl Fn(&str) -> bool
     let named = is_path(path) || is_path(&format!("{path}.a"));
     let alone = flat && !dashed && !path.contains('.') && inline.is_some();
     let is_key = || alone || is_top(path.split('.').next().unwrap_or_default());
-    // A tree is never deeper, whoever makes it.
-    let is_bounded = || path.split('.').take(MAX_DEPTH + 1).count() <= MAX_DEPTH;
-    ((dashed || inline.is_some()) && named && is_bounded() && is_key()).then_some(Override { path, inline })
+    ((dashed || inline.is_some()) && named && is_bounded(path) && is_key())
+        .then_some(Override { path, inline })
+}
+
+/// Whether a tree may be as deep as these keys: none is deeper, whoever makes it.
+fn is_bounded(path: &str) -> bool {
+    path.split('.').take(MAX_DEPTH + 1).count() <= MAX_DEPTH
 }
 
 fn is_flat(root: &Node) -> bool {
@@ -36,6 +40,14 @@ pub fn overrides(root: &Node, words: &[Argument]) -> bool {
     let flat = is_flat(root);
     let read = |word| override_of(word, flat, |top| root.get(top).is_some());
     words.iter().filter_map(read).any(|said| takes(root, said.path))
+}
+
+/// Whether keys joined by dots, the first of which the file has, lead below one of its values, or deeper than a tree may be: a
+/// word with them cannot be set in it.
+#[must_use]
+pub fn has_no_place(root: &Node, path: &str) -> bool {
+    let top = path.split('.').next().unwrap_or_default();
+    is_path(path) && root.get(top).is_some() && !(is_bounded(path) && takes(root, path))
 }
 
 /// Whether a value has a place under keys joined by dots.

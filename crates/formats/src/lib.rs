@@ -46,7 +46,7 @@ mod workload;
 
 pub use accelerate::{Accelerate, read_launcher};
 pub use argument::Argument;
-pub use beneath::{overridden, overrides};
+pub use beneath::{has_no_place, overridden, overrides};
 pub use format::Format;
 pub use frameworks::{
     MaxText, OLMO_CORE_LACKING, is_named_program, is_shipped_by_torchtune, is_torchtune_recipe,

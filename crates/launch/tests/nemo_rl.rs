@@ -206,3 +206,29 @@ fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
     assert_eq!([plan.layout().tensor, plan.layout().data], [1, 16]);
     assert_eq!(plan.recipe().marks.without, ["tensor_model_parallel_size"]);
 }
+
+/// A deletion of Hydra's, and words for which the file has no place, were passed over in silence.
+#[test]
+fn words_that_have_no_place_in_the_file_stop() {
+    let path = format!("{}/../../tests/data/formats/cases/nemo_rl/grpo.yaml", env!("CARGO_MANIFEST_DIR"));
+    let file = std::fs::read_to_string(path).expect("the case");
+    let with = |words: &str| {
+        let script = format!("uv run examples/run_grpo_math.py --config c.yaml {words}\n");
+        let source = Source::from_files([("c.yaml", file.as_str()), ("run.sh", &script)]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let before = stopped_by(&with("")).len();
+    for (words, name) in [
+        ("~policy.dtensor_cfg.activation_checkpointing", "policy.dtensor_cfg.activation_checkpointing"),
+        ("~policy.dtensor_cfg policy.max_total_sequence_length=2048", "policy.dtensor_cfg"),
+        ("policy.max_total_sequence_length.x=1", "policy.max_total_sequence_length.x"),
+    ] {
+        let read = with(words);
+        assert!(stopped_by(&read).contains(&name), "{words}: {:?}", read.not_modelled);
+        assert!(read.plan.is_none(), "{words}");
+    }
+    let deep = with(&format!("policy.{}a=1", "a.".repeat(15_000)));
+    assert!(deep.plan.is_none() && stopped_by(&deep).len() == before + 1);
+    let set = with("policy.max_total_sequence_length=2048 policy.megatron_cfg.enabled=true");
+    assert_eq!(stopped_by(&set).len(), before, "{:?}", set.not_modelled);
+}

@@ -59,6 +59,8 @@ pub struct Launch {
     given: Option<Given>,
     /// The reading of that file beneath the command's words, and the words that say nothing of it.
     beneath: Option<(Reading, Vec<Argument>)>,
+    /// Words that have no place in that file.
+    passed_over: Vec<NotModelled>,
     /// The ZeRO stage that the text substitutes into a template.
     filled: Option<String>,
     /// The releases of packages that the texts install.
@@ -109,6 +111,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             }
             let file = file.filter(|_| launch.elsewhere.is_none());
             launch.given = file.as_ref().map(|file| file.given);
+            launch.passed_over =
+                file.as_ref().map_or_else(Vec::new, |file| file.passed_over(&launch.arguments));
             launch.diagnostics.extend(inlined::settings(&mut launch.arguments, &script, source));
             launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
@@ -290,6 +294,7 @@ impl Launch {
             super::swift::defaults(&mut reading, &self.arguments);
             super::swift::vision(&mut reading, &self.arguments);
         }
+        reading.not_modelled.extend_from_slice(&self.passed_over);
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some(), self.given);
         if self.elsewhere.is_none() {

@@ -3,11 +3,11 @@
 use super::ask;
 use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
-use crate::formats::{Format, Role, of_trainer, overrides};
+use crate::formats::{Format, Role, has_no_place, of_trainer, overrides};
 use crate::several::MAX_TEXTS;
-use crate::{Argument, Found};
+use crate::{Argument, Effect, Found, NotModelled};
 use shardscope_bash::{Piece, Script, Value, Word, base_name};
-use shardscope_config_tree::{Tree, read_json, read_yaml};
+use shardscope_config_tree::{Node, Tree, read_json, read_yaml};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 use std::collections::HashMap;
@@ -19,6 +19,9 @@ const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"]
 const OF_SETTINGS: [&str; 7] = ["conf", "cfg", "yaml", "args", "recipe", "setting", "param"];
 /// torchtitan's option for a file that holds the model, whatever the other words say.
 pub(super) const WHOLE: &str = "--job.config-file";
+/// How much of a key's name is shown. Unit: character.
+const LONGEST_NAME: usize = 120;
+
 /// A settings file that a command names and that is among the texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
@@ -39,6 +42,36 @@ pub(super) struct File {
     pub tree: Tree,
     /// Its name among the texts; empty if the script itself writes it, so that its places are none of the text.
     pub name: String,
+}
+
+impl File {
+    /// Words that have no place in the file.
+    pub(super) fn passed_over(&self, words: &[Argument]) -> Vec<NotModelled> {
+        self.tree.documents.first().map_or_else(Vec::new, |root| without_place(root, words))
+    }
+}
+
+/// Words that take keys out of a file (Hydra's `~policy.dtensor_cfg`), or set keys for which it has no place: what the program
+/// does without the one or with the other is not known.
+fn without_place(root: &Node, words: &[Argument]) -> Vec<NotModelled> {
+    let item = |word: &Argument| {
+        let said = |body: &str, what| {
+            let (path, value) = body.split_once('=').unwrap_or((body, ""));
+            // Its first keys are enough to find a long one.
+            let name: String = path.chars().take(LONGEST_NAME).collect();
+            NotModelled::new(&name, value, Effect::Memory, what).at_some(word.span)
+        };
+        if let Some(body) = word.text.strip_prefix('~') {
+            let top = body.split(['.', '=']).next().unwrap_or_default();
+            return root.get(top).map(|_| said(body, "a key taken out of the settings file"));
+        }
+        let body = word.text.trim_start_matches(['-', '+']);
+        let is_set = body.contains('=') || word.text.starts_with("--");
+        let path = body.split('=').next().unwrap_or_default();
+        let lost = is_set && has_no_place(root, path);
+        lost.then(|| said(body, "a key below a value of the settings file"))
+    };
+    words.iter().filter_map(item).collect()
 }
 
 /// A command that may name a settings file.
@@ -215,7 +248,8 @@ impl<'s> Overridden<'s> {
         let tree = self.trees.entry(path).or_insert_with(|| given(&words, "", source).map(|file| file.tree));
         let Some(root) = tree.as_ref().and_then(|tree| tree.documents.first()) else { return false };
         let others = [words.get(..at).unwrap_or_default(), words.get(at + count..).unwrap_or_default()];
-        overrides(root, &others.concat())
+        let others = others.concat();
+        overrides(root, &others) || !without_place(root, &others).is_empty()
     }
 }
 
