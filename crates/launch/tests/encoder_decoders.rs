@@ -345,7 +345,7 @@ fn a_configuration_of_an_encoder_alone_stops() {
         format!(
             r#"{{"architectures":["{class}"],"d_ff":1024,"d_kv":64,"d_model":512,"dropout_rate":0.1,"feed_forward_proj":"gated-gelu",
             "is_encoder_decoder":true,"model_type":"t5","num_decoder_layers":8,"num_heads":6,"num_layers":8,
-            "relative_attention_num_buckets":32,"tie_word_embeddings":false,"vocab_size":32128}}"#
+            "relative_attention_num_buckets":32,"tie_word_embeddings":false,"torch_dtype":"float32","vocab_size":32128}}"#
         )
     };
     let more = [("software", "hf_transformers"), ("micro_batch_size", "8")];

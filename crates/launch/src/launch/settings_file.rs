@@ -100,9 +100,12 @@ impl Naming<'_> {
 
     /// What is to be said, with the file's name, where it cannot be told which text the file is, or which keys it has.
     pub(super) fn unclear(self) -> Option<(String, Diagnostic)> {
-        let (path, ..) = place(self.words)?;
+        let (path, at, _) = place(self.words)?;
         let (name, span) = named(self.words)?;
+        // DeepSpeed's file says what is sharded, which is asked for, and not what trains.
+        let of_engine = self.words.get(at).is_some_and(|word| word.text.contains("deepspeed"));
         let said = match written(&path, self.script, self.at) {
+            Some(_) if of_engine => return None,
             Some(content) if open(content, self.script).is_none() => {
                 let message = format!("which settings {name} has depends on what this script does not say");
                 Diagnostic::error(Code::MissingFile, message).hint("paste the file as it is written")
