@@ -9,9 +9,9 @@ use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
+use super::limits::MAX_TEXTS;
 use super::log::{is_log, printed_by};
 use super::named::take_model;
-use super::several::MAX_TEXTS;
 use super::started::{
     Started, also_starts, asks_for_line, by_commands, imports_olmo_core, launched_by, trains_by_olmo_core,
     with_line, without_places,

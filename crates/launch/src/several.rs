@@ -2,13 +2,12 @@
 
 use crate::formats::{Role, Text};
 use crate::launch::Launch;
+use crate::limits::MAX_TEXTS;
 use crate::{Asked, Reading};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-/// Maximum number of texts that are read: a training is launched by a handful of files.
-pub const MAX_TEXTS: usize = 256;
 /// Maximum number of scripts that are checked for a run of their own: few belong to one training, and each is
 /// evaluated.
 pub(crate) const LOOKED_AT: usize = 16;

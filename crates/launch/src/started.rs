@@ -3,8 +3,8 @@
 
 use super::formats::releases::Installed;
 use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
+use super::limits::MAX_TEXTS;
 use super::scheduled;
-use super::several::MAX_TEXTS;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;

@@ -97,13 +97,15 @@ fn stats(shown: &Shown) -> Html {
     // There is no published run on such an accelerator, and anyone who reads the time must see that first.
     let calibrated = if shown.report.is_calibrated() { "" } else { "not calibrated, " };
     let range = format!("{calibrated}{}", between(time.interval.low, time.interval.high));
+    let (rate, step) =
+        if encodes { ("Target tokens/s", "Target tokens per step") } else { ("Tokens/s", "Tokens per step") };
     html! {
         <dl class="stats">
             { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(range)) }
-            { stat(html!(if encodes { "Target tokens/s" } else { "Tokens/s" }), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+            { stat(html!(rate), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
             { stat(html! { <Term name="MFU" /> }, percent(time.mfu), html!(tflops(time.model_rate) + "/GPU")) }
             { stat(html!("Parameters"), rounded(parameters.total.number()), html!(exact)) }
-            { stat(html!(if encodes { "Target tokens per step" } else { "Tokens per step" }), rounded(tokens), html! {
+            { stat(html!(step), rounded(tokens), html! {
                     <>
                         { grouped(recipe.num_micro_batches) }{ " " }
                         <Term name="micro-batch">{ plural(recipe.num_micro_batches, "micro-batch", "micro-batches") }</Term>

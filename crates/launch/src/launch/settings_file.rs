@@ -4,7 +4,7 @@ use super::ask;
 use super::flag::is_spelt;
 use crate::detect::{TextKind, detect};
 use crate::formats::{Format, Role, has_no_place, of_trainer, overrides};
-use crate::several::MAX_TEXTS;
+use crate::limits::MAX_TEXTS;
 use crate::{Argument, Effect, Found, NotModelled};
 use shardscope_bash::{Piece, Script, Value, Word, base_name};
 use shardscope_config_tree::{Node, Tree, read_json, read_yaml};
