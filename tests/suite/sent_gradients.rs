@@ -26,8 +26,8 @@ fn every_gradient_is_sent_once() {
         if plan.gathers_units() {
             continue;
         }
-        let ranks = parameters(&plan).ranks;
-        for (chunks, rank) in all_buffers(&plan).iter().zip(&ranks) {
+        let ranks = parameters(plan).ranks;
+        for (chunks, rank) in all_buffers(plan).iter().zip(&ranks) {
             let held: u64 = chunks.iter().flatten().map(|buffer| buffer.parameters).sum();
             assert_eq!(held, rank.trained.get(), "{name}, stage {}", rank.pipeline_rank);
             compared += 1;
@@ -39,7 +39,7 @@ fn every_gradient_is_sent_once() {
             continue;
         }
         let widths = [recipe.reduce_dtype(), recipe.adapters_reduce_dtype()].map(NumberFormat::width);
-        for (bytes, rank) in reduced(&plan).into_iter().zip(&ranks) {
+        for (bytes, rank) in reduced(plan).into_iter().zip(&ranks) {
             let adapters = rank.adapters[0].get();
             let expected = (rank.trained.get() - adapters) * widths[0] + adapters * widths[1];
             assert_eq!(bytes, expected, "{name}, stage {}", rank.pipeline_rank);
@@ -86,13 +86,13 @@ fn figures_of_decoders_are_not_shown_beside_an_encoder() {
     let (_, plan) = pages::guide::plans()
         .find(|(_, plan)| plan.model().encoder.is_some())
         .expect("an encoder-decoder among the guide's plans");
-    let report = shardscope::report::report(&plan);
+    let report = shardscope::report::report(plan);
     let counts = &report.time.flops;
     assert_eq!((counts.megatron, counts.narayanan), (None, None));
-    assert!(shardscope::report::analysis_tool::compare(&plan, &report).is_empty());
-    let text = shardscope::report::text::text(&plan, &report);
+    assert!(shardscope::report::analysis_tool::compare(plan, &report).is_empty());
+    let text = shardscope::report::text::text(plan, &report);
     assert!(text.contains("target tokens per second") && !text.contains("analysis tool"), "{text}");
-    let x = Symbols::new(&plan);
+    let x = Symbols::new(plan);
     let named = |operator: Operator| operator.weights(&x)[0].name;
     assert_eq!(named(Operator::CrossNorm), "pre_cross_attention_layernorm.weight");
     assert_eq!(named(Operator::PreMlpNorm), "pre_mlp_layernorm.weight");
