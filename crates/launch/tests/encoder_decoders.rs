@@ -359,3 +359,15 @@ fn a_configuration_of_an_encoder_alone_stops() {
         assert!(found.not_modelled.iter().any(|item| item.name == "architectures" && item.value == class));
     }
 }
+
+/// `examples/pytorch/translation/run_translation.py` requires both languages, which choose columns of the data.
+#[test]
+fn languages_of_a_translation_change_no_figure() {
+    let command = "accelerate launch --num_processes 8 --multi_gpu run_translation.py --model_name_or_path google-t5/t5-large --do_train \
+        --source_lang en --target_lang ro --max_source_length 256 --max_target_length 256 --bf16 --per_device_train_batch_size 8 \
+        --gradient_accumulation_steps 2 --output_dir out\n";
+    let found = said(&[("train.sh", command)], &[("num_nodes", "1"), ("accelerator", "H100-SXM")]);
+    assert!(found.not_modelled.is_empty(), "{:?}", found.not_modelled);
+    let plan = found.plan.expect("a plan");
+    assert_eq!([plan.model().seq_length, plan.model().encoder.expect("an encoder").seq_length], [256, 256]);
+}
