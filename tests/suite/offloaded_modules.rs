@@ -201,8 +201,14 @@ fn modules_that_cannot_be_offloaded_so_are_reported() {
         ("core_attn mlp", ("bf16", "true")),
         ("attn_proj", ("bf16", "true")),
         ("core_attn", ("software", "megatron_core_local")),
+        // Since July 2026.
+        ("expert_fc1", ("recompute_modules", "moe")),
     ] {
-        let resolution = resolved(&offloading(modules, &[more]));
+        let mut set = offloading(modules, &[more]);
+        if more.0 == "recompute_modules" {
+            set.push(("recompute_granularity", "selective"));
+        }
+        let resolution = resolved(&set);
         assert!(resolution.plan.is_none(), "{modules} {more:?}");
         let reported = resolution.diagnostics.iter().any(|said| said.code.name() == "offload-modules");
         assert!(reported, "{modules} {more:?}: {:?}", resolution.diagnostics);
@@ -213,17 +219,37 @@ fn modules_that_cannot_be_offloaded_so_are_reported() {
         ("core_attn", ("cuda_graph_impl", "transformer_engine")),
         ("core_attn", ("activation_offload_fraction", "0.5")),
         ("core_attn", ("delta_offload_bytes_across_pp_ranks", "1048576")),
-        // Megatron starts it, but it was not recorded.
-        ("expert_fc1", ("recompute_modules", "moe")),
     ] {
-        let mut set = offloading(modules, &[more]);
-        if more.0 == "recompute_modules" {
-            set.push(("recompute_granularity", "selective"));
-        }
-        let resolution = resolved(&set);
+        let resolution = resolved(&offloading(modules, &[more]));
         assert!(resolution.plan.is_none(), "{modules} {more:?}");
         let named =
             resolution.not_modelled.iter().any(|item| item.name == "fine_grained_activation_offloading");
         assert!(named, "{modules} {more:?}: {:?}", resolution.not_modelled);
     }
+}
+
+/// Only releases whose hybrid models never began a chunk of groups start a run that offloads within recomputed MoE layers, and
+/// they offload nothing.
+#[test]
+fn a_hybrid_model_that_recomputes_its_experts_offloads_nothing() {
+    let recomputed =
+        [("recompute_granularity", "selective"), ("recompute_modules", "core_attn moe shared_experts")];
+    let hybrid = [("hybrid_override_pattern", "MEM*MEME"), ("mamba_num_heads", "64")];
+    let mut without = EXPERTS.to_vec();
+    without.extend(recomputed.into_iter().chain(hybrid));
+    let kept = plan(&without);
+    for modules in ["expert_fc1 moe_act", "core_attn attn_proj moe_act"] {
+        let mut set = offloading(modules, &recomputed);
+        set.extend(hybrid);
+        let resolution = resolved(&set);
+        let warned = resolution.diagnostics.iter().any(|said| said.code.name() == "no-effect");
+        assert!(warned, "{modules}: {:?}", resolution.diagnostics);
+        let moved = plan(&set);
+        assert!(moved.recipe().offload.modules.is_empty());
+        assert_eq!(memory(&moved).ranks[0].totals, memory(&kept).ranks[0].totals, "{modules}");
+    }
+    // With layers that are not recomputed whole, today's releases offload.
+    let mut set = offloading("expert_fc1 moe_act", &[]);
+    set.extend(hybrid);
+    assert!(!plan(&set).recipe().offload.modules.is_empty());
 }

@@ -77,6 +77,11 @@ pub enum LossKind {
     /// flash-attn's kernel on the logits in their own dtype: it saves them and allocates their gradient separately
     /// (`flash_attn/ops/triton/cross_entropy.py`, `inplace_backward=False`).
     FusedLogits,
+    /// The same with the logits overwritten by their gradient, after a division of the logits by a temperature in place, whose
+    /// backward pass allocates the gradient that the output layer gets (verl's supervised trainer over engines:
+    /// `verl/workers/engine/fsdp/transformer_impl.py:prepare_model_outputs`,
+    /// `verl/utils/torch_functional.py:logprobs_from_logits_flash_attn`, `inplace_backward=True`).
+    InPlaceLogits,
     /// All logits in fp32, with the loss one chunk of rows at a time, over all tokens but the last of each sequence.
     ChunkedRows,
     /// Log-probabilities of given tokens over a vocabulary sharded across ranks, from fp32 logits: their log-softmax

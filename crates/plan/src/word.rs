@@ -95,7 +95,7 @@ words! {
         Legacy "legacy", Unfused "unfused", Torch "torch", NativeFused "native_fused", TransformerEngine
         "te", Compiled "compiled", FusedLinear "fused_linear", Liger "liger", Cce "cce", Chunked
         "chunked", ChunkedLogits "chunked_logits", ChunkedLinear "chunked_linear", ChunkedRows
-        "chunked_rows", FusedLogits "fused_logits", Distributed "distributed", DistributedCopy
+        "chunked_rows", FusedLogits "fused_logits", InPlaceLogits "in_place_logits", Distributed "distributed", DistributedCopy
         "distributed_copy", DistributedChunks "distributed_chunks", DistributedWideChunks
         "distributed_wide_chunks", Tiled "tiled", FusedTiles "fused_tiles", TokenKernel "token_kernel",
         PolicyRows "policy_rows", PolicyKernel "policy_kernel", TorchNarrow "torch_narrow",

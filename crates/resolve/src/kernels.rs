@@ -168,6 +168,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         Some(word::LossKind::TransformerEngine) => return LossKind::TransformerEngine,
         Some(word::LossKind::ChunkedLogits) => return LossKind::ChunkedLogits,
         Some(word::LossKind::FusedLogits) => return LossKind::FusedLogits,
+        Some(word::LossKind::InPlaceLogits) => return LossKind::InPlaceLogits,
         Some(word::LossKind::ChunkedRows) => return LossKind::ChunkedRows,
         Some(word::LossKind::Tiled) => {
             return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS));

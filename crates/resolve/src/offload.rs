@@ -11,6 +11,9 @@ const UNKNOWN: [(&str, &str); 2] = [
     ("gdp_qkv", "gated delta-rule kernels, offloaded"),
 ];
 
+/// Modules within routed experts (`transformer_config.py: offload_inside_moe`).
+const IN_EXPERTS: [&str; 3] = ["expert_fc1", "moe_act", "fused_group_mlp"];
+
 /// What is offloaded; modules have Megatron's names.
 pub(super) fn offload(table: &mut Table) -> Offload {
     let modules = if table.on(Field::FineGrainedActivationOffloading) { modules(table) } else { None };
@@ -71,7 +74,37 @@ fn modules(table: &mut Table) -> Option<OffloadModules> {
         let fields = [Field::OffloadModules, Field::FineGrainedActivationOffloading];
         table.refuse(Code::OffloadModules, &fields, message, &format!("take some of {all}"));
     }
-    known
+    if known.is_some() && within_recomputed(table) { outside_of_recomputed(table) } else { known }
+}
+
+/// Whether modules of experts are offloaded in MoE layers that are recomputed whole.
+fn within_recomputed(table: &Table) -> bool {
+    table.is(word::RecomputeGranularity::Selective)
+        && table.words(Field::RecomputeModules).contains(&"moe")
+        && table.words(Field::OffloadModules).iter().any(|name| IN_EXPERTS.contains(name))
+}
+
+/// What such a run offloads: Megatron rejects it since July 2026 (`transformer_config.py:__post_init__`, commit 69c486825c).
+/// Before April 2026 its hybrid models started with it, because they never began a chunk of groups
+/// (`models/hybrid/hybrid_model.py:preprocess_for_fine_grained_offloading`, commit 92d5c1f4d1), so that nothing of any module
+/// was offloaded.
+fn outside_of_recomputed(table: &mut Table) -> Option<OffloadModules> {
+    let field = Field::FineGrainedActivationOffloading;
+    if table.has(Field::HybridOverridePattern) {
+        let message = "Megatron core rejects offloading within MoE layers that are recomputed; its releases before April 2026, \
+                       which start this run, offload nothing in hybrid models";
+        table.warn(Code::NoEffect, field, message);
+        table.remark(field, "offloads nothing in hybrid models before April 2026");
+        return Some(OffloadModules::default());
+    }
+    table.refuse(
+        Code::OffloadModules,
+        &[Field::OffloadModules, Field::RecomputeModules, field],
+        "since July 2026 Megatron core rejects modules of experts that are offloaded while the whole MoE layer is recomputed"
+            .to_owned(),
+        "take moe out of recompute_modules, or expert_fc1, moe_act and fused_group_mlp out of offload_modules",
+    );
+    None
 }
 
 /// DeepSpeed's own checkpoints, which models call by themselves (`deepspeed/runtime/activation_checkpointing/checkpointing.py:
@@ -98,7 +131,7 @@ fn own_checkpoints(table: &mut Table, software: Software) {
 /// Module offloading that is not modelled.
 pub(super) fn lacking(table: &mut Table, software: Software) {
     own_checkpoints(table, software);
-    if !table.on(Field::FineGrainedActivationOffloading) {
+    if !table.on(Field::FineGrainedActivationOffloading) || within_recomputed(table) {
         return;
     }
     let named: Vec<String> = table.words(Field::OffloadModules).into_iter().map(str::to_owned).collect();
@@ -112,13 +145,7 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     let part = table.real(Field::ActivationOffloadFraction).is_some_and(|part| part < 1.0);
     let shifted = table.number(Field::DeltaOffloadBytesAcrossPpRanks) > 0
         && table.degree(Field::PipelineModelParallelSize) > 1;
-    // Megatron starts such a run (`transformer_config.py` rejects none of it); the transfers of its groups while
-    // backward recomputes a layer were not recorded.
-    let selected = table.is(word::RecomputeGranularity::Selective);
-    let again = selected && table.words(Field::RecomputeModules).contains(&"moe");
-    let within = again && named.iter().any(|name| matches!(name.as_str(), "expert_fc1" | "moe_act"));
     for (field, holds, message) in [
-        (Field::RecomputeModules, within, "experts' modules offloaded within MoE layers that are recomputed"),
         (Field::CudaGraphImpl, graphs, "modules offloaded out of CUDA graphs"),
         (Field::TrainType, frozen, "modules offloaded where weights are frozen"),
         (Field::Fp8, table.has(Field::Fp8), "modules offloaded that save tensors in 8 bits"),

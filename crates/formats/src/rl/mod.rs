@@ -238,6 +238,16 @@ impl Reader for RlFormat {
         (*self == Self::Verl).then_some(("verl", installed.verl?, [0, 8]))
     }
 
+    fn read_command(&self, command: &Command<'_>) -> Reading {
+        if *self != Self::VerlSft {
+            return self.read_words(command.words);
+        }
+        let scalars = Scalars::of_words_under(command.words, &["engine"]);
+        let mut leaves = Leaves::over(&scalars);
+        verl_sft::read(&mut leaves, verl_sft::runs_engines(command.program));
+        leaves.finish(self.name())
+    }
+
     fn read_words(&self, words: &[Argument]) -> Reading {
         let renamed = match self {
             Self::OpenRlhf => openrlhf_names::renamed(words),
@@ -282,7 +292,7 @@ impl RlFormat {
         let mut leaves = Leaves::over(scalars);
         match self {
             Self::Verl => verl::read(&mut leaves),
-            Self::VerlSft => verl_sft::read(&mut leaves),
+            Self::VerlSft => verl_sft::read(&mut leaves, false),
             Self::OpenRlhf => openrlhf::read(&mut leaves),
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),

@@ -1,4 +1,5 @@
-//! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
+//! verl's supervised trainers: the one on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`) and
+//! the one over engines (`verl/trainer/sft_trainer.py`, `verl/trainer/config/sft_trainer_engine.yaml`).
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
@@ -10,7 +11,19 @@ use shardscope_plan::Field;
 
 const VERL: &str = "verl";
 
-pub(super) fn read(leaves: &mut Leaves<'_>) {
+/// Whether `program` is the trainer over engines.
+pub(super) fn runs_engines(program: &str) -> bool {
+    let stem = program.strip_suffix(".py").unwrap_or(program);
+    let name = stem.rsplit(['.', '/']).next().unwrap_or_default();
+    matches!(name, "sft_trainer" | "sft_trainer_ray")
+}
+
+/// `engines`: whether the command names the trainer over engines.
+pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
+    let engines = engines || leaves.all().iter().any(is_of_engines);
+    if engines {
+        over_engines(leaves);
+    }
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
     for path in ["model.strategy", "engine.strategy"] {
@@ -44,19 +57,22 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("model.enable_gradient_checkpointing") {
         leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
     }
+    // Micro-batches of a number of tokens take up samples of up to this length.
+    let packs = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
+    let length = if packs { Field::RolloutLength } else { Field::SeqLength };
+    leaves.pass("data.micro_batch_size_per_gpu");
+    if !packs {
+        leaves.take(&["data.micro_batch_size_per_gpu"], Field::MicroBatchSize);
+        defaults(leaves, VERL, &[(Field::MicroBatchSize, "4")]);
+    }
     leaves.take_all(&[
-        ("data.max_length", Field::SeqLength),
+        ("data.max_length", length),
         ("data.train_batch_size", Field::GlobalBatchSize),
-        ("data.micro_batch_size_per_gpu", Field::MicroBatchSize),
         ("trainer.nnodes", Field::NumNodes),
         ("trainer.n_gpus_per_node", Field::GpusPerNode),
     ]);
     sized_shards(leaves);
-    defaults(
-        leaves,
-        VERL,
-        &[(Field::SeqLength, "1024"), (Field::GlobalBatchSize, "256"), (Field::MicroBatchSize, "4")],
-    );
+    defaults(leaves, VERL, &[(length, "1024"), (Field::GlobalBatchSize, "256")]);
     let ulysses = ["ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"];
     if let Some(leaf) = leaves.first(&ulysses).filter(|leaf| leaf.whole() != Some(1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
@@ -86,7 +102,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             ("model.enable_activation_offload", Effect::Memory, "saved layer inputs offloaded to the host"),
         ],
     );
-    over_engines(leaves);
     super::verl_idle::own_classes(leaves);
     leaves.pass_below(&[
         "data.",
@@ -105,25 +120,31 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let model_paths = ["model.partial_pretrain", "model.path"];
     own_code(leaves, &model_paths, "model.trust_remote_code", false);
     model(leaves, &model_paths);
-    ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
+    ask(leaves, &[(length, "Sequence length samples are truncated to?", "1024")]);
 }
 
-/// `verl/trainer/sft_trainer.py`, which came after the FSDP trainer and has options that the latter lacks. It
-/// concatenates samples to micro-batches of `data.max_token_len_per_gpu` tokens unless `data.use_dynamic_bsz` is off,
-/// and computes log-probabilities as verl's policies do.
-fn over_engines(leaves: &mut Leaves<'_>) {
+/// Whether only the trainer over engines has the option.
+fn is_of_engines(leaf: &Leaf) -> bool {
     const OWN: [&str; 3] = ["data.use_dynamic_bsz", "data.max_token_len_per_gpu", "data.pad_mode"];
-    let own = |leaf: &&Leaf| {
-        leaf.path == "engine" || leaf.path.starts_with("engine.") || OWN.contains(&leaf.path.as_str())
-    };
-    let Some(leaf) = leaves.all().iter().find(own) else { return };
+    leaf.path == "engine" || leaf.path.starts_with("engine.") || OWN.contains(&leaf.path.as_str())
+}
+
+/// It concatenates samples to micro-batches of `data.max_token_len_per_gpu` tokens unless `data.use_dynamic_bsz` is off, and its
+/// loss is made of log-probabilities by the functions that verl's policies have, without entropies
+/// (`verl/workers/engine/utils.py:prepare_micro_batches`, `verl/workers/utils/losses.py:sft_loss`).
+fn over_engines(leaves: &mut Leaves<'_>) {
+    let why = "verl takes log-probabilities of the logits in place, by flash-attn's kernel";
+    leaves.state(Field::LossKind, "in_place_logits", Origin::Derived, why);
     if leaves.flag("data.use_dynamic_bsz") != Some(false) {
-        lack(
-            leaves,
-            leaf,
-            Effect::Memory,
-            "micro-batches sized in tokens in verl's engine-based SFT trainer",
-        );
+        match leaves.get("data.max_token_len_per_gpu") {
+            Some(leaf) => leaves.say(Field::MaxTokensPerGpu, &leaf.value, leaf),
+            None => leaves.state(Field::MaxTokensPerGpu, "8192", Origin::Default, "default of verl"),
+        }
+    }
+    leaves.pass_below(&["data.use_dynamic_bsz", "data.max_token_len_per_gpu"]);
+    let padded = leaves.get("model.use_remove_padding").filter(|leaf| leaf.flag() == Some(false));
+    if let Some(leaf) = padded {
+        lack(leaves, leaf, Effect::Memory, "padded samples under verl's supervised trainer over engines");
     }
 }
 

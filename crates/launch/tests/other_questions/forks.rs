@@ -2,6 +2,7 @@
 
 use super::{MODEL, said, script, stopped, value};
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 /// HYGON-AI/Megatron-LM-das, `examples/llama3/train_llama3_8B.sh` at 0685d1f550: mpirun starts the script, whose
 /// variables for nodes belong to its torchrun branch.
@@ -214,10 +215,10 @@ fn a_stage_of_another_length_is_no_run_of_nanotrons() {
     stopped(&said("a.yaml", &text(8192), &[]), &["data_stages.0.sequence_length"]);
 }
 
-/// GeodesicResearch/geodesic-megatron at df06386a22, `configs/pa_warm_start_sft_120b/*.yaml`: Megatron starts it, and
-/// the user may continue without the offloading.
+/// NVIDIA/Megatron-LM since 69c486825c of July 2026, `transformer_config.py:__post_init__`. Hybrid models of releases that start
+/// such a run offload nothing (GeodesicResearch/geodesic-megatron at df06386a22, `configs/pa_warm_start_sft_120b/*.yaml`).
 #[test]
-fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
+fn experts_offloaded_within_recomputed_layers_are_what_megatron_rejects() {
     let experts = "--num-experts 8 --moe-router-topk 2 --moe-grouped-gemm --expert-model-parallel-size 8 --sequence-parallel \
                    --tensor-model-parallel-size 1 --use-distributed-optimizer --transformer-impl transformer_engine";
     let again = "--recompute-granularity selective --recompute-modules core_attn moe shared_experts";
@@ -226,9 +227,16 @@ fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
         script(&format!("torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {MODEL} {experts} {more}\n"))
     };
     let both = run(&format!("{again} {offload}"));
-    stopped(&both, &["fine_grained_activation_offloading"]);
+    assert!(both.plan.is_none());
+    let said = both.diagnostics.iter().find(|said| said.code == Code::OffloadModules).expect("a reason");
+    assert!(said.hint.is_some() && said.span.is_some(), "{said:?}");
     assert!(run(offload).plan.is_some(), "{:?}", run(offload).diagnostics);
     assert!(run(again).plan.is_some());
+    let hybrid = run(&format!(
+        "{again} {offload} --hybrid-override-pattern MEM*MEME --mamba-num-heads 64 --num-layers 8"
+    ));
+    let plan = hybrid.plan.unwrap_or_else(|| panic!("{:?} {:?}", hybrid.diagnostics, hybrid.questions));
+    assert!(plan.recipe().offload.modules.is_empty());
 }
 
 /// allenai/OLMo, `scripts/augusta/peteish1.sh`: OLMo's defaults are not reported for a file that is missing.

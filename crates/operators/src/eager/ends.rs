@@ -238,26 +238,20 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let capped = x.model().arrangement.final_softcap && !caps_last(x);
     tape.keep(capped, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
-        Objective::NextToken => next_token(tape),
+        Objective::NextToken if !x.takes_log_probs() => next_token(tape),
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
         // Heads were handled above.
-        Objective::Policy | Objective::Rewards { .. } | Objective::Classes { .. } => policy(tape),
+        _ => policy(tape),
     }
 }
 
-/// What a policy loss saves of the logits, by how the framework computes the sampled tokens' log-probabilities.
+/// What a loss over log-probabilities of given tokens saves of the logits, by how the framework computes them.
 fn policy(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    if x.log_probs() == LogProbs::Compiled {
-        return compiled(tape);
-    }
-    if x.log_probs() == LogProbs::FusedHead {
-        return super::sampled_head::kept(tape);
-    }
-    if x.log_probs() == LogProbs::Responses {
-        return super::responses::kept(tape);
-    }
     match x.log_probs() {
+        LogProbs::Compiled => return compiled(tape),
+        LogProbs::FusedHead => return super::sampled_head::kept(tape),
+        LogProbs::Responses => return super::responses::kept(tape),
         LogProbs::InPlace | LogProbs::CompiledRows => {
             tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS);
         }
@@ -279,7 +273,9 @@ fn policy(tape: &mut Tape<'_, '_>) {
     tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     let extremes = x.log_probs() == LogProbs::CompiledRows;
     tape.keep(extremes, "max logits and sums", &[x.n], 2 * FLOAT, &SAMPLED_ROWS_EXTREMES);
-    tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
+    let supervised = x.recipe().tuning.objective == Objective::NextToken;
+    tape.keep(!supervised, "sampled tokens", &[x.n], INDEX, &SAMPLED);
+    tape.keep(supervised, "labels", &[x.n], INDEX, &LABELS);
     tape.keep(x.entropy_in_loss(), "max logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
 }
 

@@ -98,6 +98,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::ChunkedLogits
         | LossKind::ChunkedLinear
         | LossKind::FusedLogits
+        | LossKind::InPlaceLogits
         | LossKind::ChunkedRows
         | LossKind::Distributed
         | LossKind::DistributedCopy

@@ -71,7 +71,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         LossKind::TransformerEngine => {
             out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &LOGITS));
         }
-        LossKind::FusedLogits => {
+        LossKind::FusedLogits | LossKind::InPlaceLogits => {
             // A loop that keeps the model's output has the same logits until its next one, which are counted there.
             if !x.recipe().transformers.holds_output {
                 out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &READ));

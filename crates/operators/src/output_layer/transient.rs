@@ -160,6 +160,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
         LossKind::TransformerEngine
             | LossKind::Compiled
             | LossKind::FusedLogits
+            | LossKind::InPlaceLogits
             | LossKind::Distributed
             | LossKind::DistributedCopy
             | LossKind::DistributedChunks(_)

@@ -130,6 +130,8 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::PolicyKernel => ([0, w], [2, x.v.div_ceil(x.tile_words().max(1))]),
         // Online softmax: one read of the logits; backward reads them again and writes their gradient.
         LossKind::FusedLogits | LossKind::TokenKernel => ([w, 2 * w], [1, 1]),
+        // And a division by the temperature each way.
+        LossKind::InPlaceLogits => ([2 * w + w, 2 * w + 2 * w], [2, 2]),
         // The same passes, those between the collectives compiled into one each.
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.

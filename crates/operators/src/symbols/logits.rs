@@ -1,7 +1,7 @@
 //! How many rows of logits a loss holds at once.
 
 use super::Symbols;
-use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Quantization};
+use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
@@ -44,6 +44,15 @@ const SAMPLED_BUDGET: u64 = 2 << 30;
 const FEWEST_TILES: u64 = 2;
 
 impl Symbols<'_> {
+    /// Whether the loss is made of log-probabilities of given tokens: a policy's, or a supervised one of a trainer that has a policy's
+    /// functions (verl's over engines).
+    #[must_use]
+    pub fn takes_log_probs(&self) -> bool {
+        let objective = self.recipe().tuning.objective;
+        let supervised = objective == Objective::NextToken && self.recipe().loss == LossKind::InPlaceLogits;
+        supervised || objective == Objective::Policy
+    }
+
     /// Whether every tensor rank gathers the logits of all in fp32, and takes the whole loss of them: PyTorch's cross entropy of what
     /// DTensor cut by words.
     #[must_use]

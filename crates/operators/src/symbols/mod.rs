@@ -11,8 +11,8 @@ mod named;
 use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, Model, NumberFormat, Plan,
-    Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
+    BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, LossKind, Model, NumberFormat,
+    Plan, Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -285,6 +285,9 @@ impl<'a> Symbols<'a> {
     /// How a policy loss computes the log-probabilities of sampled tokens.
     #[must_use]
     pub fn log_probs(&self) -> LogProbs {
+        if self.recipe().loss == LossKind::InPlaceLogits {
+            return LogProbs::InPlace;
+        }
         let cuts = self.recipe().software.semantics().cuts_models;
         let framework = self.recipe().rollout.map(|rollout| rollout.framework.semantics(cuts));
         let padded = self.recipe().transformers.padding_mask;

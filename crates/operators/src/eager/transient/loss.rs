@@ -289,7 +289,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         forward.clear();
     }
     let of_pairs = super::logits::is_of_pairs(x);
-    if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
+    if tuning.objective == Objective::NextToken
+        && x.recipe().loss != LossKind::Compiled
+        && !x.takes_log_probs()
+    {
         if let Some(gradients) = super::logits::narrow_gradients(x) {
             loss.push(gradients);
         } else if x.gathers_fp32_logits() {
@@ -335,7 +338,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         loss.push(Saved::several("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if of_pairs {
         [forward, loss] = super::logits::beside_chosen(x, logits);
-    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
+    } else if x.takes_log_probs() && x.log_probs() == LogProbs::InPlace {
         // The logits are saved directly, and their gradient overwrites them.
         forward.clear();
         if x.entropy_in_loss() {
