@@ -11,6 +11,12 @@ use shardscope_plan::Field;
 const VERL: &str = "verl";
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    // `fsdp_sft_trainer.py` alone loads a model by this key, and has had `model.strategy: fsdp2` in its YAML since 0.4 (0.2 and 0.3
+    // know FSDP1 only); the engine of `sft_trainer.py` is FSDP1 (`config/engine/fsdp.yaml`).
+    if leaves.has("model.partial_pretrain") && !leaves.has("model.strategy") {
+        let note = "default of verl's FSDP trainer since 0.4; FSDP1 before";
+        leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, note);
+    }
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
     for path in ["model.strategy", "engine.strategy"] {
