@@ -17,6 +17,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         let note = "default of verl's FSDP trainer since 0.4; FSDP1 before";
         leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, note);
     }
+    padded(leaves);
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
     for path in ["model.strategy", "engine.strategy"] {
@@ -112,6 +113,16 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     own_code(leaves, &model_paths, "model.trust_remote_code", false);
     model(leaves, &model_paths);
     ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
+}
+
+/// The FSDP trainer's datasets pad samples to `data.max_length`, and it hands over the mask, except under Ulysses: padding is removed
+/// there alone, whatever `use_remove_padding` says (`fsdp_sft_trainer.py:_compute_loss_and_backward`, `sft_dataset.py`).
+fn padded(leaves: &mut Leaves<'_>) {
+    let cut = leaves.get("ulysses_sequence_parallel_size").is_some_and(|leaf| leaf.whole() != Some(1));
+    if leaves.has("model.partial_pretrain") && !cut {
+        let note = "verl's FSDP trainer pads samples to data.max_length";
+        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, note);
+    }
 }
 
 /// `verl/trainer/sft_trainer.py`, which came after the FSDP trainer and has options that the latter lacks. It

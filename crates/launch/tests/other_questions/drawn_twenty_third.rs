@@ -58,18 +58,25 @@ fn keys_that_verl_no_longer_has_tell_its_engines_defaults() {
 /// LeonLixyz/r2e-verl `run_qwen2.5_7b_sp4.sh`: `strategy: fsdp2` in `sft_trainer.yaml` of 0.4.0 to 0.7.0.
 #[test]
 fn verls_fsdp_trainer_shards_by_fsdp2() {
-    let engine = |program: &str, more: &str| {
-        let read = script(&format!(
+    let of = |program: &str, more: &str| {
+        script(&format!(
             "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.{program} data.max_length=2048 data.train_batch_size=64 \
              data.micro_batch_size_per_gpu=2 data.train_files=a.parquet optim.lr=1e-6 trainer.total_epochs=1 {more}\n"
-        ));
-        value(&read, Field::DataParallelEngine)
+        ))
     };
+    let engine = |program: &str, more: &str| value(&of(program, more), Field::DataParallelEngine);
     let model = "model.partial_pretrain=Qwen/Qwen2.5-7B";
     assert_eq!(engine("fsdp_sft_trainer", model), "fsdp2");
     assert_eq!(engine("fsdp_sft_trainer", &format!("{model} model.strategy=fsdp")), "fsdp1");
     assert_eq!(engine("fsdp_sft_trainer", &format!("{model} model.strategy=fsdp2")), "fsdp2");
     assert_eq!(engine("sft_trainer", "model.path=Qwen/Qwen2.5-7B"), "fsdp1");
+    // Padding is removed under Ulysses alone.
+    let padded = |more: &str| {
+        let read = of("fsdp_sft_trainer", &format!("{model} {more}"));
+        [Field::Packing, Field::PaddingMask].map(|field| value(&read, field))
+    };
+    assert_eq!(padded("use_remove_padding=true"), ["false", "true"]);
+    assert_eq!(padded("use_remove_padding=true ulysses_sequence_parallel_size=2"), ["true", "false"]);
 }
 
 /// taegyeong-lee/Qwen3-VL-SFT-RL-Tutorial `single.yaml`: settings of a program that calls TRL's DPO were read as those of `swift sft`.
