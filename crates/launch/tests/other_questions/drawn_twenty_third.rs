@@ -157,3 +157,27 @@ fn a_line_without_options_starts_the_program_beside_it() {
     stopped(&files(&[("run.sh", line), ("other.py", program)]), &["program"]);
     stopped(&files(&[("run.sh", line)]), &["program"]);
 }
+
+/// zyzshishui/slime `run-qwen3-30b-a3b-fp8-two-nodes.sh`: the experts' options are in the file of the model, which is not here, and
+/// typographic quotes hid the format of the engine's checkpoint. Routers of slime's own run on the host.
+#[test]
+fn slimes_files_of_models_with_experts_state_how_they_run() {
+    let of = |model: &str, checkpoint: &str, more: &str| {
+        script(&format!(
+            "source models/{model}.sh\nray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate \
+             ${{MODEL_ARGS[@]}} --hf-checkpoint {checkpoint} --ref-load a --rollout-batch-size 16 --n-samples-per-prompt 8 \
+             --rollout-max-response-len 4096 --global-batch-size 128 --advantage-estimator grpo --tensor-model-parallel-size 1 \
+             --expert-model-parallel-size 8 --use-dynamic-batch-size --max-tokens-per-gpu 8192 --optimizer adam \
+             --rollout-num-gpus-per-engine 8 --use-slime-router --slime-router-timeout 60 {more}\n"
+        ))
+    };
+    let fields = [Field::MoeGroupedGemm, Field::MoePermuteFusion, Field::MoeRouterDtype, Field::RolloutDtype];
+    let shown = |read: &Resolution| fields.map(|field| value(read, field));
+    let experts = of("qwen3-30B-A3B", "\u{201c}/root/Qwen3-30B-A3B-FP8/\u{201d}", "");
+    assert!(experts.not_modelled.is_empty(), "{:?}", experts.not_modelled);
+    assert_eq!(shown(&experts), ["true", "true", "fp32", "fp8"]);
+    let stated = of("qwen3-30B-A3B", "/root/Qwen3-30B-A3B", "--moe-router-dtype fp64");
+    assert_eq!(shown(&stated), ["true", "true", "fp64", "bf16"]);
+    let dense = of("qwen3-8B", "/root/Qwen3-8B", "");
+    assert_eq!(shown(&dense)[..3], ["", "", ""]);
+}
