@@ -5,6 +5,7 @@
 use super::leaves::{Leaf, Leaves, Scalars};
 use super::names;
 use super::reader::{Claim, Reader, Role};
+use super::releases::{Installed, tell_unlifted};
 use super::signs;
 use super::trainer::{UNITS, left_to_file, waits, words, wraps_otherwise};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
@@ -24,6 +25,10 @@ impl Reader for Accelerate {
 
     fn states_machines(&self) -> &'static str {
         "state num_machines and num_processes, or add the launch line (accelerate launch --num_machines 2 --num_processes 16 …)"
+    }
+
+    fn date(&self, reading: &mut Reading, installed: Installed) {
+        tell_unlifted(reading, installed);
     }
 
     fn about(&self) -> &'static str {

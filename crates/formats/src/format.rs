@@ -43,6 +43,7 @@ impl Format {
 
     /// Stops at a release that a text installs and whose defaults are not modelled.
     pub(crate) fn tell_older(self, reading: &mut Reading, installed: Installed) {
+        self.date(reading, installed);
         let Some((package, release, first)) = self.modelled_since(installed) else { return };
         if release < first {
             let what = format!("defaults of {package} before {}.{}", first[0], first[1]);

@@ -121,7 +121,8 @@ const QUANTISED: [&str; 17] = [
 /// The word in a checkpoint's name, a path or an id, that indicates how its weights are quantized.
 #[must_use]
 pub fn quantized_word(name: &str) -> Option<&'static str> {
-    let lower = name.trim_end_matches('/').to_ascii_lowercase();
+    // Also within typographic quotes, which a shell takes for part of the name.
+    let lower = name.trim_matches(|letter: char| !letter.is_alphanumeric()).to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or(&lower);
     QUANTISED.into_iter().find(|known| last.split(['-', '_', '.']).any(|word| word == *known))
 }

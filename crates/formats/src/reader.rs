@@ -49,6 +49,9 @@ pub trait Reader: Debug + Sync {
         None
     }
 
+    /// What the releases that a text installs change of what was read, beyond that.
+    fn date(&self, _reading: &mut Reading, _installed: Installed) {}
+
     /// The same beside texts that install packages, for a format whose defaults follow their releases.
     fn read_installed(&self, root: &Node, _installed: Installed) -> Reading {
         self.read(root)

@@ -1,5 +1,7 @@
 //! Releases of Python packages that a text installs (`pip install trl==0.15.2`).
 
+use crate::{Effect, NotModelled, Reading};
+use shardscope_plan::Field;
 use shardscope_source::Source;
 
 /// The first two numbers of a release.
@@ -27,6 +29,8 @@ pub struct Installed {
     pub(crate) llamafactory: Option<[u64; 2]>,
     pub(crate) axolotl: Option<[u64; 2]>,
     pub(crate) verl: Option<[u64; 2]>,
+    /// That of accelerate.
+    pub(crate) accelerate: Option<[u64; 2]>,
 }
 
 impl Installed {
@@ -58,6 +62,7 @@ impl Installed {
             llamafactory: installed(text, "llamafactory", Self::MANY),
             axolotl: installed(text, "axolotl", Self::MANY),
             verl: installed(text, "verl", Self::MANY),
+            accelerate: installed(text, "accelerate", Self::MANY),
         }
     }
 
@@ -70,7 +75,21 @@ impl Installed {
             llamafactory: self.llamafactory.or(beside.llamafactory),
             axolotl: self.axolotl.or(beside.axolotl),
             verl: self.verl.or(beside.verl),
+            accelerate: self.accelerate.or(beside.accelerate),
         }
+    }
+}
+
+/// FSDP's weights in 16 bits are lifted to fp32 under mixed precision since accelerate 0.30 (`accelerator.py:prepare_model`, #2674);
+/// before, the optimizer steps them as they are loaded.
+pub(crate) fn tell_unlifted(reading: &mut Reading, installed: Installed) {
+    const FIRST: [u64; 2] = [0, 30];
+    let Some(release) = installed.accelerate.filter(|release| *release < FIRST) else { return };
+    let mixed = [Field::Bf16, Field::Fp16].iter().any(|field| reading.value(*field) == Some("true"));
+    if mixed && reading.value(Field::DataParallelEngine) == Some("fsdp1") {
+        let value = format!("{}.{}", release[0], release[1]);
+        let what = "FSDP's weights in the format in which they are loaded, under accelerate before 0.30, which does not lift them to fp32";
+        reading.not_modelled.push(NotModelled::new("accelerate", &value, Effect::Memory, what));
     }
 }
 

@@ -13,8 +13,8 @@ use super::limits::MAX_TEXTS;
 use super::log::{is_log, printed_by};
 use super::named::take_model;
 use super::started::{
-    Started, also_starts, asks_for_line, by_commands, imports_olmo_core, launched_by, trains_by_olmo_core,
-    with_line, without_places,
+    Started, also_starts, asks_for_line, by_commands, by_itself, imports_olmo_core, launched_by,
+    trains_by_olmo_core, with_line, without_places,
 };
 use super::strangers::python;
 use super::weights::of_nothing_else;
@@ -149,7 +149,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     remarks.extend(others.into_iter().map(|(_, why)| why));
     if let Some(launch) = &launch {
         texts.iter_mut().for_each(|text| launch.tell_devices(&mut text.reading));
-        if !launch.arguments.is_empty() {
+        if launch.arguments.is_empty() {
+            by_itself(&texts, &mut launched);
+        } else {
             together(&mut texts, &mut launched, &files, &launch.arguments);
             with_line(&mut texts, &mut launched, &programs, &launch.arguments, installed);
         }

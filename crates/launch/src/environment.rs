@@ -19,7 +19,25 @@ pub(super) fn reading(launch: &Launch) -> Reading {
     npu(&mut reading, &launch.script);
     libraries(&mut reading, &launch.script);
     model(&mut reading, launch);
+    experts_of_slime(&mut reading);
     reading
+}
+
+/// What slime's and miles' own files of models with experts all state (`scripts/models`: Qwen3, GLM-4.5 to 5.2, DeepSeek-V3, Kimi K2,
+/// Moonlight, MiniMax-M2), if such a file gave the shape and is not among the texts.
+fn experts_of_slime(reading: &mut Reading) {
+    let named = |found: &Found| found.field == Field::NumExperts && found.origin == Origin::Catalog;
+    if reading.value(Field::RlFramework) != Some("slime") || !reading.found.iter().any(named) {
+        return;
+    }
+    for (field, value) in
+        [(Field::MoeGroupedGemm, "true"), (Field::MoePermuteFusion, "true"), (Field::MoeRouterDtype, "fp32")]
+    {
+        if reading.value(field).is_none() {
+            let found = Found::new(field, value, Origin::Derived);
+            reading.take(found.note("stated by every file of slime's for a model with experts"));
+        }
+    }
 }
 
 /// The shape of the model if a missing file states it: from the catalog, by the name of the trained checkpoint

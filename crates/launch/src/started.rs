@@ -63,6 +63,19 @@ pub(super) fn with_line(
     }
 }
 
+/// A launch line without options starts a program that is among the texts and was read: it takes its settings from nowhere else.
+pub(super) fn by_itself(texts: &[Text], launched: &mut [Text]) {
+    let read = |name: &str| {
+        texts.iter().any(|text| {
+            let states = !text.reading.found.is_empty() || !text.reading.questions.is_empty();
+            name.ends_with(".py") && base_name(&text.name) == name && states
+        })
+    };
+    for text in launched.iter_mut().filter(|text| text.format.is_none()) {
+        text.reading.not_modelled.retain(|item| item.message != launch::ELSEWHERE || !read(&item.value));
+    }
+}
+
 /// Removes the positions of a reading that lie at or after `from`.
 pub(super) fn without_places(reading: &mut Reading, from: u32) {
     let behind = |span: &mut Option<Span>| *span = span.filter(|span| span.start < from);

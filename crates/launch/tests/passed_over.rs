@@ -76,7 +76,11 @@ fn units_and_formats_of_verls_fsdp_other_than_the_usual_stop() {
     stops_by(VERL, &format!("{own}.dtype=float32"), "in another format than 16 bits");
     stops_by(VERL, &format!("{own}.mixed_precision.param_dtype=fp32"), "in another format than 16 bits");
     assert!(stops(&[("run.sh", &format!("{VERL} {own}.dtype=float16"))]).is_empty());
-    stops_by(VERL_SFT, "model.fsdp_config.wrap_policy.min_num_params=5", "FSDP units other than layers");
+    // FSDP2, the default of the supervised trainer, has no such policy.
+    let (first, policy) =
+        (format!("{VERL_SFT} model.strategy=fsdp"), "model.fsdp_config.wrap_policy.min_num_params=5");
+    stops_by(&first, policy, "FSDP units other than layers");
+    assert!(stops(&[("run.sh", &format!("{VERL_SFT} {policy}"))]).is_empty());
     // Without adapters nothing excludes a module from them.
     assert!(stops(&[("run.sh", &format!("{VERL_SFT} model.exclude_modules=.*head.*"))]).is_empty());
     let adapters = format!("{VERL_SFT} model.lora_rank=8");

@@ -92,6 +92,13 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// pretrain, FSDP, primus and NeMo: chosen like the nineteenth's by `random.seed(20261130)`, at most four of each, without
 /// summaries, benchmarks and defaults of trainers; six of pre-training by `random.seed(20)` over the lists of five that are not
 /// available in full. Half of repositories that fine-tune, a quarter each for reinforcement learning and pre-training.
+/// The twenty-third is of 60 repositories not read before, from the lists of names with finetun, fine-tun, sft, qwen-lora, qlora,
+/// LLaVA-, llama-factory, axolotl, unsloth, ms-swift, post-train, grpo, verl, openrlhf, nemo-rl, slime, -rlvr, megatron, torchtitan,
+/// nanotron, litgpt and pretrain: 47 that are available in full, picked by their names or by `random.seed(20261123)` before any was
+/// read, at most two files of each (three for pre-training) by `random.seed(20261129)` and `random.sample` over the scripts, YAML,
+/// TOML, JSON, notebooks and programs with a sign of a training that no framework's own repository has, at the same path or with
+/// the same contents; and one or two short files each of 13 that are not, chosen by their paths. Half of repositories that
+/// fine-tune, a quarter each for reinforcement learning and pre-training.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

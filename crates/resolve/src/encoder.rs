@@ -141,8 +141,8 @@ pub(super) fn lacking(table: &mut Table) {
         return;
     }
     if table.switch(Field::Seq2seq) == Some(false) {
-        let message = "an encoder-decoder loaded by a class for decoders or for models without an output layer (AutoModelForCausalLM, \
-                       AutoModel), which builds another model or none";
+        let message = "an encoder-decoder loaded by a class or a trainer for decoders, or as a model without an output layer \
+                       (AutoModelForCausalLM, TRL's trainers, AutoModel), which builds another model, none, or gives it other labels";
         table.lack(Field::Seq2seq, "false", Effect::Model, message);
     }
     // Beside a name alone, a path says which attention or which stack.

@@ -233,7 +233,7 @@ impl Reader for RlFormat {
         (count >= enough).then_some(Claim::Own(count))
     }
 
-    /// verl's padding changed in 0.7, its CUDA graphs in 0.6 and its rollouts' sequences in January 2026.
+    /// verl's padding changed in 0.7, its CUDA graphs in 0.6 and its rollouts' sequences in 0.9.
     fn modelled_since(&self, installed: Installed) -> Option<(&'static str, [u64; 2], [u64; 2])> {
         (*self == Self::Verl).then_some(("verl", installed.verl?, [0, 8]))
     }
@@ -246,6 +246,12 @@ impl Reader for RlFormat {
         let mut leaves = Leaves::over(&scalars);
         verl_sft::read(&mut leaves, verl_sft::runs_engines(command.program));
         leaves.finish(self.name())
+    }
+
+    fn date(&self, reading: &mut Reading, installed: Installed) {
+        if *self == Self::Verl {
+            verl_early::date(reading, installed.verl);
+        }
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

@@ -3,7 +3,7 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::verl_megatron::{ACTOR, VERL};
-use crate::Origin;
+use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
@@ -75,21 +75,95 @@ pub(super) fn is_of_spring(leaves: &Leaves<'_>) -> bool {
     leaves.all().iter().any(|leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str()))
 }
 
+/// Keys that verl's configurations had until 0.5 and no longer have (`_generated_ppo_trainer.yaml` and
+/// `_generated_ppo_megatron_trainer.yaml` of 0.6.0; `ppo_trainer.yaml` of 0.2 to 0.5.0 had them), some with what is below them.
+const TO_FIVE: [&str; 12] = [
+    "actor_rollout_ref.actor.profile",
+    "actor_rollout_ref.profiler",
+    "actor_rollout_ref.ref.profile",
+    "actor_rollout_ref.rollout.engine_kwargs.sglang.attention_backend",
+    "actor_rollout_ref.rollout.engine_kwargs.vllm.disable_mm_preprocessor_cache",
+    "actor_rollout_ref.rollout.engine_kwargs.vllm.swap_space",
+    "actor_rollout_ref.rollout.multi_turn.completion_callback",
+    "ray_init",
+    "trainer.controller_nsight_options",
+    "trainer.npu_profile",
+    "trainer.profile_steps",
+    "trainer.val_generations_to_log_to_wandb",
+];
+
+/// The same for 0.6 to 0.8, of which 0.9.0 no longer has any.
+const TO_EIGHT: [&str; 29] = [
+    "actor_rollout_ref.actor.load_weight",
+    "actor_rollout_ref.actor.sum_pi_squared_checkpointing",
+    "actor_rollout_ref.model.override_config.model_config",
+    "actor_rollout_ref.model.override_config.moe_config",
+    "actor_rollout_ref.ref.load_weight",
+    "actor_rollout_ref.ref.model",
+    "actor_rollout_ref.rollout.layer_name_map",
+    "actor_rollout_ref.rollout.multi_turn.interaction_config_path",
+    "actor_rollout_ref.rollout.skip",
+    "actor_rollout_ref.rollout.skip_rollout",
+    "actor_rollout_ref.rollout.update_weights_bucket_megabytes",
+    "algorithm.rollout_is",
+    "algorithm.rollout_is_level",
+    "algorithm.rollout_is_threshold",
+    "critic.load_weight",
+    "critic.model.fsdp_config",
+    "critic.model.override_config.model_config",
+    "data.datagen",
+    "data.sampler",
+    "reward_model.forward_max_token_len_per_gpu",
+    "reward_model.launch_reward_fn_async",
+    "reward_model.max_length",
+    "reward_model.micro_batch_size",
+    "reward_model.micro_batch_size_per_gpu",
+    "reward_model.model.fsdp_config",
+    "reward_model.sandbox_fusion",
+    "reward_model.strategy",
+    "reward_model.use_dynamic_bsz",
+    "trainer.use_legacy_worker_impl",
+];
+
+/// Whether the text has one of `keys`, or a key below one. One that a text adds may be added to any release.
+fn has_any(leaves: &Leaves<'_>, keys: &[&str]) -> bool {
+    leaves.all().iter().filter(|leaf| !leaf.added).any(|leaf| {
+        let below = |key: &&str| {
+            leaf.path.strip_prefix(*key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        keys.iter().any(|key| below(&key))
+    })
+}
+
 /// The engine's weights by the name that verl had for it until 0.5 (`dummy` since: `ppo_trainer.yaml` of 0.5.0 and 0.6.0).
 fn has_former_format(leaves: &Leaves<'_>) -> bool {
     leaves.text("actor_rollout_ref.rollout.load_format") == Some("dummy_dtensor")
 }
 
 /// What is not stated, in the releases of today (`ppo_trainer.yaml`, `_generated_ppo_trainer.yaml` by tag): packed samples since
-/// 0.7 (false in 0.2 to 0.6), graphs of the engine since 0.6 (`enforce_eager`, true to 0.5), 256 sequences since #4280
-/// (January 24, 2026; 1024 to 0.7).
+/// 0.7 (false in 0.2 to 0.6), graphs of the engine since 0.6 (`enforce_eager`, true to 0.5), 256 sequences since 0.9 (1024 in 0.2
+/// to 0.8.0; main had 256 from January 24 to 31, 2026 as well, #4280 and #5139). What only releases to 0.8 have tells them.
 pub(super) fn today(leaves: &mut Leaves<'_>) {
-    let since = [
-        (Field::RolloutSequences, "256", "default of verl since January 2026; 1024 to 0.7"),
-        (Field::RolloutCudaGraphs, "true", "default of verl since 0.6; false before"),
-    ];
+    let sequences = if has_any(leaves, &TO_EIGHT) {
+        (Field::RolloutSequences, "1024", "default of verl to 0.8, whose keys the text has")
+    } else {
+        (Field::RolloutSequences, "256", "default of verl since 0.9; 1024 to 0.8")
+    };
+    let since = [sequences, (Field::RolloutCudaGraphs, "true", "default of verl since 0.6; false before")];
     for (field, value, note) in since {
         leaves.state(field, value, Origin::Default, note);
+    }
+}
+
+/// Puts the sequences of 0.8 in place of 0.9's, if that is what the text installs.
+pub(super) fn date(reading: &mut Reading, installed: Option<[u64; 2]>) {
+    let newest =
+        |found: &&mut Found| found.field == Field::RolloutSequences && found.origin == Origin::Default;
+    if installed == Some([0, 8])
+        && let Some(found) = reading.found.iter_mut().find(newest)
+    {
+        "1024".clone_into(&mut found.value);
+        found.note = Some("default of verl 0.8, which the text installs".to_owned());
     }
 }
 
@@ -119,7 +193,7 @@ pub(super) fn framework(leaves: &mut Leaves<'_>) {
 /// States their defaults, before today's defaults are applied.
 pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
     let early = sign(leaves).is_some();
-    if !early && !is_of_spring(leaves) && !has_former_format(leaves) {
+    if !early && !is_of_spring(leaves) && !has_former_format(leaves) && !has_any(leaves, &TO_FIVE) {
         return;
     }
     let whose = if early { WHOSE } else { SPRING };

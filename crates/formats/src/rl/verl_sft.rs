@@ -24,6 +24,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
     if engines {
         over_engines(leaves);
     }
+    // `fsdp_sft_trainer.py` alone loads a model by this key, and has had `model.strategy: fsdp2` in its YAML since 0.4 (0.2 and 0.3
+    // know FSDP1 only); the engine of `sft_trainer.py` is FSDP1 (`config/engine/fsdp.yaml`).
+    if leaves.has("model.partial_pretrain") && !leaves.has("model.strategy") {
+        let note = "default of verl's FSDP trainer since 0.4; FSDP1 before";
+        leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, note);
+    }
+    padded(leaves);
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
     for path in ["model.strategy", "engine.strategy"] {
@@ -121,6 +128,16 @@ pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
     own_code(leaves, &model_paths, "model.trust_remote_code", false);
     model(leaves, &model_paths);
     ask(leaves, &[(length, "Sequence length samples are truncated to?", "1024")]);
+}
+
+/// The FSDP trainer's datasets pad samples to `data.max_length`, and it hands over the mask, except under Ulysses: padding is removed
+/// there alone, whatever `use_remove_padding` says (`fsdp_sft_trainer.py:_compute_loss_and_backward`, `sft_dataset.py`).
+fn padded(leaves: &mut Leaves<'_>) {
+    let cut = leaves.get("ulysses_sequence_parallel_size").is_some_and(|leaf| leaf.whole() != Some(1));
+    if leaves.has("model.partial_pretrain") && !cut {
+        let note = "verl's FSDP trainer pads samples to data.max_length";
+        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, note);
+    }
 }
 
 /// Whether only the trainer over engines has the option.

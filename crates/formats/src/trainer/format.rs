@@ -1,14 +1,14 @@
 //! The trainers as launch formats.
 
-use super::alpaca_lora;
 use super::dialect::Dialect;
 use super::grouped::is_grouped;
 use super::place::{beneath, has_arguments, named_dialect, of_words};
 use super::read::{read, read_beneath, read_words};
 use super::train_bash;
+use super::{alpaca_lora, causal};
 use crate::format::Format;
 use crate::reader::{Claim, Command, Reader};
-use crate::releases::Installed;
+use crate::releases::{Installed, tell_unlifted};
 use crate::signs;
 use crate::{Argument, Reading};
 use shardscope_config_tree::{Node, Tree};
@@ -16,6 +16,18 @@ use shardscope_config_tree::{Node, Tree};
 /// A trainer's settings file and command line.
 #[derive(Debug)]
 pub struct Trainer(pub Dialect);
+
+/// Names that programs give to what ms-swift calls `learning_rate`, `lr_scheduler_type`, `quant_bits`, `adapters` and `dataset`.
+const FOREIGN_TO_SWIFT: [&str; 8] = [
+    "lr",
+    "lr_scheduler",
+    "quantize_4bit",
+    "load_in_4bit",
+    "use_4bit",
+    "adapter_path",
+    "sft_adapter_path",
+    "dataset_path",
+];
 
 impl Reader for Trainer {
     fn name(&self) -> &'static str {
@@ -116,6 +128,9 @@ impl Reader for Trainer {
             Dialect::Axolotl => either(&["base_model", "micro_batch_size"], &["base_model", "sequence_len"]),
             Dialect::Swift => {
                 either(&["model", "per_device_train_batch_size"], &["model", "tuner_type", "learning_rate"])
+                    // Its parser refuses keys that it does not have (`swift/pipelines/base.py:_parse_args`): these are
+                    // programs' own, whose `model` is theirs as well.
+                    .filter(|_| signs::any(tree, &FOREIGN_TO_SWIFT).is_none())
             }
         }
     }
@@ -133,8 +148,14 @@ impl Reader for Trainer {
         }
     }
 
+    fn date(&self, reading: &mut Reading, installed: Installed) {
+        tell_unlifted(reading, installed);
+    }
+
     fn read_installed(&self, root: &Node, installed: Installed) -> Reading {
-        read(self.0, root, installed)
+        let mut reading = read(self.0, root, installed);
+        causal::tell(self.0, "", &mut reading);
+        reading
     }
 
     fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
@@ -159,7 +180,9 @@ impl Reader for Trainer {
         if self.0 == Dialect::LlamaFactory && train_bash::is_program(command.program) {
             return train_bash::read(command.words);
         }
-        read_words(self.0, command.words, command.installed)
+        let mut reading = read_words(self.0, command.words, command.installed);
+        causal::tell(self.0, command.program, &mut reading);
+        reading
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

@@ -6,6 +6,7 @@ mod alpaca_lora;
 mod authors;
 mod behind;
 mod bunny;
+mod causal;
 mod checkpoint;
 mod chinese_vicuna;
 mod classes;

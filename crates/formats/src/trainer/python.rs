@@ -321,7 +321,8 @@ pub fn read_started(
     let has_head = matches!(reading.value(Field::TrainingObjective), Some("reward" | "classify"));
     let evaluates = reading.value(Field::EvaluationBatchSize).is_some();
     let quantized = reading.value(Field::TrainType) == Some("qlora");
-    let pair = calls::as_pair(seq2seq, &reading);
+    // TRL's trainers are for decoders, however they load one.
+    let pair = calls::as_pair(seq2seq.or((dialect == Dialect::Trl).then_some(false)), &reading);
     let mut lack = |item| reading.not_modelled.push(item);
     let named = |name: &str, effect, what: &str| NotModelled::new(name, "", effect, what);
     let by_itself = |what| NotModelled::of_program("", Effect::Memory, what);

@@ -30,5 +30,6 @@ mod wrappers;
 pub use choose::choose;
 pub use chosen::Chosen;
 pub use command_line::{CommandLine, Launcher};
+pub(crate) use purposes::ELSEWHERE;
 pub use reading::{Launch, read, read_part};
 pub use said::{Fact, Missing, Said, World};

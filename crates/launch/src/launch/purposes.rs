@@ -11,7 +11,7 @@ use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software, Subject};
 
 /// A program that is started without any known setting.
-const ELSEWHERE: &str =
+pub(crate) const ELSEWHERE: &str =
     "a program that takes its settings from elsewhere; paste the file or options that it reads";
 
 /// The program in a text that trains nothing, and its purpose. A set-up step only counts if nothing else is known.

@@ -25,6 +25,7 @@ mod drawn_twelfth;
 mod drawn_twentieth;
 mod drawn_twenty_first;
 mod drawn_twenty_second;
+mod drawn_twenty_third;
 mod forks;
 mod foundry;
 mod frameworks;
