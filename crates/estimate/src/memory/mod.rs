@@ -57,7 +57,7 @@ pub use engine::EngineMemory;
 pub(super) use framework::constants as framework;
 pub use host::{sent_by_modules, sent_to_host};
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
-pub(crate) use own_states::stepped_bytes;
+pub(crate) use own_states::{gradient_passes, stepped_bytes};
 pub use phases::{Phase, PhaseKind, RlMemory};
 pub use report::{ChunkMemory, Memory, RankMemory, Worst, memory};
 pub use sums::{KnownUnits, kept_by_chunk, memory_totals, memory_totals_knowing};

@@ -260,8 +260,10 @@ impl Setting<'_> {
         // master weights and moments, and the cast reads the masters and writes the weights.
         let states = recipe.optimizer.main_params.width() + moments;
         // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping
-        // twice, update.
-        let main_gradient = if gradient < 4 { gradient + 4 + 4 * 4 } else { 4 * 4 };
+        // twice, update. FSDP has cast them as it reduced them.
+        let passes = 4 * crate::memory::gradient_passes(recipe);
+        let copied = gradient < 4 && !recipe.software.semantics().fsdp_fp32_shards;
+        let main_gradient = if copied { gradient + 4 + passes } else { passes };
         let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
         // In that case the host's memory is the bottleneck, and the accelerators of a node share it.
         if recipe.offload.optimizer {

@@ -50,6 +50,14 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
             refusals.push(Contradiction::new(Code::PrecisionAware, &fields, message).hint(PRECISION_AWARE));
         }
     }
+    let rule = &Rule {
+        code: Code::PrecisionAware,
+        fields: &[Field::MainParamsDtype],
+        // `arguments.py:_add_training_args`: its choices.
+        sentence: "Megatron's main parameters are in fp32 or fp16",
+        hint: "set --main-params-dtype to fp32 or fp16",
+    };
+    refusals.unless(optimizer.main_params != NumberFormat::Bf16, rule, &[]);
     let offloaded = optimizer.cpu_offload_fraction > 0.0;
     let rule = &Rule {
         code: Code::OptimizerOffload,

@@ -1,0 +1,60 @@
+//! What torchtitan holds of weights, gradients and moments, and how its optimizer steps them.
+
+use crate::Effect;
+use crate::leaves::Leaves;
+use shardscope_plan::Field;
+
+/// `training.dtype` is that of the modules that FSDP shards: of the shards, of the gradients to which it casts what it
+/// has reduced (`_fsdp_collectives.py:foreach_reduce`), and of the moments that Adam makes like its parameters.
+/// `training.mixed_precision_reduce` is that of the messages alone. Without FSDP (one shard), gradients are reduced by
+/// DDP in the weights' format.
+pub(super) fn formats(leaves: &mut Leaves<'_>) {
+    const HALF: &str = "bfloat16";
+    const OTHER: &str = "a dtype that torchtitan does not offer";
+    let sharded = leaves.reading.value(Field::ZeroStage).is_some_and(|stage| stage != "0");
+    let held = leaves.get("training.dtype");
+    if let Some(leaf) = held {
+        let computes_in_fp32 =
+            leaves.get("training.mixed_precision_param").is_some_and(|other| other.value == "float32");
+        match leaf.value.as_str() {
+            "float32" => {}
+            HALF if computes_in_fp32 => {
+                leaves.lack(leaf, Effect::Memory, "weights in bf16 that are cast to fp32 where they are used");
+            }
+            HALF => {
+                let note = "weights, gradients and both moments in bf16, without an fp32 copy";
+                for field in [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+                    leaves.say_noted(field, "bf16", leaf, note);
+                }
+            }
+            _ => leaves.lack(leaf, Effect::Memory, OTHER),
+        }
+    }
+    let reduced = leaves.get("training.mixed_precision_reduce");
+    if let Some(leaf) = reduced.filter(|leaf| !["float32", HALF].contains(&leaf.value.as_str())) {
+        leaves.lack(leaf, Effect::Communication, OTHER);
+    }
+    let decides = if sharded { reduced } else { held };
+    if let Some(leaf) = decides.filter(|leaf| leaf.value == HALF) {
+        leaves.switch(Field::GradReduceInBf16, true, leaf);
+        leaves.say(Field::GradsDtype, "bf16", leaf);
+    }
+}
+
+/// Adam's kernels (`optimizer.implementation`) and steps from hooks of the parameters
+/// (`components/optimizer.py:OptimizersInBackwardContainer`), which FSDP calls as soon as a unit's gradients are reduced
+/// and which free them.
+pub(super) fn steps(leaves: &mut Leaves<'_>) {
+    let within = leaves.yes("optimizer.early_step_in_backward");
+    if let Some(leaf) = within {
+        leaves.switch(Field::StepInBackward, true, leaf);
+    } else {
+        leaves.pass("optimizer.early_step_in_backward");
+    }
+    let Some(leaf) = leaves.get("optimizer.implementation") else { return };
+    match (leaf.value.as_str(), within) {
+        ("fused", _) => {}
+        ("foreach", None) => leaves.switch(Field::OptimizerForeach, true, leaf),
+        _ => leaves.lack(leaf, Effect::Memory, "an optimizer step that is not fused"),
+    }
+}
