@@ -15,8 +15,9 @@ const KEPT: &str = include_str!("../data/activations/selective_experts.tsv");
 
 /// Llama 3 8B on eight accelerators, in one micro-batch.
 fn llama(training: &str, optimizer: &str) -> Plan {
+    let float8 = if training.contains("float8") { "\"quantize.linear.float8\"" } else { "" };
     let text = format!(
-        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 1024\n{training}\n\
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [{float8}]\n[training]\nlocal_batch_size = 1\nseq_len = 1024\n{training}\n\
          [activation_checkpoint]\nmode = \"full\"\n[optimizer]\nname = \"AdamW\"\n{optimizer}\n\
          [parallelism]\ndata_parallel_shard_degree = 8\n"
     );
@@ -108,6 +109,48 @@ fn what_torchtitan_does_not_start_is_refused() {
     assert!(read("data_parallel_shard_degree = 8").plan.is_some());
     let piped = read("data_parallel_shard_degree = 4\npipeline_parallel_degree = 2");
     assert!(piped.plan.is_none() && format!("{:?}", piped.diagnostics).contains("backward"));
+}
+
+/// Weights of layers that torchao converted are gathered in 8 bits beside norms in 16, gradients reduced as ever
+/// (`tests/record/float8_gather.py`).
+#[test]
+fn float8_weights_are_gathered_in_bytes() {
+    // Of Llama 3 8B: linear layers and norms of a layer.
+    const LINEAR: u64 = 4096 * (2 * 4096 + 2 * 1024) + 3 * 4096 * 14_336;
+    const NORMS: u64 = 2 * 4096;
+    let mut rows = 0;
+    for line in include_str!("../data/torch/float8_gather.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let number = |index: usize| cells[index].parse::<u64>().expect("a number");
+        let units: Vec<u64> = cells[8].split(',').map(|bytes| bytes.parse().expect("bytes")).collect();
+        let narrow = cells[1] == "true";
+        let width = if narrow { 1 } else { 2 };
+        assert_eq!(units[1], number(2) * width + number(3) * 2, "{line}");
+        assert_eq!((units[0], units[4]), (number(4) * 2, (number(5) + number(6)) * 2), "{line}");
+        let all = number(7) * (number(2) + number(3)) + number(4) + number(5) + number(6);
+        assert_eq!(number(9), all * 4, "{line}");
+        let plan = llama(
+            &format!(
+                "dtype = \"{}\"\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = {narrow}\nfilter_fqns = [\"output\"]",
+                cells[0]
+            ),
+            "",
+        );
+        let each = LINEAR * width + NORMS * 2;
+        let ledger = traffic(&plan);
+        let data = ledger.dimension(Parallelism::Data).expect("messages");
+        let layers = data.operations.iter().filter(|sent| {
+            sent.collective == Collective::AllGather && sent.calls(0) == 32 && sent.bytes().get() == each
+        });
+        assert_eq!(layers.count(), 2, "{line}");
+        assert_eq!(sent(&plan, Collective::ReduceScatter), parameters(&plan).total.get() * 4, "{line}");
+        let rank = &memory(&plan).ranks[0];
+        let gathered = ["gathered weights of the layer", "gathered weights of two layers"]
+            .map(|label| below(&rank.breakdown, label));
+        assert!(gathered == [each, 0] || gathered == [0, 2 * each], "{line}: {gathered:?}");
+        rows += 1;
+    }
+    assert_eq!(rows, 4);
 }
 
 /// A layer of one of the recorded kinds, and how many there are.

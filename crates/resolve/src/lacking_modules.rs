@@ -292,6 +292,10 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         let message = "layers with experts compiled module by module, of whose operations every second is recomputed";
         table.lack(Field::RecomputeGranularity, "selective", Effect::Memory, message);
     }
+    if software == Software::Torchtitan && table.on(Field::Fp8ParamGather) && table.number(Field::NumExperts) > 0 {
+        let message = "weights gathered in fp8 beside experts, of which torchao converts none";
+        table.lack(Field::Fp8ParamGather, "true", Effect::Communication, message);
+    }
     let tiled = table.is(word::LossKind::Tiled);
     let checkpointed = table.on(Field::CompiledCheckpoints);
     let others = table.number(Field::NumExperts) > 0

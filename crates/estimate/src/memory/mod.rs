@@ -45,6 +45,7 @@ mod term;
 mod totals;
 mod tree;
 mod unit;
+mod unsharded;
 mod verdict;
 mod waiting;
 mod weight_update;

@@ -58,3 +58,20 @@ pub(super) fn steps(leaves: &mut Leaves<'_>) {
         _ => leaves.lack(leaf, Effect::Memory, "an optimizer step that is not fused"),
     }
 }
+
+/// Keys of torchao's float8 (`components/quantization/float8.py`): tensorwise scaling may gather weights in 8 bits, and the
+/// output layer is left in 16, as the estimates have it.
+pub(super) fn in_float8(leaves: &mut Leaves<'_>) {
+    for group in ["float8", "quantize.linear.float8"] {
+        let key = |name: &str| format!("{group}.{name}");
+        if let Some(leaf) = leaves.yes(&key("enable_fsdp_float8_all_gather")) {
+            leaves.switch(Field::Fp8ParamGather, true, leaf);
+        } else {
+            leaves.pass(&key("enable_fsdp_float8_all_gather"));
+        }
+        let filter = leaves.get(&key("filter_fqns"));
+        if filter.is_some_and(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output") {
+            leaves.pass(&key("filter_fqns"));
+        }
+    }
+}

@@ -52,11 +52,27 @@ fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
     let plain = read("dtype = \"float32\"\nmixed_precision_reduce = \"float32\"", "converters = []", usual);
     assert!(plain.plan.is_some());
     assert_eq!(value(&plain, Field::NotRead), "");
-    stopped(&read("dtype = \"bfloat16\"", "", ""), &["training.dtype"]);
-    stopped(&read("mixed_precision_reduce = \"bfloat16\"", "", ""), &["training.mixed_precision_reduce"]);
-    for (key, other) in
-        [("name", "\"Muon\""), ("implementation", "\"foreach\""), ("early_step_in_backward", "true")]
-    {
+    let half = read("dtype = \"bfloat16\"", "", "");
+    assert!(half.plan.is_some());
+    let formats = [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype, Field::GradsDtype];
+    assert_eq!(formats.map(|field| value(&half, field)), ["bf16", "bf16", "bf16", "fp32"]);
+    let sent = read("mixed_precision_reduce = \"bfloat16\"", "", "");
+    assert_eq!(formats.map(|field| value(&sent, field)), ["fp32", "fp32", "fp32", "bf16"]);
+    // Without shards, DDP reduces gradients in the weights' format whatever the key says.
+    let alone = "dtype = \"bfloat16\"\n[parallelism]\ndata_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8";
+    assert_eq!(formats.map(|field| value(&read(alone, "", ""), field)), ["bf16"; 4]);
+    let apart = alone.replace("dtype = ", "mixed_precision_reduce = ");
+    assert_eq!(value(&read(&apart, "", ""), Field::GradsDtype), "fp32");
+    let wide = "dtype = \"bfloat16\"\nmixed_precision_param = \"float32\"";
+    stopped(&read(wide, "", ""), &["training.dtype"]);
+    stopped(&read("dtype = \"float16\"", "", ""), &["training.dtype"]);
+    stopped(&read("mixed_precision_reduce = \"float16\"", "", ""), &["training.mixed_precision_reduce"]);
+    let within = "[optimizer]\nearly_step_in_backward = true\n";
+    assert_eq!(value(&read("", "", within), Field::StepInBackward), "true");
+    let together = read("", "", "[optimizer]\nimplementation = \"foreach\"\n");
+    assert_eq!(value(&together, Field::OptimizerForeach), "true");
+    stopped(&read("", "", &format!("{within}implementation = \"foreach\"\n")), &["optimizer.implementation"]);
+    for (key, other) in [("name", "\"Muon\""), ("implementation", "\"for-loop\"")] {
         let more = format!("[optimizer]\n{key} = {other}\n");
         stopped(&read("", "", &more), &[&format!("optimizer.{key}")]);
     }
