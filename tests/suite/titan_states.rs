@@ -71,8 +71,8 @@ fn shards_gradients_and_moments_are_as_recorded() {
 /// gradients nor takes their norm.
 #[test]
 fn a_step_within_backward_leaves_no_gradients() {
-    let [usual, within] = ["false", "true"]
-        .map(|on| llama("dtype = \"bfloat16\"", &format!("early_step_in_backward = {on}")));
+    let [usual, within] =
+        ["false", "true"].map(|on| llama("dtype = \"bfloat16\"", &format!("early_step_in_backward = {on}")));
     let [before, after] = [&usual, &within].map(|plan| memory(plan).ranks[0].totals);
     let shards = parameters(&usual).total.get() * 2 / 8;
     assert_eq!(before.gradients.get(), shards);
@@ -119,7 +119,8 @@ fn float8_weights_are_gathered_in_bytes() {
     const LINEAR: u64 = 4096 * (2 * 4096 + 2 * 1024) + 3 * 4096 * 14_336;
     const NORMS: u64 = 2 * 4096;
     let mut rows = 0;
-    for line in include_str!("../data/torch/float8_gather.tsv").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("../data/torch/float8_gather.tsv").lines().filter(|line| !line.starts_with('#'))
+    {
         let cells: Vec<&str> = line.split('\t').collect();
         let number = |index: usize| cells[index].parse::<u64>().expect("a number");
         let units: Vec<u64> = cells[8].split(',').map(|bytes| bytes.parse().expect("bytes")).collect();
@@ -185,7 +186,9 @@ fn layers(kind: &str, count: &str) -> Plan {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let resolution = shardscope::launch::resolve(&[], &settings);
-    resolution.plan.unwrap_or_else(|| panic!("{kind}: {:?} {:?}", resolution.diagnostics, resolution.not_modelled))
+    resolution
+        .plan
+        .unwrap_or_else(|| panic!("{kind}: {:?} {:?}", resolution.diagnostics, resolution.not_modelled))
 }
 
 #[test]

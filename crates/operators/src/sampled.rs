@@ -6,7 +6,8 @@ use shardscope_explain::Formula;
 
 const SOURCE: &str = "torchtitan/distributed/activation_checkpoint.py: _op_sac_save_list, every second mm";
 const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scaled dot product, forward";
-const EXCHANGES: &str = "torchtitan/distributed/activation_checkpoint.py: all_to_all_single, which is always saved";
+const EXCHANGES: &str =
+    "torchtitan/distributed/activation_checkpoint.py: all_to_all_single, which is always saved";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
 
@@ -17,22 +18,28 @@ static ATTENTION: Formula = Formula::new("n·A·B", "The attention's output.", K
 static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", KERNEL);
 static REDUCED: Formula =
     Formula::new("S·h·B", "The output projection's output, once reduced and scattered.", SOURCE);
-static GATE: Formula =
-    Formula::new("n·f·B", "Output of the MLP's gate or up, whose number is odd: of the gate behind four matmuls.", SOURCE);
+static GATE: Formula = Formula::new(
+    "n·f·B",
+    "Output of the MLP's gate or up, whose number is odd: of the gate behind four matmuls.",
+    SOURCE,
+);
 static QUERY_DOWN: Formula = Formula::new("S·ql·B", "Output of the first matmul, the query latent.", SOURCE);
-static KV_DOWN: Formula =
-    Formula::new("S·(kl + dr)·B", "Output of the third matmul, the key/value latent and the rotated key.", SOURCE);
+static KV_DOWN: Formula = Formula::new(
+    "S·(kl + dr)·B",
+    "Output of the third matmul, the key/value latent and the rotated key.",
+    SOURCE,
+);
 static WIDE_QUERY: Formula =
     Formula::new("n·a·(dn + dr)·B", "Output of the first matmul, the queries.", SOURCE);
-static KV_UP: Formula = Formula::new("n·a·(dn + dv)·B", "Output of the third matmul, keys and values.", SOURCE);
+static KV_UP: Formula =
+    Formula::new("n·a·(dn + dv)·B", "Output of the third matmul, keys and values.", SOURCE);
 static LATENT_ATTENTION: Formula = Formula::new("n·a·dv·B", "The attention's output.", KERNEL);
 static PROJECTED: Formula = Formula::new("n·h·B", "Output of the fifth matmul, the attention's.", SOURCE);
 static SHARED_GATE: Formula =
     Formula::new("n·fs·B", "Output of the shared experts' gate or up, whose number is odd.", SOURCE);
 static DISPATCHED: Formula =
     Formula::new("R·hm·B", "Tokens as the exchange brought them to experts.", EXCHANGES);
-static COMBINED: Formula =
-    Formula::new("T·hm·B", "Tokens as the exchange brought them back.", EXCHANGES);
+static COMBINED: Formula = Formula::new("T·hm·B", "Tokens as the exchange brought them back.", EXCHANGES);
 static DOWN: Formula = Formula::new("n·h·B", "The MLP's output, of the seventh matmul.", SOURCE);
 static DOWN_REDUCED: Formula = Formula::new("S·h·B", "The MLP's output, once reduced and scattered.", SOURCE);
 

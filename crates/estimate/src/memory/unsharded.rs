@@ -6,8 +6,7 @@ use shardscope_operators::Symbols;
 use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
-const FLOAT8: &str =
-    "torchao/float8/fsdp_utils.py:WeightWithDynamicFloat8CastTensor.fsdp_pre_all_gather, fsdp_post_all_gather";
+const FLOAT8: &str = "torchao/float8/fsdp_utils.py:WeightWithDynamicFloat8CastTensor.fsdp_pre_all_gather, fsdp_post_all_gather";
 
 static LAYERS: Formula =
     Formula::new("2·W·w", "Weights of the running layer and of the prefetched one, W elements each.", FSDP)

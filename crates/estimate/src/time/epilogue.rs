@@ -319,11 +319,7 @@ impl Setting<'_> {
         // From secondary shards, or from those of the rank's own group: other groups hold the same.
         let near = if plan.layout().second_groups() > 1 { self.rings.second } else { self.rings.data };
         let again = [(near, freed), (self.rings.expert_data, rank.expert_count)];
-        let again = if plan.stays_gathered() {
-            Seconds::ZERO
-        } else {
-            gathered(&again)
-        };
+        let again = if plan.stays_gathered() { Seconds::ZERO } else { gathered(&again) };
         // A step's first forward creates the secondary shards, or gathers what then stays.
         let at_first = plan.layout().second_groups() > 1 || !plan.gathers_each_micro_batch();
         let far = if at_first { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };

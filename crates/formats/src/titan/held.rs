@@ -19,7 +19,11 @@ pub(super) fn formats(leaves: &mut Leaves<'_>) {
         match leaf.value.as_str() {
             "float32" => {}
             HALF if computes_in_fp32 => {
-                leaves.lack(leaf, Effect::Memory, "weights in bf16 that are cast to fp32 where they are used");
+                leaves.lack(
+                    leaf,
+                    Effect::Memory,
+                    "weights in bf16 that are cast to fp32 where they are used",
+                );
             }
             HALF => {
                 let note = "weights, gradients and both moments in bf16, without an fp32 copy";

@@ -32,11 +32,7 @@ fn within_backward(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let rule = &Rule {
         code: Code::StepInBackward,
-        fields: &[
-            Field::StepInBackward,
-            Field::PipelineModelParallelSize,
-            Field::ExpertModelParallelSize,
-        ],
+        fields: &[Field::StepInBackward, Field::PipelineModelParallelSize, Field::ExpertModelParallelSize],
         sentence: "torchtitan's optimizer steps within backward with neither a pipeline nor expert parallelism",
         hint: "leave out optimizer.early_step_in_backward",
     };

@@ -111,7 +111,9 @@ fn automodel(leaves: &mut Leaves<'_>) {
     }
     // With FSDP2 `instantiate_infrastructure` passes over it: only `distributed.enable_compile` compiles there
     // (`_transformers/infrastructure.py`, `isinstance(model_wrapper, FSDP2Manager)`).
-    if leaves.yes("compile.enabled").is_some() && leaves.reading.value(Field::DataParallelEngine) != Some("fsdp2") {
+    if leaves.yes("compile.enabled").is_some()
+        && leaves.reading.value(Field::DataParallelEngine) != Some("fsdp2")
+    {
         lack(
             leaves,
             "compile.enabled",
