@@ -113,8 +113,11 @@ impl Unit {
     fn new(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let operators = kind.operators(x);
         let mut unit = Self::weights(x, kind);
-        unit.in_fp8 =
-            kind.weights(x).iter().filter(|weight| kind.gathers_in_fp8(x, weight)).map(Weight::count).sum();
+        unit.in_fp8 = kind
+            .weights(x)
+            .filter(|weight| kind.gathers_in_fp8(x, weight))
+            .map(|weight| weight.count())
+            .sum();
         unit.gradients = gradients_made(x, kind, &unit);
         if is_reduced_alone(x, kind) {
             unit.added = added(x, &unit);

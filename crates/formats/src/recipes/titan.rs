@@ -94,6 +94,7 @@ const SAME: &[(&str, &str)] = &[
     ("training.mixed_precision_param", "training.mixed_precision_param"),
     ("training.mixed_precision_reduce", "training.mixed_precision_reduce"),
     ("training.dtype", "training.dtype"),
+    ("optimizer.implementation", "optimizer.implementation"),
     ("parallelism.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"),
     ("parallelism.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"),
     ("parallelism.fsdp_reshard_after_forward", "parallelism.fsdp_reshard_after_forward"),

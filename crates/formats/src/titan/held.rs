@@ -58,6 +58,12 @@ pub(super) fn steps(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.get("optimizer.implementation") else { return };
     match (leaf.value.as_str(), within) {
         ("fused", _) => {}
+        // Since 2026: a hook makes the moments of fp32 weights in bf16 (`_register_bf16_optimizer_state_hook`).
+        ("fused_opt_states_bf16", _) => {
+            for field in [Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+                leaves.say(field, "bf16", leaf);
+            }
+        }
         ("foreach", None) => leaves.switch(Field::OptimizerForeach, true, leaf),
         _ => leaves.lack(leaf, Effect::Memory, "an optimizer step that is not fused"),
     }
@@ -77,5 +83,35 @@ pub(super) fn in_float8(leaves: &mut Leaves<'_>) {
         if filter.is_some_and(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output") {
             leaves.pass(&key("filter_fqns"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_words;
+    use crate::Argument;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn moments_may_be_narrower_than_weights() {
+        let formats = |words: &str| {
+            let reading = read_words(&Argument::split(words));
+            [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype]
+                .map(|field| reading.value(field).unwrap_or_default().to_owned())
+        };
+        assert_eq!(formats("--optimizer.implementation=fused"), ["", "", ""]);
+        assert_eq!(formats("--optimizer.implementation=fused_opt_states_bf16"), ["", "bf16", "bf16"]);
+        assert_eq!(formats("--training.dtype=bfloat16"), ["bf16", "bf16", "bf16"]);
+    }
+
+    #[test]
+    fn weights_are_gathered_in_float8_where_layers_are_converted() {
+        let gathers =
+            |words: &str| read_words(&Argument::split(words)).value(Field::Fp8ParamGather).map(str::to_owned);
+        let on = "--quantize.linear.float8.enable_fsdp_float8_all_gather";
+        assert_eq!(gathers(on), None);
+        let converted = "--model.converters=quantize.linear.float8";
+        assert_eq!(gathers(&format!("{converted} {on}")).as_deref(), Some("true"));
+        assert_eq!(gathers(converted), None);
     }
 }
