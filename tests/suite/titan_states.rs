@@ -13,11 +13,14 @@ use crate::formats::resolved;
 const STATES: &str = include_str!("../data/torch/titan_states.tsv");
 const KEPT: &str = include_str!("../data/activations/selective_experts.tsv");
 
-/// Llama 3 8B on eight accelerators, in one micro-batch.
+/// Micro-batches of a step: the second finds the gradients of the first, so that all of them are there at the peak.
+const MICRO_BATCHES: u64 = 2;
+
+/// Llama 3 8B on eight accelerators.
 fn llama(training: &str, optimizer: &str) -> Plan {
     let float8 = if training.contains("float8") { "\"quantize.linear.float8\"" } else { "" };
     let text = format!(
-        "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [{float8}]\n[training]\nlocal_batch_size = 1\nseq_len = 1024\n{training}\n\
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [{float8}]\n[training]\nlocal_batch_size = 1\nglobal_batch_size = 16\nseq_len = 1024\n{training}\n\
          [activation_checkpoint]\nmode = \"full\"\n[optimizer]\nname = \"AdamW\"\n{optimizer}\n\
          [parallelism]\ndata_parallel_shard_degree = 8\n"
     );
@@ -59,7 +62,8 @@ fn shards_gradients_and_moments_are_as_recorded() {
         assert_eq!(totals.parameters.get() * 8, count * each(8, 2), "{line}");
         assert_eq!(totals.gradients.get() * 8, count * each(9, 2), "{line}");
         assert_eq!(totals.optimizer.get() * 8, count * each(11, 2), "{line}");
-        assert_eq!(sent(&plan, Collective::ReduceScatter), count * each(13, 1), "{line}");
+        let reduced = sent(&plan, Collective::ReduceScatter);
+        assert_eq!(reduced, MICRO_BATCHES * count * each(13, 1), "{line}");
         // A hook finds no more than one unit's gradients.
         assert!(!within || number(10) * 2 <= layer.max(embedding).max(output) * each(8, 2), "{line}");
         rows += 1;
@@ -141,10 +145,13 @@ fn float8_weights_are_gathered_in_bytes() {
         let ledger = traffic(&plan);
         let data = ledger.dimension(Parallelism::Data).expect("messages");
         let layers = data.operations.iter().filter(|sent| {
-            sent.collective == Collective::AllGather && sent.calls(0) == 32 && sent.bytes().get() == each
+            sent.collective == Collective::AllGather
+                && sent.calls(0) == 32 * MICRO_BATCHES
+                && sent.bytes().get() == each
         });
         assert_eq!(layers.count(), 2, "{line}");
-        assert_eq!(sent(&plan, Collective::ReduceScatter), parameters(&plan).total.get() * 4, "{line}");
+        let reduced = MICRO_BATCHES * parameters(&plan).total.get() * 4;
+        assert_eq!(sent(&plan, Collective::ReduceScatter), reduced, "{line}");
         let rank = &memory(&plan).ranks[0];
         let gathered = ["gathered weights of the layer", "gathered weights of two layers"]
             .map(|label| below(&rank.breakdown, label));
