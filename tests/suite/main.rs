@@ -122,6 +122,7 @@ mod streamed_inputs;
 mod sweeping;
 mod time;
 mod tinyllava;
+mod titan_states;
 mod topology;
 mod torchtune_recipes;
 mod traffic;

@@ -250,6 +250,10 @@ fn experts_that_megatron_refuses_to_train_are_refused() {
          --optimizer-offload-fraction 1.0 --fp8-format hybrid --fp8-param-gather --fp8-recipe tensorwise"
     );
     refused(&offload, 8, "optimizer-offload", "needs the delayed recipe", "--fp8-recipe delayed");
+    let narrow = format!(
+        "{dense} --use-distributed-optimizer --use-precision-aware-optimizer --main-params-dtype bf16"
+    );
+    refused(&narrow, 8, "precision-aware", "fp32 or fp16", "--main-params-dtype");
     let many = format!("{model} --moe-router-topk 2 --moe-router-num-groups 4 --moe-router-group-topk 5");
     refused(&many, 8, "topk", "5 of 4 expert groups", "at most");
 }

@@ -7,7 +7,7 @@ use crate::round::{Exported, unsaid, written};
 use shardscope_catalog as catalog;
 use shardscope_launch::Resolution;
 use shardscope_plan::word::{LossKind, RecomputeGranularity, RecomputeMethod};
-use shardscope_plan::{Field, PipelineSchedule};
+use shardscope_plan::{Field, NumberFormat, PipelineSchedule};
 
 /// Models and flavors that torchtitan's code has (`torchtitan/models/*/__init__.py`), each with its name in the catalog.
 const FLAVORS: &[(&str, &str, &str)] = &[
@@ -108,6 +108,13 @@ fn toml(resolution: &Resolution) -> String {
     training.number("seq_len", &value(Field::SeqLength));
     training.number("steps", &value(Field::TrainIters));
     training.word("mixed_precision_param", if on(Field::Bf16) { "bfloat16" } else { "float32" });
+    let half = |field| resolution.format(field) == Some(NumberFormat::Bf16);
+    if half(Field::MainParamsDtype) {
+        training.word("dtype", "bfloat16");
+    }
+    if half(Field::GradsDtype) && resolution.count(Field::ZeroStage) > Some(0) {
+        training.word("mixed_precision_reduce", "bfloat16");
+    }
     if on(Field::OffloadOptimizer) {
         training.number("enable_cpu_offload", "true");
     }
@@ -144,7 +151,14 @@ fn toml(resolution: &Resolution) -> String {
         compile.number("enable", "true");
         compile.number("components", &format!("[{}]", components.join(", ")));
     }
-    let tables = [model, training, parallelism, recomputed(resolution, stages), compile];
+    let mut optimizer = Table::called("optimizer");
+    if on(Field::OptimizerForeach) {
+        optimizer.word("implementation", "foreach");
+    }
+    if on(Field::StepInBackward) {
+        optimizer.number("early_step_in_backward", "true");
+    }
+    let tables = [model, optimizer, training, parallelism, recomputed(resolution, stages), compile];
     tables.map(Table::into_text).concat()
 }
 

@@ -1,6 +1,6 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
-use super::{Operator, Operators, SectionKind, Symbols, norm};
+use super::{Operator, Operators, SectionKind, Symbols, Weight, WeightGroup, norm};
 use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, TowerGradients};
 use smallvec::smallvec;
 
@@ -28,6 +28,18 @@ impl SectionKind {
     #[must_use]
     pub const fn is_gathered_alone(self) -> bool {
         self.has_layer() || self.is_of_encoders_layers() || matches!(self, Self::VisionLayer)
+    }
+
+    /// Whether FSDP gathers `weight` in 8 bits, to which each rank casts its own shard: torchao's linear layers, which
+    /// torchtitan has in layers alone (`torchao/float8/fsdp_utils.py:WeightWithDynamicFloat8CastTensor.fsdp_pre_all_gather`).
+    #[must_use]
+    pub fn gathers_in_fp8(self, x: &Symbols<'_>, weight: &Weight) -> bool {
+        let recipe = x.recipe();
+        recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather)
+            && recipe.is_of_torch_fsdp()
+            && self.has_layer()
+            && weight.linear
+            && weight.group == WeightGroup::Dense
     }
 
     /// Whether it only has a forward pass: neither it nor anything before it trains.

@@ -226,7 +226,7 @@ fields! {
     UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in lower precision";
     ReuseFp32Param "reuse_fp32_param" Flag, "fp32 weights share memory with bf16 weights (MindSpeed)";
     MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "dtype of main gradients";
-    MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "dtype of main parameters";
+    MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16", "bf16"]), "dtype of main parameters; of PyTorch's FSDP those are the shards";
     ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "dtype of the first moment";
     ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "dtype of the second moment";
     OptimizerCpuOffload "optimizer_cpu_offload" Flag, "optimizer states on the host";
@@ -239,7 +239,7 @@ fields! {
     ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of each of DeepSpeed's buffers of gradients to be reduced; 0 is transformers' auto, the square of the width";
     ReduceBuckets "reduce_buckets" Count(0, 2), "DeepSpeed's buffers of gradients to be reduced: two with overlap_comm under ZeRO-1 and 2, none where gradients are not contiguous";
     OptimizerForeach "optimizer_foreach" Flag, "PyTorch's AdamW steps over all tensors at once (foreach), with the roots of all second moments beside them; the fused one has none";
-    StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
+    StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd, torchtitan's early_step_in_backward)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
     DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync, FSDP1's no_sync)";

@@ -12,7 +12,8 @@ pub struct Optimizer {
     pub precision_aware: bool,
     /// Only the half of each fp32 weight that its bf16 weight lacks is stored (MindSpeed's `--reuse-fp32-param`).
     pub shares_weights: bool,
-    /// `--main-params-dtype`.
+    /// `--main-params-dtype`; under software whose optimizer steps PyTorch FSDP's shards, the format of these
+    /// ([`Semantics::fsdp_fp32_shards`](super::software::Semantics)).
     pub main_params: NumberFormat,
     /// `--exp-avg-dtype`.
     pub exp_avg: NumberFormat,

@@ -173,6 +173,14 @@ impl Recipe {
         if semantics.eager_modules { self.shards_by_fsdp() } else { semantics.fsdp_fp32_shards }
     }
 
+    /// Whether the optimizer steps weights that are held in 16 bits and have no fp32 copy, in software whose FSDP
+    /// otherwise holds fp32 shards (torchtitan's `training.dtype`).
+    #[must_use]
+    pub fn steps_narrow_shards(&self) -> bool {
+        let narrow = self.optimizer.main_params.width() < NumberFormat::Fp32.width();
+        self.software.semantics().fsdp_fp32_shards && narrow
+    }
+
     /// Whether PyTorch's FSDP wraps modules of transformers.
     #[must_use]
     pub fn shards_by_fsdp(&self) -> bool {

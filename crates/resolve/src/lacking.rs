@@ -139,7 +139,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     super::objective::lacking(table, software);
-    if table.on(Field::StepInBackward) && !software.semantics().eager_modules {
+    if table.on(Field::StepInBackward) && !software.semantics().makes_gradients_anew {
         let message = "an optimizer that steps within the backward pass, in this software";
         table.lack(Field::StepInBackward, "", Effect::Memory, message);
     }

@@ -285,6 +285,21 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         let message = "a loss that unsloth does not compile, on an accelerator before Turing";
         table.lack(Field::Accelerator, "", Effect::Memory, message);
     }
+    // `torchtitan/models/llama4/infra/parallelize.py:apply_compile` compiles a layer with experts module by module, within its
+    // checkpoint, which sees what these return or nothing of them, by release (`inductor_compiled_code`).
+    let parts = table.on(Field::CompiledLayers) && table.number(Field::NumExperts) > 0;
+    if software == Software::Torchtitan && parts && table.is(word::RecomputeGranularity::Selective) {
+        let message =
+            "layers with experts compiled module by module, of whose operations every second is recomputed";
+        table.lack(Field::RecomputeGranularity, "selective", Effect::Memory, message);
+    }
+    if software == Software::Torchtitan
+        && table.on(Field::Fp8ParamGather)
+        && table.number(Field::NumExperts) > 0
+    {
+        let message = "weights gathered in fp8 beside experts, of which torchao converts none";
+        table.lack(Field::Fp8ParamGather, "true", Effect::Communication, message);
+    }
     let tiled = table.is(word::LossKind::Tiled);
     let checkpointed = table.on(Field::CompiledCheckpoints);
     let others = table.number(Field::NumExperts) > 0

@@ -41,6 +41,7 @@ pub fn refusal(code: Code) -> String {
         Code::OffloadModules => "modules that cannot be offloaded this way",
         Code::OffloadRecompute => "activations both offloaded and recomputed",
         Code::OptimizerOffload => "optimizer offload without what it needs",
+        Code::StepInBackward => "an optimizer within backward that the layout excludes",
         Code::Recompute => "recomputation that the software does not have",
         // Rules that a search seldom encounters use their name from documents.
         other => return other.name().replace('-', " "),

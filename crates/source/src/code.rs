@@ -316,6 +316,8 @@ codes! {
     PipelineLayout = "pipeline-layout",
     /// A pipeline with more parts than the limit.
     PipelineParts = "pipeline-parts",
+    /// An optimizer that steps within backward where the software does not let it.
+    StepInBackward = "step-in-backward",
     /// Fewer positions than the sequence has.
     Positions = "positions",
     /// Optimizer formats without the precision-aware optimizer.

@@ -6,6 +6,7 @@ use super::own_states::defers;
 use super::reductions::{ADDED, GRADIENTS, REDUCED, reductions};
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
+use super::unsharded::of_layers;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, adafactor_step, step_bytes};
 use shardscope_plan::{DataEngine, DpSharding, OptimizerKind};
@@ -13,11 +14,6 @@ use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
 
-static LAYERS: Formula =
-    Formula::new("2·W·w", "Weights of the running layer and of the prefetched one, W elements each.", FSDP)
-        .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes per element")]);
-static LAYER: Formula = Formula::new("W·w", "Weights of the running layer, W elements.", FSDP)
-    .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes per element")]);
 static ENDS: Formula = Formula::new(
     "W·w",
     "Weights outside of the layers, W elements: all-gathered once and held until backward is over.",
@@ -307,13 +303,16 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
     let trained = |unit: &Unit| unit.dense.trains() + unit.expert.trains();
     let (mut layer, mut own, mut ends, mut layers) = (Count::ZERO, Count::ZERO, Count::ZERO, 0);
+    let mut in_fp8 = Count::ZERO;
     for ((kind, unit), &count) in units.iter().zip(counts) {
         if count == 0 {
             continue;
         }
         if kind.is_gathered_alone() {
             // A stage may mix dense and MoE layers; at the peak the larger kind is unsharded.
-            layer = layer.max(elements(unit));
+            if elements(unit) > layer {
+                (layer, in_fp8) = (elements(unit), unit.in_fp8);
+            }
             own = own.max(trained(unit));
             layers += count;
         } else if !(x.recipe().transformers.embedding_apart && kind.is_before_layers()) {
@@ -324,15 +323,9 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
         let given = [("W", count.number()), ("w", Count::new(width).number())];
         Term::new(name, count.bytes(width), formula).given(&given).passing()
     };
-    let one = term("gathered weights of the layer", layer, x.width, &LAYER);
+    let one = of_layers(x, layer, in_fp8, 1);
     // A stage with a single layer has no next one.
-    let weights = if layers > 1 {
-        Term::new("gathered weights of two layers", layer.bytes(2 * x.width), &LAYERS)
-            .given(&[("W", layer.number()), ("w", Count::new(x.width).number())])
-            .passing()
-    } else {
-        one
-    };
+    let weights = if layers > 1 { of_layers(x, layer, in_fp8, 2) } else { one };
     let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
     let projects = SectionKind::count(counts, SectionKind::projects_vocabulary) != 0;
     let head = Count::of_shape(&[x.labels().unwrap_or(x.v), x.h]);

@@ -152,7 +152,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 /// How many temporaries per parameter the optimizer allocates, for all parameters at once, before it steps: the roots
 /// of second moments, and for Adagrad also its updates (`torch/optim/adam.py:_multi_tensor_adam`, `rmsprop.py`,
 /// `adagrad.py`, `schedulefree/adamw_schedulefree.py`; tests/record/adam_step.py, trainer_optimizers.py).
-fn roots(recipe: &Recipe) -> u64 {
+pub(super) fn roots(recipe: &Recipe) -> u64 {
     let optimizer = &recipe.optimizer;
     let plain = optimizer.states == StateFormat::Plain && !optimizer.precision_aware;
     match optimizer.kind {
@@ -191,12 +191,18 @@ pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
     if own && optimizer.kind == OptimizerKind::AdamKahan {
         return Some(COMPENSATED * recipe.params_dtype.width());
     }
-    if !own
+    let narrow = recipe.steps_narrow_shards() && !recipe.offload.optimizer;
+    if !(own || narrow)
         || optimizer.kind != OptimizerKind::Adam
         || optimizer.precision_aware
         || optimizer.low_rank.is_some()
     {
         return None;
+    }
+    if narrow {
+        let width = optimizer.main_params.width();
+        let moments = optimizer.exp_avg.width() + optimizer.exp_avg_sq.width();
+        return Some((gradient_passes(recipe) + 2) * width + 2 * moments);
     }
     let [model, adapter] = widths(recipe);
     let width = if recipe.tuning.base == BaseTraining::None { adapter } else { model };
@@ -207,6 +213,12 @@ pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
         StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit => 1,
     };
     Some(4 * width + 2 * width + 4 * moment)
+}
+
+/// How often norm, clipping and update pass over a gradient; a step within backward comes before any norm of all
+/// (torchtitan's `train.py:train_step`, whose norm finds no gradients then).
+pub(crate) fn gradient_passes(recipe: &Recipe) -> u64 {
+    if recipe.transformers.steps_in_backward { 1 } else { 4 }
 }
 
 /// Bytes per element of trainable model parameters, and of adapters.

@@ -3,7 +3,7 @@
 use super::sides::{product, rows, sides, squares};
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::{Projected, Weight, WeightPart, WeightRole};
-use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat, Plan, Quantization, Recipe};
+use shardscope_plan::{DpSharding, GradientBuffers, Plan, Quantization, Recipe};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -385,13 +385,14 @@ impl Of {
     }
 }
 
-/// Bytes per element of the gradients that are accumulated.
+/// Bytes per element of the gradients that are accumulated. FSDP casts what it reduced to its shards' format
+/// (`_fsdp_collectives.py:foreach_reduce`).
 pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
     let cast = is_torch_fsdp(recipe) && !recipe.software.semantics().gradients_as_computed;
-    if cast { NumberFormat::Fp32.width() } else { recipe.grads_dtype.width() }
+    if cast { recipe.optimizer.main_params.width() } else { recipe.grads_dtype.width() }
 }
 
-/// Whether PyTorch's FSDP holds the weights: as fp32 shards that are cast when gathered.
+/// Whether PyTorch's FSDP holds the weights: as shards, fp32 unless stated, that are cast when gathered.
 pub(super) fn is_torch_fsdp(recipe: &Recipe) -> bool {
     recipe.software.semantics().fsdp_fp32_shards
         && matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters)

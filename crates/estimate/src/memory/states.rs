@@ -1,8 +1,9 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are sharded.
 
 use super::moments_of;
+use super::own_states::roots;
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
-use shardscope_plan::{DataEngine, DpSharding, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
+use shardscope_plan::{DataEngine, DpSharding, Embeddings, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
 use shardscope_units::Count;
 
 /// Adds the states of the parameters in `counts`, sharded over `shards` ranks if the plan shards them.
@@ -66,7 +67,17 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let spread = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let width = gradient_width(recipe);
     let gradients = |name, width| Kind { name, part: Part::Gradients, width, spread, of: Of::Trains };
-    out.push(gradients("gradients", width));
+    let waits = &recipe.transformers.steps_in_backward;
+    // FSDP calls the hook behind each unit's reduction (`_fsdp_collectives.py:foreach_reduce`). A tied weight is completed
+    // by the embedding.
+    match (waits, plan.model().embeddings) {
+        (true, Embeddings::Tied) => {
+            let (name, part, of) = ("a tied weight's gradient", Part::Gradients, Of::Embedding);
+            out.push(Kind { name, part, width, spread, of });
+        }
+        (true, _) => {}
+        (false, _) => out.push(gradients("gradients", width)),
+    }
     // Of a pipeline's micro-batches (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
     if is_torch_fsdp(recipe) && recipe.num_micro_batches > 1 && !plan.reduces_each_backward() {
         let part = Part::Gradients;
@@ -92,10 +103,11 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     let spread = recipe.dp_sharding == DpSharding::Parameters;
     let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
     let width = recipe.params_dtype.width();
-    // PyTorch's mixed precision keeps the shards in fp32 and casts what it gathers: these shards are the master
-    // weights, and there is no further copy (`MixedPrecisionPolicy.param_dtype`).
+    // PyTorch's mixed precision keeps the shards in fp32, or as the model was made, and casts what it gathers: these
+    // shards are the master weights, and there is no further copy (`MixedPrecisionPolicy.param_dtype`).
     if is_torch_fsdp(recipe) {
-        add("fp32 weights", NumberFormat::Fp32.width(), true, Of::All);
+        let name = if recipe.steps_narrow_shards() { "weights" } else { "fp32 weights" };
+        add(name, recipe.optimizer.main_params.width(), true, Of::All);
         if !spread {
             add("gathered weights", width, spread, Of::All);
         }
@@ -151,7 +163,17 @@ fn optimizer(plan: &Plan, out: &mut Vec<Kind>) {
     if needs_gradient_copy(recipe) {
         add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), Of::Trains);
     }
-    let [first, second] = moments_of::moments(&recipe.optimizer);
+    let of_shards = recipe.software.semantics().fsdp_fp32_shards;
+    if roots(recipe) > 0 && of_shards {
+        let width = roots(recipe) * recipe.optimizer.exp_avg_sq.width();
+        add("roots of second moments", Part::Step, width, Of::Trains);
+    }
+    // PyTorch's optimizers make them like the parameter (`torch/optim/adam.py:_init_group`).
+    let [first, second] = if of_shards {
+        [recipe.optimizer.exp_avg.width(), recipe.optimizer.exp_avg_sq.width()]
+    } else {
+        moments_of::moments(&recipe.optimizer)
+    };
     // In a fully trained model, Muon distinguishes matrices from the rest.
     let of = if recipe.tuning.is_full() && plan.model().vision.is_none() { Of::All } else { Of::Trains };
     for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of) {
@@ -161,8 +183,8 @@ fn optimizer(plan: &Plan, out: &mut Vec<Kind>) {
 
 /// Bytes of the optimizer's own copy of a parameter; none if the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {
-    // fp32 weights are their own master copy.
-    if recipe.params_dtype == NumberFormat::Fp32 || is_torch_fsdp(recipe) {
+    // fp32 weights are their own master copy, as are those that are stepped in 16 bits.
+    if recipe.params_dtype == NumberFormat::Fp32 || is_torch_fsdp(recipe) || recipe.steps_narrow_shards() {
         return None;
     }
     let optimizer = &recipe.optimizer;
@@ -181,9 +203,13 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
 }
 
 /// Whether the step makes fp32 copies of 16-bit gradients. A program laid out by a compiler casts them as it
-/// accumulates.
+/// accumulates, and FSDP as it reduces.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
-    !recipe.software.semantics().compiled_step
+    let semantics = recipe.software.semantics();
+    let cast = is_torch_fsdp(recipe) && !semantics.gradients_as_computed;
+    !semantics.compiled_step
+        && !cast
+        && !recipe.steps_narrow_shards()
         && recipe.grads_dtype.width() < NumberFormat::Fp32.width()
         && !recipe.optimizer.precision_aware
 }

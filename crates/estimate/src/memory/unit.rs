@@ -11,7 +11,7 @@ use shardscope_operators::{
     section_counts, worked_out_again,
 };
 use shardscope_plan::{DpSharding, OffloadModules, OptimizerKind, Plan, Quantization, Recompute};
-use shardscope_units::Bytes;
+use shardscope_units::{Bytes, Count};
 use smallvec::SmallVec;
 
 /// The number of sections of each kind on a stage.
@@ -51,6 +51,8 @@ pub(super) struct Unit {
     pub(super) dense: ParameterCounts,
     /// Parameters of routed experts on one rank.
     pub(super) expert: ParameterCounts,
+    /// Those that are gathered in 8 bits.
+    pub(super) in_fp8: Count,
     /// Bytes saved on the device for one micro-batch.
     pub(super) kept: Bytes,
     /// Further saved bytes that leave the device with their modules.
@@ -111,6 +113,11 @@ impl Unit {
     fn new(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let operators = kind.operators(x);
         let mut unit = Self::weights(x, kind);
+        unit.in_fp8 = kind
+            .weights(x)
+            .filter(|weight| kind.gathers_in_fp8(x, weight))
+            .map(|weight| weight.count())
+            .sum();
         unit.gradients = gradients_made(x, kind, &unit);
         if is_reduced_alone(x, kind) {
             unit.added = added(x, &unit);

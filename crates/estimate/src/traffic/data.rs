@@ -234,10 +234,11 @@ fn units(builder: &mut Builder<'_>) {
             continue;
         }
         for weights in [WeightGroup::Dense, WeightGroup::Expert] {
-            let (mut elements, mut trained) = (0, 0);
+            let (mut elements, mut trained, mut in_fp8) = (0, 0, 0);
             for weight in kind.weights(&x) {
                 if weight.group == weights {
                     elements += weight.count().get();
+                    in_fp8 += if kind.gathers_in_fp8(&x, &weight) { weight.count().get() } else { 0 };
                     trained += if weight.role.trains() { weight.count().get() } else { 0 };
                 }
             }
@@ -254,14 +255,21 @@ fn units(builder: &mut Builder<'_>) {
             if elements == 0 {
                 continue;
             }
+            // Weights of several formats go as bytes (`_fsdp_collectives.py:_get_all_gather_input_metadatas`).
+            let module = recipe.module_dtype();
+            let (sent, width, dtype) = if in_fp8 > 0 {
+                (in_fp8 + (elements - in_fp8) * module.width(), 1, "uint8")
+            } else {
+                (elements, module.width(), module.name())
+            };
             let gather = |pass| Sent {
                 name: name(weights),
                 tensor: "weights",
                 collective: Collective::AllGather,
                 place: Place::AheadOf(kind, pass),
-                shape: Shape::new(&[elements]),
-                width: recipe.module_dtype().width(),
-                dtype: recipe.module_dtype().name(),
+                shape: Shape::new(&[sent]),
+                width,
+                dtype,
                 // One unit ahead, while the previous unit computes.
                 overlapped: true,
                 formula: &UNIT_GATHER,

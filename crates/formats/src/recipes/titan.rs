@@ -92,6 +92,9 @@ const SAME: &[(&str, &str)] = &[
     ("training.steps", "training.steps"),
     ("training.enable_cpu_offload", "training.enable_cpu_offload"),
     ("training.mixed_precision_param", "training.mixed_precision_param"),
+    ("training.mixed_precision_reduce", "training.mixed_precision_reduce"),
+    ("training.dtype", "training.dtype"),
+    ("optimizer.implementation", "optimizer.implementation"),
     ("parallelism.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"),
     ("parallelism.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"),
     ("parallelism.fsdp_reshard_after_forward", "parallelism.fsdp_reshard_after_forward"),
@@ -184,10 +187,6 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
     if value("loss").contains("ChunkedLossWrapper") {
         reading.take(Found::new(Field::LossKind, "chunked", Origin::Derived).note("ChunkedLossWrapper"));
     }
-    if value("training.dtype") == "bfloat16" {
-        let what = "training in bf16 without fp32 weights in torchtitan";
-        reading.not_modelled.push(NotModelled::new("training.dtype", "bfloat16", Effect::Memory, what));
-    }
     for part in ["model_spec.converters", "model_converters", "override"] {
         let stated = outcome.tree.iter().find(|(path, _)| path == part);
         if stated.is_some_and(|(_, scalar)| scalar.hole.is_some() || scalar.text.len() > 2) {
@@ -236,7 +235,6 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
             || [
                 "training.num_tokens_per_microbatch_per_dp_rank",
                 "training.num_tokens_per_train_step",
-                "training.dtype",
                 "training.max_norm",
                 "parallelism.num_pp_microbatches",
                 "model_spec.converters",

@@ -1,6 +1,7 @@
 //! torchtitan: its TOML files until February 2026, and its command line (`--training.seq_len 8192`). Keys and defaults:
 //! `torchtitan/config/job_config.py` of January 2026 and older names of its keys.
 
+mod held;
 mod layout;
 
 use super::dotted;
@@ -52,8 +53,6 @@ const FIXED: &[(Field, &str)] = &[
 /// Settings of the trainer, the values that are modelled, the effect of any other value, and its description
 /// (`torchtitan/config/job_config.py`, `components/optimizer.py`).
 const USUAL: &[(&str, &[&str], Effect, &str)] = &[
-    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept only in 16 bits"),
-    ("training.mixed_precision_reduce", &["float32"], Effect::Communication, "gradients reduced in 16 bits"),
     // Until 2024-11 (`torchtitan/models/norms.py`).
     ("model.norm_type", &["rmsnorm", "fused_rmsnorm"], Effect::Model, "a norm other than RMSNorm"),
     // flame, which is torchtitan with models of flash-linear-attention (`flame/config_manager.py`).
@@ -65,13 +64,6 @@ const USUAL: &[(&str, &[&str], Effect, &str)] = &[
     ),
     ("training.varlen", &["false"], Effect::Time, "packed samples with document masking"),
     ("optimizer.name", &["Adam", "AdamW"], Effect::Memory, "an optimizer other than Adam"),
-    ("optimizer.implementation", &["fused"], Effect::Memory, "an optimizer step that is not fused"),
-    (
-        "optimizer.early_step_in_backward",
-        &["false"],
-        Effect::Memory,
-        "optimizer steps inside the backward pass, which free each gradient",
-    ),
 ];
 
 /// Key prefixes of its settings.
@@ -165,6 +157,8 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     recompute(&mut leaves);
     compiled(&mut leaves);
     precision(&mut leaves);
+    held::formats(&mut leaves);
+    held::steps(&mut leaves);
     usual(&mut leaves);
     leaves.pass_words("torchtitan");
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
@@ -318,6 +312,7 @@ fn precision(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = float8.filter(|leaf| leaf.value.contains("float8") || leaf.value == "true") {
         leaves.say(Field::Fp8, "e4m3", leaf);
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
+        held::in_float8(leaves);
     } else {
         // Settings of a converter that is not in `model.converters`.
         leaves.pass_below(&["float8.", "quantize.linear.float8."]);

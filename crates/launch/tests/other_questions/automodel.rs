@@ -150,7 +150,6 @@ fn what_automodel_does_otherwise_stops_by_name() {
         (", enable_fsdp2_prefetch: true", "", "distributed.enable_fsdp2_prefetch"),
         (", enable_compile: true", "", "distributed.enable_compile"),
         (", mp_policy: {output_dtype: float32}", "", "distributed.mp_policy"),
-        ("", "compile: {enabled: true}", "compile.enabled"),
         ("", "fp8: {enabled: true}", "fp8.enabled"),
         (
             "",
@@ -165,6 +164,10 @@ fn what_automodel_does_otherwise_stops_by_name() {
     stopped(&recipe("  force_hf: true\n  torch_dtype: float32", "", ""), &["model.torch_dtype"]);
     let idle = recipe(PLAIN, "", "fp8: {enabled: false}\ncompile: {enabled: false}");
     assert!(idle.plan.is_some(), "{:?}", idle.diagnostics);
+    // Passed over with FSDP2 (`_transformers/infrastructure.py`), applied with DDP.
+    let compiled = recipe(PLAIN, "", "compile: {enabled: true, mode: max-autotune}");
+    assert!(compiled.plan.is_some(), "{:?}", compiled.not_modelled);
+    assert_ne!(value(&compiled, Field::CompiledLayers), "true");
     let megatron = "step_scheduler: {global_batch_size: 8, local_batch_size: 1}\nmodel: {pretrained_model_name_or_path: \
         Qwen/Qwen2.5-7B, force_hf: true}\ndistributed: {strategy: megatron_fsdp}\ndataset: {seq_len: 4096}\n";
     stopped(&said("a.yaml", megatron, &[("world_size", "8")]), &["distributed.strategy"]);
@@ -172,6 +175,8 @@ fn what_automodel_does_otherwise_stops_by_name() {
     let draft = format!("recipe: TrainEagle3Recipe\n{other}");
     stopped(&said("a.yaml", &draft, &[("world_size", "8")]), &["recipe"]);
     assert!(said("a.yaml", &other, &[("world_size", "8")]).plan.is_some());
+    let whole = format!("{other}compile: {{enabled: true}}\n");
+    stopped(&said("a.yaml", &whole, &[("world_size", "8")]), &["compile.enabled"]);
 }
 
 /// `examples/llm_finetune/llama3_2/llama3_2_1b_squad.yaml`, `…_squad_neftune.yaml`,
@@ -190,7 +195,7 @@ fn what_is_off_stops_nothing_and_what_is_on_stops_once() {
     let on = "compile: {enabled: true, mode: default, dynamic: false}\nfp8: {enabled: true, recipe_name: tensorwise, \
               enable_fsdp_float8_all_gather: true, force_recompute_fp8_weight_in_bwd: true}";
     let names: Vec<String> = recipe(PLAIN, "", on).not_modelled.into_iter().map(|item| item.name).collect();
-    assert_eq!(names, ["fp8.enabled", "compile.enabled"]);
+    assert_eq!(names, ["fp8.enabled"]);
     let config = "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config, config: {_target_: \
                   transformers.AutoConfig.from_pretrained, pretrained_model_name_or_path: Qwen/Qwen2.5-7B}}";
     let text = format!(

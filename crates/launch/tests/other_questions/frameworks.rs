@@ -37,36 +37,6 @@ fn nanotron_keeps_weights_in_bf16_and_names_its_optimizer() {
     stopped(&named("sgd"), &["optimizer.optimizer_factory.name"]);
 }
 
-/// LambdaLabsML/torchtitan, `configs/llama3_70b-16xb200-64k.toml`: the key for what its trainer keeps was formerly
-/// ignored, like the paths it writes to; converters other than float8's were skipped.
-#[test]
-fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
-    let read = |training: &str, model: &str, more: &str| {
-        let text = format!(
-            "[job]\ndump_folder = \"out\"\n[model]\nname = \"llama3\"\nflavor = \"8B\"\nhf_assets_path = \"a\"\n{model}\n[training]\n\
-             seq_len = 8192\nmax_norm = 1.0\n{training}\n[float8]\nfilter_fqns = [\"output\"]\n{more}"
-        );
-        said("a.toml", &text, &[("world_size", "8")])
-    };
-    let usual = "[optimizer]\nname = \"AdamW\"\nimplementation = \"fused\"\nearly_step_in_backward = false\n";
-    let plain = read("dtype = \"float32\"\nmixed_precision_reduce = \"float32\"", "converters = []", usual);
-    assert!(plain.plan.is_some());
-    assert_eq!(value(&plain, Field::NotRead), "");
-    stopped(&read("dtype = \"bfloat16\"", "", ""), &["training.dtype"]);
-    stopped(&read("mixed_precision_reduce = \"bfloat16\"", "", ""), &["training.mixed_precision_reduce"]);
-    for (key, other) in
-        [("name", "\"Muon\""), ("implementation", "\"foreach\""), ("early_step_in_backward", "true")]
-    {
-        let more = format!("[optimizer]\n{key} = {other}\n");
-        stopped(&read("", "", &more), &[&format!("optimizer.{key}")]);
-    }
-    stopped(&read("", "converters = [\"mx\"]", ""), &["model.converters"]);
-    stopped(&read("", "converters = [\"float8\", \"mx\"]", ""), &["model.converters"]);
-    let float8 = read("", "converters = [\"quantize.linear.float8\"]", "");
-    assert_eq!(value(&float8, Field::Fp8), "e4m3");
-    assert!(float8.plan.is_some() && !value(&float8, Field::NotRead).is_empty());
-}
-
 /// Ascend/MindSpeed-LLM, `examples/mindspore/deepseek3`: experts were formerly sharded over tensor-parallel ranks
 /// regardless, with a mark.
 #[test]

@@ -48,6 +48,7 @@ mod rollouts;
 mod sharding;
 mod started;
 mod taken_wrongly;
+mod titan;
 mod trainers;
 mod trainers_stopped;
 mod tuning;

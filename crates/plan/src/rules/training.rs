@@ -11,6 +11,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     on_host(plan, refusals);
     between(plan, refusals);
+    within_backward(plan, refusals);
     // What follows is asserted by Megatron's own argument checks (`arguments.py:validate_args`).
     if !matches!(
         plan.recipe().software,
@@ -22,6 +23,20 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     overlap(plan, refusals);
     recomputation(plan, refusals);
     offload::check(plan, refusals);
+}
+
+/// `torchtitan/components/optimizer.py:build_optimizers` raises for both.
+fn within_backward(plan: &Plan, refusals: &mut Refusals) {
+    let recipe = plan.recipe();
+    let titan = recipe.software == Software::Torchtitan && recipe.transformers.steps_in_backward;
+    let layout = plan.layout();
+    let rule = &Rule {
+        code: Code::StepInBackward,
+        fields: &[Field::StepInBackward, Field::PipelineModelParallelSize, Field::ExpertModelParallelSize],
+        sentence: "torchtitan's optimizer steps within backward with neither a pipeline nor expert parallelism",
+        hint: "leave out optimizer.early_step_in_backward",
+    };
+    refusals.unless(!titan || (layout.pipeline == 1 && layout.expert == 1), rule, &[]);
 }
 
 fn optimizer(plan: &Plan, refusals: &mut Refusals) {
@@ -50,6 +65,14 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
             refusals.push(Contradiction::new(Code::PrecisionAware, &fields, message).hint(PRECISION_AWARE));
         }
     }
+    let rule = &Rule {
+        code: Code::PrecisionAware,
+        fields: &[Field::MainParamsDtype],
+        // `arguments.py:_add_training_args`: its choices.
+        sentence: "Megatron's main parameters are in fp32 or fp16",
+        hint: "set --main-params-dtype to fp32 or fp16",
+    };
+    refusals.unless(optimizer.main_params != NumberFormat::Bf16, rule, &[]);
     let offloaded = optimizer.cpu_offload_fraction > 0.0;
     let rule = &Rule {
         code: Code::OptimizerOffload,

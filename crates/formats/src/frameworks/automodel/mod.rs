@@ -101,7 +101,6 @@ fn automodel(leaves: &mut Leaves<'_>) {
     }
     for (path, what) in [
         ("fp8.enabled", "linear layers in fp8"),
-        ("compile.enabled", "torch.compile, which saves other tensors for backward"),
         ("distributed.enable_compile", "torch.compile, which saves other tensors for backward"),
         ("distributed.enable_fsdp2_prefetch", "prefetching more than the next layer"),
         ("peft.use_dora", "DoRA in Automodel"),
@@ -109,6 +108,18 @@ fn automodel(leaves: &mut Leaves<'_>) {
         if leaves.yes(path).is_some() {
             lack(leaves, path, Effect::Memory, what);
         }
+    }
+    // With FSDP2 `instantiate_infrastructure` passes over it: only `distributed.enable_compile` compiles there
+    // (`_transformers/infrastructure.py`, `isinstance(model_wrapper, FSDP2Manager)`).
+    if leaves.yes("compile.enabled").is_some()
+        && leaves.reading.value(Field::DataParallelEngine) != Some("fsdp2")
+    {
+        lack(
+            leaves,
+            "compile.enabled",
+            Effect::Memory,
+            "torch.compile, which saves other tensors for backward",
+        );
     }
     // A disabled one changes nothing, however it would compile or round
     // (`components/utils/compile_utils.py:CompileConfig`, `components/quantization/fp8.py:FP8Config`); an enabled one

@@ -1,0 +1,117 @@
+//! What torchtitan holds of weights, gradients and moments, and how its optimizer steps them.
+
+use crate::Effect;
+use crate::leaves::Leaves;
+use shardscope_plan::Field;
+
+/// `training.dtype` is that of the modules that FSDP shards: of the shards, of the gradients to which it casts what it
+/// has reduced (`_fsdp_collectives.py:foreach_reduce`), and of the moments that Adam makes like its parameters.
+/// `training.mixed_precision_reduce` is that of the messages alone. Without FSDP (one shard), gradients are reduced by
+/// DDP in the weights' format.
+pub(super) fn formats(leaves: &mut Leaves<'_>) {
+    const HALF: &str = "bfloat16";
+    const OTHER: &str = "a dtype that torchtitan does not offer";
+    let sharded = leaves.reading.value(Field::ZeroStage).is_some_and(|stage| stage != "0");
+    let held = leaves.get("training.dtype");
+    if let Some(leaf) = held {
+        let computes_in_fp32 =
+            leaves.get("training.mixed_precision_param").is_some_and(|other| other.value == "float32");
+        match leaf.value.as_str() {
+            "float32" => {}
+            HALF if computes_in_fp32 => {
+                leaves.lack(
+                    leaf,
+                    Effect::Memory,
+                    "weights in bf16 that are cast to fp32 where they are used",
+                );
+            }
+            HALF => {
+                let note = "weights, gradients and both moments in bf16, without an fp32 copy";
+                for field in [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+                    leaves.say_noted(field, "bf16", leaf, note);
+                }
+            }
+            _ => leaves.lack(leaf, Effect::Memory, OTHER),
+        }
+    }
+    let reduced = leaves.get("training.mixed_precision_reduce");
+    if let Some(leaf) = reduced.filter(|leaf| !["float32", HALF].contains(&leaf.value.as_str())) {
+        leaves.lack(leaf, Effect::Communication, OTHER);
+    }
+    let decides = if sharded { reduced } else { held };
+    if let Some(leaf) = decides.filter(|leaf| leaf.value == HALF) {
+        leaves.switch(Field::GradReduceInBf16, true, leaf);
+        leaves.say(Field::GradsDtype, "bf16", leaf);
+    }
+}
+
+/// Adam's kernels (`optimizer.implementation`) and steps from hooks of the parameters
+/// (`components/optimizer.py:OptimizersInBackwardContainer`), which FSDP calls as soon as a unit's gradients are reduced
+/// and which free them.
+pub(super) fn steps(leaves: &mut Leaves<'_>) {
+    let within = leaves.yes("optimizer.early_step_in_backward");
+    if let Some(leaf) = within {
+        leaves.switch(Field::StepInBackward, true, leaf);
+    } else {
+        leaves.pass("optimizer.early_step_in_backward");
+    }
+    let Some(leaf) = leaves.get("optimizer.implementation") else { return };
+    match (leaf.value.as_str(), within) {
+        ("fused", _) => {}
+        // Since 2026: a hook makes the moments of fp32 weights in bf16 (`_register_bf16_optimizer_state_hook`).
+        ("fused_opt_states_bf16", _) => {
+            for field in [Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+                leaves.say(field, "bf16", leaf);
+            }
+        }
+        ("foreach", None) => leaves.switch(Field::OptimizerForeach, true, leaf),
+        _ => leaves.lack(leaf, Effect::Memory, "an optimizer step that is not fused"),
+    }
+}
+
+/// Keys of torchao's float8 (`components/quantization/float8.py`): tensorwise scaling may gather weights in 8 bits, and the
+/// output layer is left in 16, as the estimates have it.
+pub(super) fn in_float8(leaves: &mut Leaves<'_>) {
+    for group in ["float8", "quantize.linear.float8"] {
+        let key = |name: &str| format!("{group}.{name}");
+        if let Some(leaf) = leaves.yes(&key("enable_fsdp_float8_all_gather")) {
+            leaves.switch(Field::Fp8ParamGather, true, leaf);
+        } else {
+            leaves.pass(&key("enable_fsdp_float8_all_gather"));
+        }
+        let filter = leaves.get(&key("filter_fqns"));
+        if filter.is_some_and(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output") {
+            leaves.pass(&key("filter_fqns"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_words;
+    use crate::Argument;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn moments_may_be_narrower_than_weights() {
+        let formats = |words: &str| {
+            let reading = read_words(&Argument::split(words));
+            [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype]
+                .map(|field| reading.value(field).unwrap_or_default().to_owned())
+        };
+        assert_eq!(formats("--optimizer.implementation=fused"), ["", "", ""]);
+        assert_eq!(formats("--optimizer.implementation=fused_opt_states_bf16"), ["", "bf16", "bf16"]);
+        assert_eq!(formats("--training.dtype=bfloat16"), ["bf16", "bf16", "bf16"]);
+    }
+
+    #[test]
+    fn weights_are_gathered_in_float8_where_layers_are_converted() {
+        let gathers =
+            |words: &str| read_words(&Argument::split(words)).value(Field::Fp8ParamGather).map(str::to_owned);
+        let on = "--quantize.linear.float8.enable_fsdp_float8_all_gather";
+        assert_eq!(gathers(on), None);
+        let converted = "--model.converters=quantize.linear.float8";
+        assert_eq!(gathers(&format!("{converted} {on}")).as_deref(), Some("true"));
+        assert_eq!(gathers(converted), None);
+    }
+}

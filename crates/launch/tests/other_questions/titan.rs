@@ -1,0 +1,54 @@
+//! What torchtitan's trainer keeps and sends otherwise.
+
+use super::{said, stopped, value};
+use shardscope_plan::Field;
+
+/// LambdaLabsML/torchtitan, `configs/llama3_70b-16xb200-64k.toml`: the key for what its trainer keeps was formerly
+/// ignored, like the paths it writes to; converters other than float8's were skipped.
+#[test]
+fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
+    let read = |training: &str, model: &str, more: &str| {
+        let text = format!(
+            "[job]\ndump_folder = \"out\"\n[model]\nname = \"llama3\"\nflavor = \"8B\"\nhf_assets_path = \"a\"\n{model}\n[training]\n\
+             seq_len = 8192\nmax_norm = 1.0\n{training}\n[float8]\nfilter_fqns = [\"output\"]\n{more}"
+        );
+        said("a.toml", &text, &[("world_size", "8")])
+    };
+    let usual = "[optimizer]\nname = \"AdamW\"\nimplementation = \"fused\"\nearly_step_in_backward = false\n";
+    let plain = read("dtype = \"float32\"\nmixed_precision_reduce = \"float32\"", "converters = []", usual);
+    assert!(plain.plan.is_some());
+    assert_eq!(value(&plain, Field::NotRead), "");
+    let half = read("dtype = \"bfloat16\"", "", "");
+    assert!(half.plan.is_some());
+    let formats = [Field::MainParamsDtype, Field::ExpAvgDtype, Field::ExpAvgSqDtype, Field::GradsDtype];
+    assert_eq!(formats.map(|field| value(&half, field)), ["bf16", "bf16", "bf16", "fp32"]);
+    let sent = read("mixed_precision_reduce = \"bfloat16\"", "", "");
+    assert_eq!(formats.map(|field| value(&sent, field)), ["fp32", "fp32", "fp32", "bf16"]);
+    // Without shards, DDP reduces gradients in the weights' format whatever the key says.
+    let alone = "dtype = \"bfloat16\"\n[parallelism]\ndata_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8";
+    assert_eq!(formats.map(|field| value(&read(alone, "", ""), field)), ["bf16"; 4]);
+    let apart = alone.replace("dtype = ", "mixed_precision_reduce = ");
+    assert_eq!(value(&read(&apart, "", ""), Field::GradsDtype), "fp32");
+    let wide = "dtype = \"bfloat16\"\nmixed_precision_param = \"float32\"";
+    stopped(&read(wide, "", ""), &["training.dtype"]);
+    stopped(&read("dtype = \"float16\"", "", ""), &["training.dtype"]);
+    stopped(&read("mixed_precision_reduce = \"float16\"", "", ""), &["training.mixed_precision_reduce"]);
+    let within = "[optimizer]\nearly_step_in_backward = true\n";
+    assert_eq!(value(&read("", "", within), Field::StepInBackward), "true");
+    let together = read("", "", "[optimizer]\nimplementation = \"foreach\"\n");
+    assert_eq!(value(&together, Field::OptimizerForeach), "true");
+    stopped(&read("", "", &format!("{within}implementation = \"foreach\"\n")), &["optimizer.implementation"]);
+    for (key, other) in [("name", "\"Muon\""), ("implementation", "\"for-loop\"")] {
+        let more = format!("[optimizer]\n{key} = {other}\n");
+        stopped(&read("", "", &more), &[&format!("optimizer.{key}")]);
+    }
+    stopped(&read("", "converters = [\"mx\"]", ""), &["model.converters"]);
+    stopped(&read("", "converters = [\"float8\", \"mx\"]", ""), &["model.converters"]);
+    let float8 = read("", "converters = [\"quantize.linear.float8\"]", "");
+    assert_eq!(value(&float8, Field::Fp8), "e4m3");
+    // The output layer is left in 16 bits by the estimates too; other filters are not read.
+    assert!(float8.plan.is_some() && value(&float8, Field::NotRead).is_empty());
+    let filtered = "[quantize.linear.float8]\nfilter_fqns = [\"output\", \"wo\"]\n";
+    let more = read("", "converters = [\"quantize.linear.float8\"]", filtered);
+    assert!(more.plan.is_some() && !value(&more, Field::NotRead).is_empty());
+}
