@@ -39,7 +39,8 @@ fn read(case: &Value) -> Resolution {
 
 fn is_stopped(case: &Value) -> bool {
     let policy = &case["model"]["gradient_checkpointing"];
-    !matches!(policy, Value::Null | Value::Bool(true)) && policy != "full" && policy != "recompute"
+    case["model"]["type"] != "llama"
+        || !matches!(policy, Value::Null | Value::Bool(true)) && policy != "full" && policy != "recompute"
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn layers_hand_their_input_to_backward() {
         let ours = saved_activations(&plan).dense.expect("dense layers").get() * machine(&case).1;
         assert_eq!(ours, kept.sum::<u64>(), "{name}");
     }
-    assert_eq!(compared, [5, 4]);
+    assert_eq!(compared, [6, 5]);
 }
 
 /// Tolerance of the peaks, in per cent.
@@ -93,7 +94,7 @@ fn peaks_of_compiled_steps_are_met() {
         compared += 1;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(compared, 4);
+    assert_eq!(compared, 5);
 }
 
 /// Norms of all gradients come after the last of them: the gradient of the logits waits for the output layer's weight
@@ -112,9 +113,8 @@ fn watched_norms_keep_the_gradient_of_the_logits() {
             (of, 2 * rows * plan.recipe().micro_batch_size * width)
         });
         let [(with, logits), (without, _)] = sums;
-        // Where the loss is the peak of the plain step, less than all of it shows.
-        assert!(with > without && with - without <= logits, "{case}");
+        assert_eq!(with - without, logits, "{case}");
         compared += 1;
     }
-    assert!(compared > 0);
+    assert_eq!(compared, 2);
 }
