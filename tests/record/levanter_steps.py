@@ -1,12 +1,13 @@
 """What XLA's TPU compiler gives levanter's train step, recorded without a TPU: one JSON line a case.
 
     pip install jax==0.10.2 libtpu==0.0.42.1 haliax==1.4.dev453 jmp draccus transformers fsspec braceexpand pytimeparse humanfriendly \
-        safetensors tblib dataclasses-json async-lru tqdm-loggable deepdiff lenses jinja2
+        safetensors tblib dataclasses-json async-lru tqdm-loggable deepdiff lenses jinja2 requests
     python levanter_steps.py steps PATH/TO/levanter/src < cases.jsonl > ../data/levanter/steps.jsonl
     python levanter_steps.py residuals PATH/TO/levanter/src < cases.jsonl > ../data/levanter/residuals.jsonl
 
 Each line of the input is a case as the rows repeat it: a topology of libtpu (`v5e:4x4`; `v5:2x2x4` is v5p), the sections `model`, `trainer` and
-`optimizer` of a settings file of levanter (stanford-crfm/levanter at 9263f81e), the size of the vocabulary, and whether its hooks run in the step.
+`optimizer` of a settings file of levanter (stanford-crfm/levanter at 9263f81e), the size of the vocabulary, whether its hooks run in the step,
+and whether samples have segments.
 The step is `Trainer._jit_train_step_fn` (or without hooks), with the mesh over the topology's devices instead of over those that are there, and
 attention as it is on TPUs.
 """
@@ -91,7 +92,9 @@ def main(what, source):
 
                 def example(key):
                     tokens = hax.zeros((batch, model.Pos), dtype=jnp.int32)
-                    made = hax.vmap(LmExample.causal, batch)(tokens)
+                    # Its data sets a segment id for each token, counted by the tokens that end a document.
+                    end = 0 if case.get("segments") else None
+                    made = hax.vmap(lambda one: LmExample.causal(one, eos_id=end), batch)(tokens)
                     return hax.shard(made, trainer.compute_axis_mapping)
 
                 def placed(function, mapping):

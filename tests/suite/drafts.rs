@@ -219,6 +219,7 @@ fn recipe() -> Recipe {
         dp_sharding: DpSharding::OptimizerStates,
         recompute: Recompute::None,
         named: Default::default(),
+        watched_norms: false,
         attention_kernel: AttentionKernel::Flash,
         flash_release: FlashRelease::Usual,
         hidden_dropout: false,

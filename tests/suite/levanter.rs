@@ -24,7 +24,7 @@ fn machine(case: &Value) -> (String, u64) {
 }
 
 /// The case's settings file, which a YAML reader takes as JSON too, on its machine. Norms are watched by default.
-fn read(case: &Value, more: &[(&str, &str)]) -> Resolution {
+fn read(case: &Value) -> Resolution {
     let (accelerator, chips) = machine(case);
     let mut trainer = case["trainer"].clone();
     if case["hooks"] != true {
@@ -34,21 +34,20 @@ fn read(case: &Value, more: &[(&str, &str)]) -> Resolution {
     let settings = [("world_size", chips.to_string()), ("accelerator", accelerator)];
     let vocabulary = ("vocab_size".to_owned(), case["vocab"].to_string());
     let settings = settings.map(|(name, value)| (name.to_owned(), value)).into_iter().chain([vocabulary]);
-    let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let settings = settings.chain(more);
     resolved(&Source::from_files([("config.yaml", file.as_str())]), &settings.collect::<Vec<_>>())
 }
 
 fn is_stopped(case: &Value) -> bool {
     let policy = &case["model"]["gradient_checkpointing"];
-    !matches!(policy, Value::Null | Value::Bool(true)) && policy != "full" && policy != "recompute"
+    case["model"]["type"] != "llama"
+        || !matches!(policy, Value::Null | Value::Bool(true)) && policy != "full" && policy != "recompute"
 }
 
 #[test]
 fn layers_hand_their_input_to_backward() {
     let mut compared = [0, 0];
     for case in cases(RESIDUALS) {
-        let (resolution, name) = (read(&case, &[]), case.to_string());
+        let (resolution, name) = (read(&case), case.to_string());
         compared[usize::from(is_stopped(&case))] += 1;
         if is_stopped(&case) {
             assert!(!resolution.not_modelled.is_empty(), "{name}");
@@ -66,24 +65,17 @@ fn layers_hand_their_input_to_backward() {
         let ours = saved_activations(&plan).dense.expect("dense layers").get() * machine(&case).1;
         assert_eq!(ours, kept.sum::<u64>(), "{name}");
     }
-    assert_eq!(compared, [5, 4]);
+    assert_eq!(compared, [6, 5]);
 }
 
 /// Tolerance of the peaks, in per cent.
 const MET: f64 = 4.0;
-/// Difference of the one step with watched norms, in per cent.
-const WATCHED: f64 = -14.0;
-
 #[test]
 fn peaks_of_compiled_steps_are_met() {
     let (mut compared, mut wrong) = (0, Vec::new());
     for case in cases(STEPS) {
-        let (resolution, name) = (read(&case, &[]), case.to_string());
-        // What is in memory in a step with watched norms is not known, and stops.
-        let watched = case["hooks"] == true;
-        assert_eq!(watched, !resolution.not_modelled.is_empty(), "{name}: {:?}", resolution.not_modelled);
-        let resolution =
-            if watched { read(&case, &[("without", "trainer.watch.interval")]) } else { resolution };
+        let (resolution, name) = (read(&case), case.to_string());
+        assert!(resolution.not_modelled.is_empty(), "{name}: {:?}", resolution.not_modelled);
         let plan = resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics));
         let peak = case["peak_memory"].as_u64().expect("bytes");
         let report = shardscope::advice::advised(&plan).expect("a report");
@@ -91,8 +83,7 @@ fn peaks_of_compiled_steps_are_met() {
         assert!(text.contains("of it allocated by XLA."), "{name}: no tensor is torch's");
         let totals = memory_totals(&plan)[0];
         let off = (totals.peak_allocated.get() as f64 / peak as f64 - 1.0) * 100.0;
-        let met = if watched { off.round() == WATCHED } else { off.abs() < MET };
-        if !met {
+        if off.abs() >= MET {
             let counted = totals.peak_allocated.get();
             wrong.push(format!("{off:.1} %, {counted} counted, {peak} recorded: {name}"));
         }
@@ -103,5 +94,27 @@ fn peaks_of_compiled_steps_are_met() {
         compared += 1;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(compared, 4);
+    assert_eq!(compared, 5);
+}
+
+/// Norms of all gradients come after the last of them: the gradient of the logits waits for the output layer's weight
+/// gradient, which is computed behind the layers (`transpose(jvp(contract embed -> batch, position, vocab))` in the program).
+#[test]
+fn watched_norms_keep_the_gradient_of_the_logits() {
+    let watched = cases(STEPS).filter(|case| case["hooks"] == true);
+    let mut compared = 0;
+    for mut case in watched {
+        let sums = [true, false].map(|hooks| {
+            case["hooks"] = json!(hooks);
+            let plan = read(&case).plan.expect("a plan");
+            let of = memory_totals(&plan)[0].peak_allocated.get();
+            let [rows, width] =
+                [case["model"]["seq_len"].as_u64(), case["vocab"].as_u64()].map(|size| size.expect("a size"));
+            (of, 2 * rows * plan.recipe().micro_batch_size * width)
+        });
+        let [(with, logits), (without, _)] = sums;
+        assert_eq!(with - without, logits, "{case}");
+        compared += 1;
+    }
+    assert_eq!(compared, 2);
 }

@@ -1,5 +1,4 @@
 //! The name of every setting (Megatron's argument in snake case) with the values it may hold; maxima keep products of sizes inside 64 bits ([`super::limits`]).
-
 use super::kind::{DTYPES, ValueKind};
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
@@ -331,6 +330,7 @@ fields! {
     RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
     NamedTensors "named_tensors" Words, "tensors that recomputed layers keep by name: query_proj, key_proj, value_proj, context, out_proj, mlpwi_0, mlpwi_1 (jax.checkpoint)";
+    WatchedNorms "watched_norms" Flag, "steps that also take the norms of all gradients and weights (levanter's trainer.watch)";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";

@@ -45,6 +45,8 @@ pub struct Recipe {
     pub recompute: Recompute,
     /// Tensors that recomputed layers keep by name.
     pub named: NamedTensors,
+    /// Whether some steps also take the norms of all gradients and weights (levanter's `trainer.watch`).
+    pub watched_norms: bool,
     /// Which attention kernel runs.
     pub attention_kernel: AttentionKernel,
     /// Which release of FlashAttention, where that kernel runs.

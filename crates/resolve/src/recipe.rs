@@ -64,6 +64,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         // `?` comes last: everything else is resolved and stated even if recomputation is rejected.
         recompute: recompute?,
         named: named?,
+        watched_norms: table.on(Field::WatchedNorms),
         attention_kernel,
         flash_release: match table.chosen::<word::AttentionKernel>() {
             Some(word::AttentionKernel::Flash3) => FlashRelease::Third,

@@ -84,7 +84,8 @@ pub(super) fn fullest(x: &Symbols<'_>, units: &Units, counts: &Counts) -> (Vec<T
         term("tensors of the layer's width", &[STREAMS, x.n, x.h], x.width, &STREAM),
         term("tensors of the MLP's inner width", &[INNER, x.n, x.f], x.width, &WIDE),
     ];
-    if x.recipe().software.semantics().logits_gradient_waits {
+    // Norms of gradients come after all of them, and the output layer's weight gradient with them.
+    if x.recipe().software.semantics().logits_gradient_waits || x.recipe().watched_norms {
         in_layer.insert(2, term("gradient of the logits", &[x.n, x.v], x.width, &GRADIENT));
     }
     let mut at_loss = vec![

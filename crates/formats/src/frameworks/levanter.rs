@@ -99,33 +99,48 @@ fn levanter(leaves: &mut Leaves<'_>) {
     of_checkpoint(leaves);
     options(leaves);
     leaves.pass_words("levanter");
-    let without = !beside(leaves);
-    if without && as_recorded(leaves) {
+    let beside = beside(leaves);
+    let unlike = unlike(leaves);
+    if !beside && unlike.is_empty() {
         leaves.state(Field::AttentionKernel, "flash", Origin::Default, WHOSE);
         leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, jax::GRADIENTS);
         leaves.reading.software = Some((Software::Levanter, LEVANTER.title.to_owned()));
         watched(leaves);
     } else {
-        jax::stop(leaves, "levanter", Lacking { policy: false, tpu: true });
+        jax::stop(leaves, "levanter", Lacking { policy: false, tpu: true }, &unlike);
     }
 }
 
-/// By default every tenth step is another program, which also takes norms of gradients and weights (`callbacks/watch.py`).
-/// Where one was compiled, it held 14 % more than steps without them (`tests/data/levanter/steps.jsonl`).
+/// What norms are taken of and how, as in the recorded steps, where the file says so.
+const WATCHED: [(&str, &[&str]); 4] = [
+    ("trainer.watch.include_norms", &["true"]),
+    ("trainer.watch.include_per_parameter_norms", &["true"]),
+    ("trainer.watch.include_histograms", &["false"]),
+    ("trainer.watch.split_scan_layers", &["true"]),
+];
+
+/// By default every tenth step, the first one too, is another program, which also takes norms of gradients and weights
+/// (`trainer.py:train_step`, `callbacks/watch.py`): the output layer's weight gradient comes after the layers
+/// (`tests/data/levanter/steps.jsonl`).
 fn watched(leaves: &mut Leaves<'_>) {
     const PATH: &str = "trainer.watch.interval";
-    let leaf = leaves.get(PATH);
-    if leaf.and_then(|leaf| leaf.whole()) == Some(0) {
-        return;
+    if leaves.whole(PATH) == Some(0) {
+        return leaves.pass_below(&["trainer.watch"]);
     }
-    let what = "the steps in which levanter takes norms of gradients and weights, every tenth by default; an interval of 0 turns them off";
-    let value = leaf.map_or("10", |leaf| leaf.value.as_str());
-    let item = NotModelled::new(PATH, value, Effect::Memory, what).at_some(leaf.and_then(|leaf| leaf.span));
-    leaves.reading.not_modelled.push(item);
+    let mut unlike = jax::unlike(leaves, &WATCHED);
+    let targets = leaves.all().iter().filter(|leaf| leaf.path.starts_with("trainer.watch.watch_targets"));
+    unlike.extend(targets.map(|leaf| format!("{} {}", leaf.path, leaf.value)));
+    if unlike.is_empty() {
+        return leaves.state(Field::WatchedNorms, "true", Origin::Default, WHOSE);
+    }
+    let what =
+        format!("steps in which levanter watches tensors unlike the recorded ones: {}", unlike.join(", "));
+    leaves.reading.not_modelled.push(NotModelled::new(PATH, "", Effect::Memory, &what));
+    leaves.pass_below(&["trainer.watch"]);
 }
 
 /// Keys that change the compiled step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 18] = [
+const RECORDED: [(&str, &[&str]); 20] = [
     ("model.type", &["llama"]),
     // Whether or not the policy names the carry: a scan's inputs are kept.
     ("model.gradient_checkpointing", &["true", "full", "recompute"]),
@@ -145,6 +160,8 @@ const RECORDED: [(&str, &[&str]); 18] = [
     ("trainer.model_axis_size", &["1"]),
     ("trainer.replica_ici_axis_size", &["1"]),
     ("trainer.replica_dcn_axis_size", &["1"]),
+    ("trainer.jax_config.jax_threefry_partitionable", &["true"]),
+    ("trainer.jax_config.jax_softmax_custom_jvp", &["true"]),
 ];
 /// Keys that change it wherever they or a key below them have a value, and what they stand for. The weight of the normalizer's
 /// term adds nothing at 0, its default (`models/loss.py`).
@@ -181,10 +198,24 @@ const HARMLESS: [&str; 17] = [
 /// Options that are off by default, as in the recorded steps.
 const OFF: [&str; 3] = ["nesterov", "skip_bad_steps", "adamc_weight_decay"];
 
+/// Keys that only `main/sft.py` and `main/sft_mixture.py` take.
+const OF_SFT: [&str; 8] = [
+    "model_name_or_path",
+    "max_seq_len",
+    "dataset_type",
+    "messages_field",
+    "input_role",
+    "output_role",
+    "chat_train_urls",
+    "reinit_tokens",
+];
+
 /// With `use_hf_model_config`, `main/train_lm.py` replaces the model of the file by the checkpoint's, with levanter's
-/// defaults for all that the checkpoint does not say.
+/// defaults for all that the checkpoint does not say; `main/sft.py` and `sft_mixture.py` do so whenever they start from one.
 fn of_checkpoint(leaves: &mut Leaves<'_>) {
-    let Some(leaf) = leaves.get("use_hf_model_config").filter(|leaf| leaf.flag() != Some(false)) else {
+    let of_sft = OF_SFT.iter().any(|key| leaves.has(key));
+    let path = if of_sft { "initialize_from_hf" } else { "use_hf_model_config" };
+    let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) else {
         return;
     };
     leaves.lack(
@@ -232,11 +263,12 @@ fn beside(leaves: &mut Leaves<'_>) -> bool {
     any
 }
 
-/// Whether the step is like one that XLA compiled for TPUs (`tests/data/levanter/steps.jsonl`).
-fn as_recorded(leaves: &Leaves<'_>) -> bool {
-    let plain = RECORDED.iter().all(|(path, values)| {
-        leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
-    });
+/// What sets the step apart from those that XLA compiled for TPUs (`tests/data/levanter/steps.jsonl`); empty for one like them.
+fn unlike(leaves: &Leaves<'_>) -> Vec<String> {
+    let mut found = jax::unlike(leaves, &RECORDED);
+    if leaves.text("model.type").is_none() {
+        found.push("a model without its type".to_owned());
+    }
     let mixed = leaves.text("trainer.mp").is_some_and(|policy| {
         let is = |names: [&str; 2], values: [&str; 2]| {
             policy
@@ -246,18 +278,23 @@ fn as_recorded(leaves: &Leaves<'_>) -> bool {
         };
         is(["p", "params"], ["f32", "float32"]) && is(["c", "compute"], ["bf16", "bfloat16"])
     });
-    let reading = &leaves.reading;
-    let count = |field| reading.count(field);
+    if !mixed {
+        found.push(format!("trainer.mp {}", leaves.text("trainer.mp").unwrap_or("f32")));
+    }
+    let count = |field| leaves.reading.count(field);
     let head = count(Field::KvChannels)
         .or_else(|| count(Field::HiddenSize)?.checked_div(count(Field::NumAttentionHeads)?));
     // Attention of other sizes may be another kernel (`layers/attention.py:_tpu_splash_attention`).
-    let whole = |size: Option<u64>| size.is_some_and(|size| size.is_multiple_of(COMPILED_LANES));
-    leaves.text("model.type").is_some()
-        && plain
-        && mixed
-        && whole(head)
-        && whole(count(Field::SeqLength))
-        && count(Field::HiddenSize).is_some_and(|width| width >= COMPILED_WIDTH)
+    for (size, what) in [(head, "heads"), (count(Field::SeqLength), "sequences")] {
+        match size {
+            Some(size) if !size.is_multiple_of(COMPILED_LANES) => found.push(format!("{what} of {size}")),
+            Some(_) => {}
+            None => found.push(format!("{what} of unknown size")),
+        }
+    }
+    let wide = |value: &str| value.parse::<u64>().is_ok_and(|width| width >= COMPILED_WIDTH);
+    found.extend(jax::outside(leaves, Field::HiddenSize, wide));
+    found
 }
 
 fn layer(leaves: &mut Leaves<'_>, kind: &str) {

@@ -128,6 +128,10 @@ fn maxtexts_command_is_its_base_with_changes() {
     assert_eq!(asked(&open), [("world_size", "8")]);
     let names: Vec<_> = open.not_modelled.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["framework"]);
+    // Which of its settings no compiled step had.
+    let message = &open.not_modelled[0].message;
+    let unlike = "; no step was compiled with hardware gpu, tensor_model_parallel_size 4";
+    assert!(message.ends_with(unlike), "{message}");
     // Scale 64: the number of layers and the widths of `base.yml` are each doubled twice.
     for (field, expected) in [
         (Field::NumLayers, "64"),
@@ -199,7 +203,10 @@ fn levanters_models_are_theirs_by_their_type() {
         );
         said("a.yaml", &text, &[("world_size", "8"), ("without", "framework")])
     };
-    stopped(&file("llama", ""), &["trainer.watch.interval"]);
+    assert_eq!(value(&file("llama", ""), Field::WatchedNorms), "true");
+    for other in ["include_histograms: true", "watch_targets: [updates]"] {
+        stopped(&file("llama", &format!("  watch:\n    {other}\n")), &["trainer.watch.interval"]);
+    }
     let watch = "  watch:\n    interval: 0\n";
     let llama = file("llama", watch);
     assert_eq!(value(&llama, Field::Software), "levanter");
@@ -261,6 +268,9 @@ fn levanters_steps_unlike_the_recorded_stop_by_name() {
     };
     let from = "initialize_from_hf: meta-llama/Llama-2-7b-hf\n";
     named(&file("", &format!("{from}use_hf_model_config: true\n")), "use_hf_model_config");
+    // `main/sft.py` and `sft_mixture.py` replace it whenever they start from a checkpoint.
+    let of_sft = "messages_field: messages\ninput_role: user\nreinit_tokens: true\nmodel_name_or_path: meta-llama/Llama-3.1-8B\n";
+    named(&file("", &format!("initialize_from_hf: true\n{of_sft}")), "initialize_from_hf");
     let own = "optimizer:\n  type: adam\n  learning_rate: 1.2e-5\n  weight_decay: 0.1\n  min_lr_ratio: 0.1\n  warmup: 0.01\n  \
         decay: 0.1\n  rewarmup: 0.05\n  cooldown: 0.4\n  cycles: [100, 200]\n  lr_schedule:\n    type: cosine\n    exponent: 2\n  \
         weight_decay_modules: [attn, mlp]\n  default_weight_decay_mask: false\n  beta1: 0.9\n  beta2: 0.95\n  epsilon: 1e-8\n  \

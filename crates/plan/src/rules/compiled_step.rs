@@ -13,13 +13,20 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, recipe, layout) = (plan.model(), plan.recipe(), plan.layout());
     if !recipe.software.semantics().compiled_step {
-        let rule = &Rule {
+        let named = &Rule {
             code: Code::CompiledStep,
             fields: &[Field::NamedTensors],
             sentence: "only layers recomputed by jax.checkpoint keep tensors by name",
             hint: "leave the named tensors out",
         };
-        return refusals.unless(recipe.named.is_empty(), rule, &[]);
+        refusals.unless(recipe.named.is_empty(), named, &[]);
+        let watched = &Rule {
+            code: Code::CompiledStep,
+            fields: &[Field::WatchedNorms],
+            sentence: "only levanter has steps of another program that take norms of gradients and weights",
+            hint: "leave the watched norms out",
+        };
+        return refusals.unless(!recipe.watched_norms, watched, &[]);
     }
     let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
     let llama = model.arrangement == Arrangement::default()

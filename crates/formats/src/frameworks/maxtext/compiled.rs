@@ -1,7 +1,7 @@
 //! MaxText steps of a kind that XLA compiled for TPUs (`tests/data/maxtext/steps.jsonl`): their memory is known.
 
 use crate::Origin;
-use crate::frameworks::jax::GRADIENTS;
+use crate::frameworks::jax::{self, GRADIENTS};
 use crate::leaves::Leaves;
 use shardscope_catalog::accelerator;
 use shardscope_plan::Field;
@@ -40,46 +40,62 @@ const RECORDED: [(&str, &[&str]); 28] = [
     ("ici_data_parallelism", &["1"]),
 ];
 
-/// Whether the step is like one that was compiled: dense layers arranged as in Llama,
-/// sharded over the axis `fsdp` alone.
-pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
-    let plain = RECORDED.iter().all(|(path, values)| {
-        leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
-    });
-    let heads =
-        leaves.reading.count(Field::KvChannels).is_none_or(|width| width.is_multiple_of(COMPILED_LANES));
-    let keeps = super::remat::kept(leaves).is_some_and(|kept| kept.is_empty() || heads);
+/// Degrees of the mesh and settings of layers that no compiled step had, and the value at which each is absent.
+const ABSENT: [(Field, &str); 10] = [
+    (Field::TensorModelParallelSize, "1"),
+    (Field::PipelineModelParallelSize, "1"),
+    (Field::ContextParallelSize, "1"),
+    (Field::ExpertModelParallelSize, "1"),
+    (Field::NumExperts, "1"),
+    (Field::AddQkvBias, "false"),
+    (Field::MultiLatentAttention, "false"),
+    (Field::LinearMixer, "false"),
+    (Field::PostNorms, "false"),
+    (Field::AttentionWindow, "false"),
+];
+
+/// What sets the step apart from those that were compiled: dense layers arranged as in Llama, sharded over the axis
+/// `fsdp` alone. It is empty for a step like them.
+pub(super) fn unlike(leaves: &Leaves<'_>) -> Vec<String> {
+    let mut found = jax::unlike(leaves, &RECORDED);
+    for (field, absent) in ABSENT {
+        found.extend(jax::outside(leaves, field, |value| value == absent || value == "0"));
+    }
+    let fills = |value: &str| value.parse::<u64>().is_ok_and(|width| width.is_multiple_of(COMPILED_LANES));
+    match super::remat::kept(leaves) {
+        None => found.extend(leaves.text("remat_policy").map(|policy| format!("remat_policy {policy}"))),
+        Some(kept) if !kept.is_empty() => found.extend(jax::outside(leaves, Field::KvChannels, fills)),
+        Some(_) => {}
+    }
     // A mesh or rules other than those of `base.yml`.
-    let remade = ["mesh_axes", "logical_axis_rules"].into_iter().any(|path| leaves.has(path));
-    let reading = &leaves.reading;
-    let one = |field| reading.count(field).is_none_or(|size| size <= 1);
-    let degrees = [
-        Field::TensorModelParallelSize,
-        Field::PipelineModelParallelSize,
-        Field::ContextParallelSize,
-        Field::ExpertModelParallelSize,
-        Field::NumExperts,
-    ];
-    let others = [
-        Field::AddQkvBias,
-        Field::MultiLatentAttention,
-        Field::LinearMixer,
-        Field::PostNorms,
-        Field::AttentionWindow,
-    ];
+    found.extend(
+        ["mesh_axes", "logical_axis_rules"]
+            .into_iter()
+            .filter(|path| leaves.has(path))
+            .map(|path| format!("{path} of its own")),
+    );
+    found.extend(jax::outside(leaves, Field::HiddenSize, |value| {
+        value.parse::<u64>().is_ok_and(|width| width >= COMPILED_WIDTH)
+    }));
+    found.extend(jax::outside(leaves, Field::WorldSize, |value| {
+        value.parse().is_ok_and(|world| COMPILED_DEVICES.contains(&world))
+    }));
+    found.extend(jax::outside(leaves, Field::Accelerator, |name| {
+        accelerator(name).is_some_and(|found| found.tpu)
+    }));
+    let axes: Vec<&str> = leaves
+        .reading
+        .not_modelled
+        .iter()
+        .map(|item| item.name.as_str())
+        .filter(|name| name.ends_with("_parallelism"))
+        .collect();
+    if axes.is_empty() {
+        found.extend(jax::outside(leaves, Field::ZeroStage, |stage| stage == "3"));
+    }
     // Every axis that is not read as a degree has already been reported as not modelled.
-    plain
-        && keeps
-        && !remade
-        && degrees.into_iter().all(one)
-        && reading.count(Field::HiddenSize).is_none_or(|width| width >= COMPILED_WIDTH)
-        && reading.count(Field::WorldSize).is_none_or(|world| COMPILED_DEVICES.contains(&world))
-        && reading
-            .value(Field::Accelerator)
-            .is_none_or(|name| accelerator(name).is_some_and(|found| found.tpu))
-        && others.into_iter().all(|field| reading.value(field).is_none_or(|said| said == "false"))
-        && reading.value(Field::ZeroStage) == Some("3")
-        && !reading.not_modelled.iter().any(|item| item.name.ends_with("_parallelism"))
+    found.extend(axes.into_iter().map(str::to_owned));
+    found
 }
 
 /// Settings that follow from the mesh, and how gradients are accumulated.

@@ -160,11 +160,12 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     if based && named.is_none() && leaves.reading.value(Field::HiddenSize).is_some() {
         leaves.state(Field::VocabSize, "32000", Origin::Default, WHOSE);
     }
-    let software = if compiled::as_recorded(&leaves) {
+    let unlike = compiled::unlike(&leaves);
+    let software = if unlike.is_empty() {
         compiled::states(&mut leaves);
         Software::MaxText
     } else {
-        stop(&mut leaves);
+        stop(&mut leaves, &unlike);
         Software::TorchFsdp
     };
     leaves.reading.software = Some((software, "a configuration of MaxText".to_owned()));
@@ -274,11 +275,11 @@ fn latent(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Stops the verdict for a step that was not compiled.
-fn stop(leaves: &mut Leaves<'_>) {
+/// Stops the verdict for a step that was not compiled, and names what sets it apart.
+fn stop(leaves: &mut Leaves<'_>, unlike: &[String]) {
     let unknown = remat::kept(leaves).is_none() && leaves.text("remat_policy") != Some("none");
     let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
-    jax::stop(leaves, "MaxText", Lacking { policy: unknown, tpu: !host });
+    jax::stop(leaves, "MaxText", Lacking { policy: unknown, tpu: !host }, unlike);
 }
 
 fn stops(leaves: &mut Leaves<'_>) {
