@@ -195,7 +195,7 @@ fn ask_for_images(table: &mut Table) {
     }
     let group = table.degree(Field::VisionPatches);
     let pixels = table.number(Field::ImagePixels);
-    let (patches, origin) = if kept.image > 0 {
+    let (patches, origin) = if kept.image > 0 && (!kept.tiled || pixels == 0) {
         // A fixed image size (SigLIP, CLIP) is known; for towers of any size the processor sets the limit.
         (kept.image, "one image at the size that the model takes")
     } else if pixels > 0 {
@@ -208,7 +208,11 @@ fn ask_for_images(table: &mut Table) {
     };
     let fits = table.number(Field::SeqLength).saturating_mul(group);
     // A sequence cannot hold more images than tokens, which bounds the proposal.
-    let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
+    let bounded = kept.image == 0 || kept.tiled;
+    let patches = if bounded && fits > 0 && fits < patches { fits } else { patches };
+    // Tiles are whole.
+    let tile = if kept.tiled { kept.image.max(1) } else { 1 };
+    let patches = if patches > tile { patches - patches % tile } else { patches };
     // Full groups: patches are merged into tokens by group, and no processor produces a size with a remainder.
     let patches = patches - patches % group.max(1);
     // The images of all samples in a pack go through the tower together.
