@@ -53,9 +53,19 @@ pub(super) const FIELDS: [Field; 22] = [
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
     // A projector can still train through a frozen decoder, so the decoder then does not count.
-    let through = has_projector(table);
+    let through = trains_before_decoder(table);
     frozen.retain(|name| !([TOWER, PROJECTOR, DEEP, NONE].contains(name) || through && *name == DECODER));
     frozen
+}
+
+/// Whether a projector trains, with its tower or alone, so that gradients flow through a decoder that is frozen: LLaVA's, and
+/// InternVL's own, whose modules were recorded so (`tests/data/activations/internvl_own.jsonl`).
+pub(super) fn trains_before_decoder(table: &Table) -> bool {
+    let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
+    let whole =
+        table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Own && !sharded;
+    let [_, projector, _] = parts(table);
+    has_projector(table) || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
 }
 
 /// Whether a projector trains after a frozen tower.

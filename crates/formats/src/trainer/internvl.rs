@@ -20,6 +20,10 @@ const AS_MODELLED: [(&str, &str); 3] =
 const OFF: [&str; 4] = ["use_backbone_lora", "unfreeze_vit_layers", "unfreeze_lm_head", "use_packed_ds"];
 /// Side of a tile, in pixels.
 const SIDE: u64 = 448;
+/// Patches of it, of 14 by 14 pixels.
+const PATCHES: u64 = 32 * 32;
+/// Tiles of a pack (`num_images_expected`).
+const TILES_OF_A_PACK: u64 = 40;
 /// Tiles of an image at most, beside one of the whole (`max_dynamic_patch`).
 const TILES: u64 = 12;
 /// The most tiles that are taken at their word.
@@ -36,10 +40,37 @@ fn adapts<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     leaves.get("use_llm_lora").filter(|leaf| leaf.hole.is_some() || leaf.whole().is_some_and(|rank| rank > 0))
 }
 
+/// Whether samples are packed: its attention then takes one pack of a micro-batch
+/// (`internvl/patch/qwen2_packed_training_patch.py` and its like).
+fn packs(leaves: &Leaves<'_>) -> bool {
+    leaves.yes("use_packed_ds").is_some() && leaves.whole("per_device_train_batch_size") == Some(1)
+}
+
+/// The length of a pack in the place of a sample's, and its tiles: no pack has more tokens or tiles, and with `strict_mode`
+/// each has as many (`internvl/train/dataset_packed.py:PackedDataset`).
+fn packed(leaves: &mut Leaves<'_>) {
+    leaves.reading.keep(&|found| found.field != Field::SeqLength);
+    if let Some(leaf) = leaves.get("max_packed_tokens") {
+        leaves.say(Field::SeqLength, &leaf.value, leaf);
+    }
+    let tiles = leaves.whole("num_images_expected").unwrap_or(TILES_OF_A_PACK).min(MOST_TILES);
+    let patches = (tiles * PATCHES).to_string();
+    leaves.state(
+        Field::ImagePatches,
+        &patches,
+        Origin::Derived,
+        "the most tiles that the program puts into a pack",
+    );
+    leaves.state(Field::Packing, "true", Origin::Derived, "samples are packed");
+}
+
 /// Its defaults and adapters, before adapters are read.
 pub(super) fn defaults(leaves: &mut Leaves<'_>) {
     if !is_own(leaves) {
         return;
+    }
+    if packs(leaves) {
+        packed(leaves);
     }
     let values = [
         (Field::SeqLength, "8192"),
@@ -92,15 +123,22 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     leaves.state_all(&values, Origin::Derived, note);
     tiles(leaves);
     for key in OFF {
-        if leaves.get(key).is_some_and(|leaf| leaf.flag() == Some(false) || leaf.whole() == Some(0)) {
+        if key == "use_packed_ds" && packs(leaves) {
+            leaves.pass(key);
+        } else if leaves.get(key).is_some_and(|leaf| leaf.flag() == Some(false) || leaf.whole() == Some(0)) {
             leaves.reading.not_modelled.retain(|item| item.name != key);
         } else if let Some(leaf) = leaves.get(key) {
             stop(leaves, leaf, what_of(key));
         }
     }
     for (key, word) in AS_MODELLED {
-        if let Some(leaf) = leaves.get(key).filter(|leaf| leaf.value.parse::<f64>().ok() != word.parse().ok()) {
-            stop(leaves, leaf, "InternVL with images, tokens or a layer of the tower other than its models have");
+        if let Some(leaf) = leaves.get(key).filter(|leaf| leaf.value.parse::<f64>().ok() != word.parse().ok())
+        {
+            stop(
+                leaves,
+                leaf,
+                "InternVL with images, tokens or a layer of the tower other than its models have",
+            );
         }
     }
     if let Some(leaf) = leaves.yes("use_liger") {
@@ -123,7 +161,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
 
 const fn what_of(key: &str) -> &'static str {
     match key.as_bytes() {
-        b"use_packed_ds" => "samples packed by the program, with a fixed number of tiles",
+        b"use_packed_ds" => "several packs of samples in a micro-batch, which InternVL's attention refuses",
         b"use_backbone_lora" => "adapters on the tower (InternVL)",
         _ => "parts that train of a model that is frozen (InternVL)",
     }
