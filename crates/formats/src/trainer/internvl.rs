@@ -82,7 +82,7 @@ pub(super) fn defaults(leaves: &mut Leaves<'_>) {
     leaves.pass("use_llm_lora");
     let Some(said) = adapts(leaves) else { return };
     // `InternVLChatModel.wrap_llm_lora`: every linear layer of the decoder's layers, by its names for each kind of decoder.
-    leaves.say(Field::TrainType, "lora", said);
+    leaves.state(Field::TrainType, "lora", Origin::Derived, "a rank of adapters on the decoder is stated");
     leaves.say(Field::LoraRank, &said.value, said);
     if let Some(alpha) = said.whole().and_then(|rank| rank.checked_mul(2)) {
         leaves.say_noted(Field::LoraAlpha, &alpha.to_string(), said, "twice the rank");
@@ -112,12 +112,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     // A switch that depends on something is asked about with what it decides.
     let open = SWITCHES.iter().filter_map(|(key, _)| leaves.get(key)).find(|leaf| leaf.hole.is_some());
     leaves.reading.not_modelled.retain(|item| !SWITCHES.iter().any(|(key, _)| item.name == *key));
-    match open {
-        Some(leaf) => leaves.say(Field::FrozenModules, &leaf.value, leaf),
-        None => leaves.say(Field::FrozenModules, &frozen, stated.unwrap_or(said)),
+    match (open, stated) {
+        (Some(leaf), _) => leaves.say(Field::FrozenModules, &leaf.value, leaf),
+        (None, Some(leaf)) => leaves.say(Field::FrozenModules, &frozen, leaf),
+        (None, None) => leaves.state(Field::FrozenModules, &frozen, Origin::Default, WHOSE),
     }
     let note = "InternVL's model is a tower, a projector and a decoder";
-    leaves.switch(Field::VisionTower, true, said);
+    leaves.state(Field::VisionTower, "true", Origin::Derived, note);
     // `model.vision_model.encoder.gradient_checkpointing = True`; the hook for adapters is on words' embeddings alone.
     let values = [(Field::VisionRecompute, "true"), (Field::VisionInputGrads, "false")];
     leaves.state_all(&values, Origin::Derived, note);
@@ -152,7 +153,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     for key in ["conv_style", "ps_version", "pad2square", "normalize_type"] {
         leaves.pass(key);
     }
-    leaves.reading.not_modelled.retain(|item| item.name != "conv_style");
     let message = "InternVL requires transformers 4.37.2 and computes its loss by itself; what its decoder and loss save is \
                    counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(said.span));
