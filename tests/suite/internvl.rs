@@ -192,11 +192,18 @@ fn what_is_not_modelled_stops_by_name() {
         ("--force_image_size 224", "force_image_size"),
         ("--vision_select_layer -4", "vision_select_layer"),
         ("--use_liger True", "use_liger"),
+        ("--use_custom_flash_attn True", "use_custom_flash_attn"),
+        ("--conv_style internvl3_5_gpt_oss", "conv_style"),
         ("--bf16 False", "bf16"),
     ] {
         assert_eq!(stopped(more), [name], "{more}");
     }
-    for off in ["--use_packed_ds False", "--use_backbone_lora 0", "--unfreeze_vit_layers 0"] {
+    for off in [
+        "--use_packed_ds False",
+        "--use_custom_flash_attn False --split_annotations True",
+        "--use_backbone_lora 0",
+        "--unfreeze_vit_layers 0",
+    ] {
         assert!(stopped(off).is_empty(), "{off}");
     }
     // A decoder alone is not the whole.

@@ -145,16 +145,22 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     if let Some(leaf) = leaves.yes("use_liger") {
         stop(leaves, leaf, "Liger's kernels under a loss that InternVL computes by itself");
     }
+    // InternVL 3.5's (`internvl_chat_gpt_oss`) has the same modules around decoders of transformers, of which it gives gpt-oss
+    // other attention.
+    let other = leaves.get("conv_style").filter(|leaf| leaf.value.contains("gpt_oss"));
+    if let Some(leaf) = leaves.yes("use_custom_flash_attn").or(other) {
+        stop(leaves, leaf, "gpt-oss with the attention that InternVL 3.5's program chooses");
+    }
     if !towers::runs_in_half(leaves) {
         let value = leaves.text("bf16").unwrap_or("its default").to_owned();
         let item = NotModelled::new("bf16", &value, Effect::Memory, "InternVL's program in fp32");
         leaves.reading.not_modelled.push(item.at_some(said.span));
     }
-    for key in ["conv_style", "ps_version", "pad2square", "normalize_type"] {
+    for key in ["conv_style", "ps_version", "pad2square", "normalize_type", "split_annotations"] {
         leaves.pass(key);
     }
-    let message = "InternVL requires transformers 4.37.2 and computes its loss by itself; what its decoder and loss save is \
-                   counted as in transformers 5";
+    let message = "InternVL requires transformers 4.37.2 (3.5 a later 4) and computes its loss by itself; what its decoder and \
+                   loss save is counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(said.span));
     true
 }
