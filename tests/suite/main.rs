@@ -45,6 +45,7 @@ mod hostile_files;
 mod hostile_inputs;
 mod hottest_rank;
 mod hybrid_shards;
+mod internvl;
 mod interval;
 mod joined;
 mod kept_by_adapters;

@@ -255,6 +255,13 @@ fn parts(written: &str) -> (Option<&str>, &str) {
         rest = rest.split_once(behind).map_or(rest, |(front, _)| front);
     }
     let rest = rest.trim_end_matches('/');
+    // A folder of the Hub's cache: `models--Qwen--Qwen2.5-7B/snapshots/…`.
+    let cached = rest.split('/').find_map(|folder| folder.strip_prefix("models--")?.split_once("--"));
+    if let Some((organisation, name)) =
+        cached.filter(|(organisation, name)| !organisation.is_empty() && !name.is_empty())
+    {
+        return (Some(organisation), name);
+    }
     match rest.rsplit_once('/') {
         Some((organisation, name))
             // `./x`, `$HOME/x` and `/data/x/y` are paths, which say nothing about the Hub.
@@ -328,6 +335,12 @@ mod tests {
         }
         check("meta-llama/Llama-3.1-8B-Instruct", Some("Llama-3.1-8B-Instruct"));
         check("Qwen/Qwen2.5-7B/", Some("Qwen2.5-7B"));
+        check("/data/models--Qwen--Qwen2.5-7B", Some("Qwen2.5-7B"));
+        check(
+            "~/.cache/huggingface/hub/models--Qwen--Qwen2.5-7B/snapshots/d149729398750b98c0af14eb82c78cfe92750796",
+            Some("Qwen2.5-7B"),
+        );
+        check("models----Qwen2.5-7B", None);
         check("deepseek-ai/deepseek-v2-lite-chat", Some("DeepSeek-V2-Lite"));
         check("Llama-3.1-80B", None);
         check("Qwen3-8", None);

@@ -69,7 +69,11 @@ impl Tuning {
         match self.base {
             BaseTraining::All => 0,
             // Gradients flow through all of them to whatever trains before them.
-            BaseTraining::Last(_) | BaseTraining::None if self.lora.is_some() || self.projector => 0,
+            BaseTraining::Last(_) | BaseTraining::None
+                if self.lora.is_some() || self.projector || self.images =>
+            {
+                0
+            }
             BaseTraining::Last(last) => layers.saturating_sub(last),
             BaseTraining::None => layers,
         }

@@ -144,6 +144,12 @@ pub struct VisionKept {
     pub joined_output: bool,
     /// Whether norms are RMSNorms written in Python rather than LayerNorms.
     pub rms_norms: bool,
+    /// Whether queries and keys have norms of that kind over all heads.
+    pub query_norms: bool,
+    /// Whether its attention knows flash attention and scores written out alone (`modeling_intern_vit.py`).
+    pub flash_alone: bool,
+    /// Whether one image of a sample may be cut into several of the tower's, of [`Self::image`] patches each.
+    pub tiled: bool,
     /// Whether the MLP is gated.
     pub gated: bool,
     /// Whether attention has a mask of all patches of a micro-batch, unless one kernel handles the images separately
@@ -187,6 +193,9 @@ impl VisionKept {
                 "fused_queries" => kept.fused_queries = true,
                 "joined_output" => kept.joined_output = true,
                 "rms_norms" => kept.rms_norms = true,
+                "query_norms" => kept.query_norms = true,
+                "flash_alone" => kept.flash_alone = true,
+                "tiled" => kept.tiled = true,
                 "gated" => kept.gated = true,
                 "masked" => kept.masked = true,
                 "liger_norms" => kept.liger = Some(true),

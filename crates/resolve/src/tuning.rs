@@ -100,9 +100,10 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     tuning.projector = super::vision::projects(table);
     tuning.images = super::vision::gradients(table) != TowerGradients::None;
     match way {
-        // Only the projector trains: LLaVA's first stage, described as full training with a frozen decoder.
+        // Only the projector trains, or the tower with it: LLaVA's first stage and InternVL's, described as full training with
+        // a frozen decoder.
         Way::Full
-            if super::vision::has_projector(table)
+            if super::vision::trains_before_decoder(table)
                 && table.words(Field::FrozenModules).contains(&super::DECODER) =>
         {
             (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);

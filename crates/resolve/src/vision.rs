@@ -53,9 +53,19 @@ pub(super) const FIELDS: [Field; 22] = [
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
     // A projector can still train through a frozen decoder, so the decoder then does not count.
-    let through = has_projector(table);
+    let through = trains_before_decoder(table);
     frozen.retain(|name| !([TOWER, PROJECTOR, DEEP, NONE].contains(name) || through && *name == DECODER));
     frozen
+}
+
+/// Whether a projector trains, with its tower or alone, so that gradients flow through a decoder that is frozen: LLaVA's, and
+/// InternVL's own, whose modules were recorded so (`tests/data/activations/internvl_own.jsonl`).
+pub(super) fn trains_before_decoder(table: &Table) -> bool {
+    let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
+    let whole =
+        table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Own && !sharded;
+    let [_, projector, _] = parts(table);
+    has_projector(table) || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
 }
 
 /// Whether a projector trains after a frozen tower.
@@ -195,7 +205,7 @@ fn ask_for_images(table: &mut Table) {
     }
     let group = table.degree(Field::VisionPatches);
     let pixels = table.number(Field::ImagePixels);
-    let (patches, origin) = if kept.image > 0 {
+    let (patches, origin) = if kept.image > 0 && (!kept.tiled || pixels == 0) {
         // A fixed image size (SigLIP, CLIP) is known; for towers of any size the processor sets the limit.
         (kept.image, "one image at the size that the model takes")
     } else if pixels > 0 {
@@ -208,7 +218,11 @@ fn ask_for_images(table: &mut Table) {
     };
     let fits = table.number(Field::SeqLength).saturating_mul(group);
     // A sequence cannot hold more images than tokens, which bounds the proposal.
-    let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
+    let bounded = kept.image == 0 || kept.tiled;
+    let patches = if bounded && fits > 0 && fits < patches { fits } else { patches };
+    // Tiles are whole.
+    let tile = if kept.tiled { kept.image.max(1) } else { 1 };
+    let patches = if patches > tile { patches - patches % tile } else { patches };
     // Full groups: patches are merged into tokens by group, and no processor produces a size with a remainder.
     let patches = patches - patches % group.max(1);
     // The images of all samples in a pack go through the tower together.

@@ -228,6 +228,12 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         {
             Some("where it saves tensors for backward, with a mask of all patches in its attention")
         }
+        () if gradients != TowerGradients::None
+            && kept(table).is_some_and(|kept| kept.flash_alone)
+            && !table.is(word::AttnImplementation::FlashAttention2) =>
+        {
+            Some("where it saves tensors for backward, with scores of attention written out")
+        }
         // Trainers pass the images of both halves of a pair to the tower at once
         // (`trl/trainer/dpo_trainer.py:DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).

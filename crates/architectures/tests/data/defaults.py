@@ -91,6 +91,10 @@ def line(name, keys):
     return out
 
 
+# Of code that comes with the weights: `configuration_internvl_chat.py` unties whatever is written.
+OF_THE_HUB = ["internvl_chat: tie_word_embeddings=false"]
+
+
 def main():
     known, lines = rules(), []
     for name in sorted(CONFIG_MAPPING.keys()):
@@ -105,6 +109,7 @@ def main():
         if text and tied_by_text_model(CONFIG_MAPPING[name]):
             words.append("tied_by_text_model=true")
         lines.append(f"{name}: {' '.join(words)}")
+    lines = sorted(lines + OF_THE_HUB, key=lambda line: line.split(":")[0])
     print("# What a configuration may leave out, by model type: defaults (key=value), other names of keys (name>key)")
     print("# and the text model of a composite one (key@type). From the configuration classes of transformers 5.24.0.")
     print("# Read by `rules.rs`; made by tests/data/defaults.py.")

@@ -21,6 +21,7 @@ mod format;
 mod fsdp;
 mod fused_head;
 mod grouped;
+mod internvl;
 mod kernels;
 mod llava;
 mod low_rank;

@@ -33,6 +33,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         super::tinyllava::read,
         super::bunny::read,
         super::llava::read,
+        super::internvl::read,
         super::qwen_vl::read,
         super::qwen_vl::read_series,
     ];

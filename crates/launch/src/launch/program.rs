@@ -114,6 +114,9 @@ pub(super) fn casts_to_fp32(program: &str) -> bool {
     base_name(program) == "dpo_training.py"
 }
 
+/// Programs whose arguments say what stands beside the decoder, for which there is a reader: InternVL's.
+const READ: [&str; 1] = ["internvl_chat_finetune"];
+
 /// Whether a program trains with OLMo-core.
 pub(super) fn is_olmo_core(program: &str) -> bool {
     OLMO_CORE.iter().any(|known| program.contains(known))
@@ -176,6 +179,9 @@ pub(super) fn purpose(program: &str) -> Purpose {
     }
     if program.contains("tools/checkpoint/") || program.contains("checkpoint_convert") {
         return Purpose::NoTraining(CONVERTS);
+    }
+    if READ.contains(&name.as_str()) {
+        return Purpose::Training;
     }
     for (kinds, effect, what) in OTHERS {
         if has(kinds) {

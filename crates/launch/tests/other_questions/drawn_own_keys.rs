@@ -151,7 +151,7 @@ fn options_of_public_programs_are_recognised_by_what_they_do() {
         (
             "--conv_style internvl2_5 --force_image_size 448 --down_sample_ratio 0.5 --max_dynamic_patch 6 --use_thumbnail True \
              --ps_version v2",
-            "conv_style",
+            "vision_tower",
         ),
         ("--medusa_num_heads 5 --medusa_num_layers 1 --medusa_scheduler constant", "medusa_num_heads"),
     ] {

@@ -41,6 +41,18 @@ static QUERY_INPUTS: Formula = Formula::new(
     "The input of the query, key and value projections, cast for each of the three.",
     AUTOCAST,
 );
+static QUERY_NORMS: Formula = Formula::new(
+    "8·ni·hi",
+    "Inputs of the norms of queries and of keys in fp32.",
+    "internvl_chat/modeling_intern_vit.py:InternAttention; recorded in tests/data/activations/internvl_own.jsonl",
+);
+static QUERY_DEVIATIONS: Formula =
+    Formula::new("8·ni", "The reciprocal RMS of each token's queries and of its keys, fp32.", LAYER);
+static NORMED_QUERIES: Formula = Formula::new(
+    "2·ni·hi·B",
+    "Normalised queries and keys, for the gradients of both norms' weights.",
+    LAYER,
+);
 static QUERIES: Formula = Formula::new("2·ni·hi·B", "Queries and keys.", SDPA);
 static VALUES: Formula = Formula::new("ni·hi·B", "The values.", SDPA);
 static VIEWED_VALUES: Formula =
@@ -179,7 +191,7 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     let flash = x.recipe().attention_kernel == AttentionKernel::Flash;
     let (tokens, width) = (x.tower_tokens(), x.vision_width());
     let (heads, ffn) = (kept.heads, kept.ffn);
-    let mut saved = Vec::with_capacity(16);
+    let mut saved = Vec::with_capacity(20);
     let mut keep = |needed: bool, name, shape: &[u64], bytes, formula| {
         if needed {
             saved.push(Saved::new(name, shape, bytes, formula));
@@ -211,6 +223,11 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let cast = x.recipe().shards_by_fsdp() && kept.tables > 0;
     keep(cast, "cosines and sines", &[tokens, kept.tables], 1, &TABLES);
+    if kept.query_norms {
+        keep(true, "inputs of query and key norms in fp32", &twice, FLOAT, &QUERY_NORMS);
+        keep(true, "statistics of query and key norms", &[2, tokens], FLOAT, &QUERY_DEVIATIONS);
+        keep(trained, "normalised queries and keys", &twice, x.width, &NORMED_QUERIES);
+    }
     keep(true, "queries and keys", &twice, x.width, &QUERIES);
     keep(kept.fused_queries, "values", &[3, tokens, width], x.width, &VIEWED_VALUES);
     keep(!kept.fused_queries, "values", &once, x.width, &VALUES);
