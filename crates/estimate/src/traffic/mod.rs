@@ -5,6 +5,7 @@ mod balance;
 mod buffers;
 mod builder;
 mod data;
+mod each_weight;
 mod layers;
 mod ledger;
 mod pipeline;
