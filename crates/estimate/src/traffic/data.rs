@@ -65,9 +65,7 @@ static COLUMNS: Formula = Formula::new(
 
 /// Adds the messages between replicas.
 pub(super) fn add(builder: &mut Builder<'_>) {
-    if builder.plan().recipe().overlap.each_weight && builder.plan().gathers_units() {
-        super::each_weight::add(builder);
-    } else if builder.plan().gathers_units() {
+    if builder.plan().gathers_units() {
         units(builder);
     } else {
         whole_buffers(builder);
