@@ -1,6 +1,6 @@
 //! How many micro-batches each chunk of a stage holds, at every moment that may be its peak.
 
-use shardscope_plan::{PipelineSchedule, Plan};
+use shardscope_plan::PipelineSchedule;
 use shardscope_schedule::{Action, Order, Shape};
 use smallvec::{SmallVec, smallvec};
 
@@ -35,8 +35,7 @@ impl Flight {
 const WALKED_PER_STAGE: u32 = 6;
 
 /// The flights of `stage`, which has `chunks` chunks, that may be its peak.
-pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> SmallVec<[Flight; 1]> {
-    let shape = Shape::from_plan(plan);
+pub(super) fn flights(shape: Shape, stage: u32, chunks: usize) -> SmallVec<[Flight; 1]> {
     match shape.kind {
         // All forwards come first: every micro-batch is alive when the first backward begins.
         PipelineSchedule::GPipe => {

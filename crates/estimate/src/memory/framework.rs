@@ -163,21 +163,33 @@ pub(super) struct Framework {
     returnable: Bytes,
 }
 
+/// What every rank of a plan holds outside of torch's allocator.
+pub(super) struct Outside([Option<Term>; 3]);
+
+impl Outside {
+    /// The terms of `x`'s plan.
+    pub(super) fn new(x: &Symbols<'_>) -> Self {
+        let left = x.recipe().left_out;
+        let context = (!left.context).then(|| context(x));
+        if x.recipe().software.semantics().compiled_step {
+            // Exchanges are tensors of the program.
+            return Self([context, None, None]);
+        }
+        let exchange = (!left.communicators).then(|| exchange(x));
+        let communicators = (!left.communicators).then(|| communicators(x));
+        Self([context, communicators, exchange.filter(|term| term.bytes > Bytes::ZERO)])
+    }
+}
+
 impl Framework {
     /// The terms of a rank with `load`.
-    pub(super) fn new(x: &Symbols<'_>, load: Load) -> Self {
+    pub(super) fn new(x: &Symbols<'_>, outside: &Outside, load: Load) -> Self {
         let left = x.recipe().left_out;
+        let outside = outside.0;
         if x.recipe().software.semantics().compiled_step {
-            // The program owns the rest of the device: no allocator splits or caches, and exchanges are tensors of
-            // the program.
-            let outside = [(!left.context).then(|| context(x)), None, None];
+            // The program owns the rest of the device: no allocator splits or caches.
             return Self { outside, ..Self::default() };
         }
-        let outside = [
-            (!left.context).then(|| context(x)),
-            (!left.communicators).then(|| communicators(x)),
-            (!left.communicators).then(|| exchange(x)).filter(|term| term.bytes > Bytes::ZERO),
-        ];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
         // Expandable segments merge free neighbours into one block, so less is lost to fragmentation.
         let part = if grows_segments(x) { SLACK_PART_LEAST } else { SLACK_PART };

@@ -2,7 +2,7 @@
 
 use super::flight::{Flight, PerChunk, flights};
 use super::moments::{ChunkSum, Moment};
-use shardscope_operators::Symbols;
+use shardscope_schedule::Shape;
 use shardscope_units::Bytes;
 
 /// Bytes that `flight` holds.
@@ -25,7 +25,7 @@ fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
 }
 
 /// The flight with the most bytes alive, out of the candidates, and what runs then.
-pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
+pub(super) fn peak(shape: Shape, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
     let stage = u32::try_from(rank).unwrap_or(u32::MAX);
     let none = Flight {
         counts: PerChunk::from_elem(0, chunks.len()),
@@ -34,7 +34,7 @@ pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, 
         forward: None,
     };
     let mut best = (none, None, i128::MIN);
-    for flight in flights(x.plan, stage, chunks.len()) {
+    for flight in flights(shape, stage, chunks.len()) {
         // Signed sums: a moment late in backward can free more than it adds.
         let held = i128::from(held(chunks, &flight).get());
         if let Some((of, moment)) = in_forward(chunks, &flight)

@@ -3,7 +3,7 @@
 use super::buffers::{buffers, previous_gradient};
 use super::evaluation::evaluation;
 use super::flight::Flight;
-use super::framework::{Framework, Load};
+use super::framework::{Framework, Load, Outside};
 use super::gathered::{Gathered, gathered, wraps_ends};
 use super::moments::{ChunkSum, Moment};
 use super::offloaded::Groups;
@@ -18,6 +18,7 @@ use super::unit::{Counts, Point, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, are_alike, frozen_counts, section_counts};
 use shardscope_plan::{DataEngine, Stage};
+use shardscope_schedule::Shape;
 use shardscope_units::{Bytes, Count, Quantity};
 
 static RECEIVED: Formula = Formula::new(
@@ -35,6 +36,8 @@ pub(super) struct Common {
     gathered: Gathered,
     parts: [Bytes; 4],
     load: Load,
+    /// Inputs received and their gradients.
+    pub(super) received: Option<Term>,
     /// What an evaluation holds.
     pub(super) evaluation: Vec<Term>,
 }
@@ -107,7 +110,9 @@ impl Common {
             ..Load::default()
         };
         let evaluation = evaluation(x, &counts, &gathered);
-        Self { states: held, parts, buffers: buffers(x, units, &counts), gathered, load, chunks, evaluation }
+        let received = received(x, &chunks);
+        let buffers = buffers(x, units, &counts);
+        Self { states: held, parts, buffers, gathered, load, received, chunks, evaluation }
     }
 
     /// Bytes of frozen weights.
@@ -126,6 +131,19 @@ impl Common {
     }
 }
 
+/// The last input of every chunk but the first, with its gradient; the model still refers to them after the step
+/// (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
+fn received(x: &Symbols<'_>, chunks: &[ChunkSum]) -> Option<Term> {
+    let received =
+        chunks.iter().filter(|chunk| SectionKind::count(&chunk.counts, SectionKind::is_before_layers) == 0);
+    let count = received.map(|_| 1).sum();
+    let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
+    let given = [("chunks", Count::new(count).number())];
+    (count > 0 && !is_piped(x)).then(|| {
+        Term::new("inputs received and their gradients", stream * (2 * count), &RECEIVED).given(&given)
+    })
+}
+
 /// The stages of a plan, with equal ones computed once.
 pub(super) struct Stages<'a> {
     x: &'a Symbols<'a>,
@@ -133,6 +151,10 @@ pub(super) struct Stages<'a> {
     commons: Vec<Common>,
     /// For each stage, its index in `commons`.
     own: Vec<usize>,
+    /// What every device holds outside of torch's allocator.
+    outside: Outside,
+    /// The schedule's shape.
+    shape: Shape,
 }
 
 impl<'a> Stages<'a> {
@@ -152,7 +174,8 @@ impl<'a> Stages<'a> {
                 commons.push(Common::new(x, units, &kinds, stage));
             }
         }
-        Self { x, units, commons, own }
+        let (outside, shape) = (Outside::new(x), Shape::from_plan(x.plan));
+        Self { x, units, commons, own, outside, shape }
     }
 
     /// The results of `visit` for every rank, in order.
@@ -165,7 +188,7 @@ impl<'a> Stages<'a> {
     }
 
     fn rank(&self, index: u64, own: usize) -> Rank<'_> {
-        Rank::new(self.x, self.units, index, &self.commons[own])
+        Rank::new(self, index, &self.commons[own])
     }
 }
 
@@ -199,8 +222,9 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn new(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
-        let (flight, moment) = peak(x, &common.chunks, rank);
+    fn new(stages: &Stages<'_>, rank: u64, common: &'a Common) -> Self {
+        let x = stages.x;
+        let (flight, moment) = peak(stages.shape, &common.chunks, rank);
         let mut out = Self {
             common,
             sent: previous_gradient(x, rank).filter(|_| !is_piped(x)),
@@ -213,7 +237,7 @@ impl<'a> Rank<'a> {
             absent: Bytes::ZERO,
             totals: Totals::default(),
         };
-        out.totals = out.add_up(x, units);
+        out.totals = out.add_up(stages);
         out
     }
 
@@ -233,8 +257,8 @@ impl<'a> Rank<'a> {
         }
     }
 
-    fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
-        let common = self.common;
+    fn add_up(&mut self, stages: &Stages<'_>) -> Totals {
+        let (x, units, common) = (stages.x, stages.units, self.common);
         let recipe = x.recipe();
         let kept = held(&common.chunks, &self.flight);
         let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
@@ -250,7 +274,7 @@ impl<'a> Rank<'a> {
         let transformers = &x.recipe().transformers;
         let let_go = transformers.engine == DataEngine::DeepSpeed || transformers.foreach_step;
         let stays = if let_go { Bytes::ZERO } else { step };
-        let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
+        let received = common.received.map_or(Bytes::ZERO, |term| term.bytes);
         let mut absent = self.moment.map_or(common.gathered.absent, |moment| moment.absent);
         // Between the passes no micro-batch is in flight, so more of a pipeline's buffers are held in addition to the
         // rest.
@@ -301,7 +325,7 @@ impl<'a> Rank<'a> {
             reducing,
             ..common.load
         };
-        self.framework = Framework::new(x, load);
+        self.framework = Framework::new(x, &stages.outside, load);
         let framework = self.framework.bytes();
         // Gradients that the trainer frees after the step. If another trainer's rollouts follow, they are assumed to
         // stay.
@@ -355,21 +379,6 @@ impl<'a> Rank<'a> {
     /// Buffers that stay after the step.
     fn lasting(&self) -> Bytes {
         self.buffers().filter(|term| term.lasting).map(|term| term.bytes).sum()
-    }
-
-    /// The last input of every chunk but the first, with its gradient; the model still refers to them after the step
-    /// (`megatron/core/transformer/transformer_block.py:set_input_tensor`).
-    pub(super) fn received(&self, x: &Symbols<'_>) -> Option<Term> {
-        let chunks = &self.common.chunks;
-        let received = chunks
-            .iter()
-            .filter(|chunk| SectionKind::count(&chunk.counts, SectionKind::is_before_layers) == 0);
-        let count = received.map(|_| 1).sum();
-        let stream = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width);
-        let given = [("chunks", Count::new(count).number())];
-        (count > 0 && !is_piped(x)).then(|| {
-            Term::new("inputs received and their gradients", stream * (2 * count), &RECEIVED).given(&given)
-        })
     }
 
     /// What runs at the peak.

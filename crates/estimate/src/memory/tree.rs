@@ -193,7 +193,7 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
     }
     if rank.in_step {
         children.push(part(rank, "optimizer step", Part::Step));
-        children.extend(rank.received(x).map(|term| term.leaf(x)));
+        children.extend(rank.common.received.map(|term| term.leaf(x)));
     }
     if rank.in_evaluation {
         let terms = rank.common.evaluation.iter();

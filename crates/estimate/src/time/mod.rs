@@ -13,6 +13,7 @@ mod anchor;
 mod budget;
 mod collective;
 mod draft;
+mod each_weight;
 mod epilogue;
 mod interval;
 mod overlap;
