@@ -262,9 +262,7 @@ impl Setting<'_> {
         // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping
         // twice, update. FSDP has cast them as it reduced them.
         let passes = 4 * crate::memory::gradient_passes(recipe);
-        let semantics = recipe.software.semantics();
-        let cast = semantics.fsdp_fp32_shards && !semantics.gradients_as_computed;
-        let copied = gradient < 4 && !cast;
+        let copied = gradient < 4 && !recipe.software.semantics().casts_reduced_gradients;
         let main_gradient = if copied { gradient + 4 + passes } else { passes };
         let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
         // In that case the host's memory is the bottleneck, and the accelerators of a node share it.
