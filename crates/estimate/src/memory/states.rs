@@ -206,9 +206,8 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
 /// accumulates, and FSDP as it reduces.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
     let semantics = recipe.software.semantics();
-    let cast = is_torch_fsdp(recipe) && !semantics.gradients_as_computed;
     !semantics.compiled_step
-        && !cast
+        && !(is_torch_fsdp(recipe) && semantics.casts_reduced_gradients)
         && !recipe.steps_narrow_shards()
         && recipe.grads_dtype.width() < NumberFormat::Fp32.width()
         && !recipe.optimizer.precision_aware

@@ -263,9 +263,7 @@ impl Setting<'_> {
         // 16-bit gradients are copied to fp32 first: read 2, write 4. Then four passes of 4 bytes: norm, clipping
         // twice, update. FSDP has cast them as it reduced them.
         let passes = 4 * crate::memory::gradient_passes(recipe);
-        let semantics = recipe.software.semantics();
-        let cast = semantics.fsdp_fp32_shards && !semantics.gradients_as_computed;
-        let copied = gradient < 4 && !cast;
+        let copied = gradient < 4 && !recipe.software.semantics().casts_reduced_gradients;
         let main_gradient = if copied { gradient + 4 + passes } else { passes };
         let touched = main_gradient + 2 * states + recipe.optimizer.main_params.width() + self.x.width;
         // In that case the host's memory is the bottleneck, and the accelerators of a node share it.
@@ -309,20 +307,18 @@ impl Setting<'_> {
         let sum = |groups: &[(Ring, Count); 2], collective: Collective, width: u64| -> Seconds {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
-        // Layers' linear weights may be gathered in 8 bits, in the same message.
-        let narrower = rank.gathered_in_fp8.bytes(self.x.width.saturating_sub(1));
-        let gathered = |groups: &[(Ring, Count); 2]| -> Seconds {
-            let [(ring, dense), (expert_ring, experts)] = groups;
-            let bytes = dense.bytes(self.x.width).less(narrower);
-            ring.time(&self.device, Collective::AllGather, bytes)
-                + expert_ring.time(&self.device, Collective::AllGather, experts.bytes(self.x.width))
-        };
-        let gather = gathered(&groups);
+        // Weights that are gathered in 8 bits take the time of 16 here: the constants were fitted so, on runs some of which
+        // gather in 8 (`tests/data/measured`, torchtitan in fp8).
+        let gather = sum(&groups, Collective::AllGather, self.x.width);
         let freed = Count::new(rank.dense_count().get().saturating_sub(rank.gathered_once.get()));
         // From secondary shards, or from those of the rank's own group: other groups hold the same.
         let near = if plan.layout().second_groups() > 1 { self.rings.second } else { self.rings.data };
         let again = [(near, freed), (self.rings.expert_data, rank.expert_count)];
-        let again = if plan.stays_gathered() { Seconds::ZERO } else { gathered(&again) };
+        let again = if plan.stays_gathered() {
+            Seconds::ZERO
+        } else {
+            sum(&again, Collective::AllGather, self.x.width)
+        };
         // A step's first forward creates the secondary shards, or gathers what then stays.
         let at_first = plan.layout().second_groups() > 1 || !plan.gathers_each_micro_batch();
         let far = if at_first { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };

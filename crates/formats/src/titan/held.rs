@@ -1,7 +1,7 @@
 //! What torchtitan holds of weights, gradients and moments, and how its optimizer steps them.
 
 use crate::Effect;
-use crate::leaves::Leaves;
+use crate::leaves::{Leaf, Leaves};
 use shardscope_plan::Field;
 
 /// `training.dtype` is that of the modules that FSDP shards: of the shards, of the gradients to which it casts what it
@@ -79,9 +79,11 @@ pub(super) fn in_float8(leaves: &mut Leaves<'_>) {
         } else {
             leaves.pass(&key("enable_fsdp_float8_all_gather"));
         }
-        let filter = leaves.get(&key("filter_fqns"));
-        if filter.is_some_and(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output") {
-            leaves.pass(&key("filter_fqns"));
+        let filter = key("filter_fqns");
+        let output = |leaf: &Leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output";
+        // Looked at without being taken: any other filter is told as not read.
+        if leaves.all().iter().filter(|leaf| leaf.path.starts_with(&filter)).all(output) {
+            leaves.pass_below(&[&filter]);
         }
     }
 }

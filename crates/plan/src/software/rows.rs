@@ -141,6 +141,7 @@ pub(super) const CORE_TE: Semantics = Semantics {
     deepspeed_engine: false,
     memory_buffer: MemoryBuffer::OutputLayer,
     gradient_buffers: GradientBuffers::MegatronCore,
+    casts_reduced_gradients: false,
     fsdp_fp32_shards: false,
     fsdp_wraps_ends: false,
     ends_gathered: EndsGathered::Nothing,
@@ -223,6 +224,8 @@ pub(super) const TORCH_FSDP: Semantics = Semantics {
 
 /// Norm and output layer are not freed behind forward since July 2025 (`distributed/fsdp.py:apply_fsdp_to_decoder`).
 pub(super) const TORCHTITAN: Semantics = Semantics {
+    // `torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:foreach_reduce`.
+    casts_reduced_gradients: true,
     ends_gathered: EndsGathered::AfterLayers,
     gathers_pipeline_outputs: true,
     pipelines_hold_reductions: true,

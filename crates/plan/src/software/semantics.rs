@@ -85,7 +85,12 @@ pub struct Semantics {
     pub memory_buffer: MemoryBuffer,
     /// How parameters are laid out in contiguous gradient buffers.
     pub gradient_buffers: GradientBuffers,
-    /// Whether FSDP holds weights as fp32 shards and casts them when they are gathered.
+    /// Whether FSDP has cast what it reduced to its shards' format when the optimizer gets it, so that no step copies
+    /// gradients that were reduced in 16 bits. Not said of software over FSDP1, with whose published runs the time of
+    /// such copies was fitted.
+    pub casts_reduced_gradients: bool,
+    /// Whether FSDP holds weights as shards, fp32 unless main parameters are said to be narrower, and casts them when
+    /// they are gathered.
     pub fsdp_fp32_shards: bool,
     /// Whether embedding and output layer are a separate FSDP unit, regardless of the engine.
     pub fsdp_wraps_ends: bool,
