@@ -94,7 +94,7 @@ fn peaks_of_compiled_steps_are_met() {
         compared += 1;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(compared, 5);
+    assert_eq!(compared, 6);
 }
 
 /// Norms of all gradients come after the last of them: the gradient of the logits waits for the output layer's weight
@@ -113,8 +113,10 @@ fn watched_norms_keep_the_gradient_of_the_logits() {
             (of, 2 * rows * plan.recipe().micro_batch_size * width)
         });
         let [(with, logits), (without, _)] = sums;
-        assert_eq!(with - without, logits, "{case}");
+        // With Llama 3's vocabulary the loss is the peak either way, where no layer's backward has begun.
+        let waiting = if case["vocab"] == 128_256 { 0 } else { logits };
+        assert_eq!(with - without, waiting, "{case}");
         compared += 1;
     }
-    assert_eq!(compared, 2);
+    assert_eq!(compared, 3);
 }
