@@ -206,6 +206,10 @@ fn what_is_not_modelled_stops_by_name() {
     ] {
         assert!(stopped(off).is_empty(), "{off}");
     }
+    // Another program's model, which is put together of a tower and a decoder.
+    let apart =
+        read("--vision_path ./InternViT-300M-448px --llm_path Qwen/Qwen2.5-7B --freeze_mlp False", &[]);
+    assert!(apart.plan.is_none() && apart.not_modelled.iter().any(|item| item.name == "vision_path"));
     // A decoder alone is not the whole.
     let alone = read(&format!("{LORA} --model_name_or_path Qwen/Qwen2.5-7B"), &[]);
     assert!(alone.not_modelled.iter().any(|item| item.name == "vision_tower"), "{:?}", alone.not_modelled);

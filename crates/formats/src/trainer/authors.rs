@@ -18,7 +18,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         super::early_pairs::read(leaves);
         medical(leaves);
         super::qwen_vl::defaults(leaves);
-        super::internvl::defaults(leaves);
         if is_qwen(leaves) {
             qwen(leaves);
         }

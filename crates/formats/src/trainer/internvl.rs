@@ -8,8 +8,17 @@ use shardscope_plan::Field;
 use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
 use shardscope_source::{Code, Diagnostic};
 
-/// Arguments of no other program, by which its own are recognized.
-const SIGNS: [&str; 4] = ["conv_style", "down_sample_ratio", "use_llm_lora", "use_backbone_lora"];
+/// The argument that each of its commands has.
+const SIGN: &str = "conv_style";
+/// Arguments beside it that other programs have (Eagle 2.5), or that put a model together of others.
+const OTHERS: [&str; 6] = [
+    "vision_path",
+    "llm_path",
+    "max_dynamic_tiles",
+    "use_online_packing",
+    "use_pixel_shuffle",
+    "mlp_connector_layers",
+];
 /// Its switches and the part that each freezes.
 const SWITCHES: [(&str, &str); 3] =
     [("freeze_backbone", TOWER), ("freeze_mlp", PROJECTOR), ("freeze_llm", DECODER)];
@@ -32,7 +41,7 @@ const WHOSE: &str = "default of InternVL's program";
 
 /// Whether the arguments are its own.
 fn is_own(leaves: &Leaves<'_>) -> bool {
-    SIGNS.iter().any(|sign| leaves.has(sign))
+    leaves.has(SIGN) && leaves.has("model_name_or_path") && !OTHERS.iter().any(|other| leaves.has(other))
 }
 
 /// The leaf that turns adapters on the decoder on: their rank.
@@ -100,7 +109,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     if !is_own(leaves) {
         return false;
     }
-    let Some(said) = SIGNS.iter().find_map(|sign| leaves.get(sign)) else { return false };
+    let Some(said) = leaves.get(SIGN) else { return false };
     let adapters = adapts(leaves).is_some();
     let switch = |key: &str| leaves.yes(key);
     let stated = SWITCHES.iter().find_map(|(key, _)| leaves.get(key));

@@ -4,9 +4,9 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, device_map, eight_bit,
-    evaluation, fused_head, grouped, kernels, low_rank, objective, offloading, open_instruct, packing, parts,
-    presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth, unsloth_compiled,
-    unsloth_preferences, vision, weights, words, xlam,
+    evaluation, fused_head, grouped, internvl, kernels, low_rank, objective, offloading, open_instruct,
+    packing, parts, presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth,
+    unsloth_compiled, unsloth_preferences, vision, weights, words, xlam,
 };
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::names;
@@ -75,6 +75,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
     authors::read(&mut leaves, dialect);
     if dialect == Dialect::Transformers {
         parts::of_both(&mut leaves);
+        internvl::defaults(&mut leaves);
     }
     adam_mini(&mut leaves);
     low_rank::read(&mut leaves, dialect);
