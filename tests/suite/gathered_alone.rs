@@ -22,9 +22,6 @@ fn resolved(more: &[(&str, &str)]) -> Resolution {
         ("fp16", "true"),
         ("grads_dtype", "fp16"),
         ("zero_stage", "3"),
-        ("recompute_granularity", "full"),
-        ("recompute_method", "uniform"),
-        ("recompute_num_layers", "1"),
         ("num_nodes", "192"),
         ("gpus_per_node", "8"),
         ("accelerator", "A100-SXM-80GB"),
@@ -35,6 +32,9 @@ fn resolved(more: &[(&str, &str)]) -> Resolution {
     let settings: Vec<_> = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     resolve(&[], &settings)
 }
+
+const RECOMPUTED: &[(&str, &str)] =
+    &[("recompute_granularity", "full"), ("recompute_method", "uniform"), ("recompute_num_layers", "1")];
 
 fn plan(more: &[(&str, &str)]) -> Plan {
     let resolution = resolved(more);
@@ -64,16 +64,16 @@ const SQUARE: u64 = 12288 * 12288;
 /// the last: between its two uses behind the layer's recomputation there are 6.0e8 elements, its own, where up to 1e9 it stays.
 #[test]
 fn each_weight_is_gathered_when_it_is_used() {
-    let gathers = sent(&plan(&[]), "weights", Collective::AllGather);
+    let gathers = sent(&plan(RECOMPUTED), "weights", Collective::AllGather);
     let (table, positions) = (51200 * 12288, 2048 * 12288);
     assert_eq!(
         gathers,
         [(positions, 2), (SQUARE, 96 * 3), (3 * SQUARE, 96 * 3), (4 * SQUARE, 96 * (3 + 2)), (table, 2)]
     );
-    let scatters = sent(&plan(&[]), "gradients", Collective::ReduceScatter);
+    let scatters = sent(&plan(RECOMPUTED), "gradients", Collective::ReduceScatter);
     assert_eq!(scatters, [(positions, 1), (SQUARE, 96), (3 * SQUARE, 96), (4 * SQUARE, 96 * 2), (table, 1)]);
     // Nothing is recomputed, so nothing is gathered for it.
-    let kept = sent(&plan(&[("recompute_granularity", "selective")]), "weights", Collective::AllGather);
+    let kept = sent(&plan(&[]), "weights", Collective::AllGather);
     assert_eq!(kept.iter().map(|(_, calls)| calls).sum::<u64>(), 2 * (96 * 4 + 2));
 }
 
@@ -83,7 +83,7 @@ fn each_weight_is_gathered_when_it_is_used() {
 #[test]
 fn a_step_waits_for_every_message() {
     let ranks = 1536.0;
-    let plan = plan(&[]);
+    let plan = plan(RECOMPUTED);
     let set: Calibration =
         *CALIBRATIONS.iter().find(|set| set.generation == Generation::A100).expect("the set");
     let accelerator = &plan.cluster().accelerator;

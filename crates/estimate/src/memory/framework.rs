@@ -149,10 +149,10 @@ pub(super) struct Load {
 
 /// Device memory besides the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, allocator
 /// slack.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Framework {
+#[derive(Clone, Debug)]
+pub(super) struct Framework<'a> {
     /// Held outside torch's allocator.
-    outside: [Option<Term>; 3],
+    outside: &'a Outside,
     /// DeepSpeed's flat buffers.
     flat: Vec<Term>,
     /// Held by torch's allocator for the stream that reduces gradients.
@@ -164,31 +164,41 @@ pub(super) struct Framework {
 }
 
 /// What every rank of a plan holds outside of torch's allocator.
-pub(super) struct Outside([Option<Term>; 3]);
+#[derive(Clone, Debug)]
+pub(super) struct Outside {
+    terms: [Option<Term>; 3],
+    bytes: Bytes,
+}
 
 impl Outside {
     /// The terms of `x`'s plan.
     pub(super) fn new(x: &Symbols<'_>) -> Self {
         let left = x.recipe().left_out;
         let context = (!left.context).then(|| context(x));
-        if x.recipe().software.semantics().compiled_step {
+        let terms = if x.recipe().software.semantics().compiled_step {
             // Exchanges are tensors of the program.
-            return Self([context, None, None]);
-        }
-        let exchange = (!left.communicators).then(|| exchange(x));
-        let communicators = (!left.communicators).then(|| communicators(x));
-        Self([context, communicators, exchange.filter(|term| term.bytes > Bytes::ZERO)])
+            [context, None, None]
+        } else {
+            let exchange = (!left.communicators).then(|| exchange(x));
+            let communicators = (!left.communicators).then(|| communicators(x));
+            [context, communicators, exchange.filter(|term| term.bytes > Bytes::ZERO)]
+        };
+        Self { bytes: sum(terms.iter().flatten()), terms }
     }
 }
 
-impl Framework {
+impl<'a> Framework<'a> {
+    /// Only what is outside of torch's allocator.
+    pub(super) const fn nothing_but(outside: &'a Outside) -> Self {
+        Self { outside, flat: Vec::new(), reducing: None, slack: None, returnable: Bytes::ZERO }
+    }
+
     /// The terms of a rank with `load`.
-    pub(super) fn new(x: &Symbols<'_>, outside: &Outside, load: Load) -> Self {
+    pub(super) fn new(x: &Symbols<'_>, outside: &'a Outside, load: Load) -> Self {
         let left = x.recipe().left_out;
-        let outside = outside.0;
         if x.recipe().software.semantics().compiled_step {
             // The program owns the rest of the device: no allocator splits or caches.
-            return Self { outside, ..Self::default() };
+            return Self::nothing_but(outside);
         }
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
         // Expandable segments merge free neighbours into one block, so less is lost to fragmentation.
@@ -199,7 +209,7 @@ impl Framework {
         }
         let slack = (!left.slack).then(|| slack(load, part));
         // Flat buffers are allocated after activations are freed, so on a full device they reuse that space.
-        let least = slack.as_ref().map_or(Bytes::ZERO, |_| self::slack(load, SLACK_PART_LEAST).bytes);
+        let least = slack.as_ref().map_or(Bytes::ZERO, |_| slack_bytes(load, SLACK_PART_LEAST));
         let reducing = (!left.slack && load.reducing > Bytes::ZERO).then(|| {
             Term::new("blocks of gradients to come", load.reducing, &REDUCING)
                 .given(&[("G", load.reducing.number())])
@@ -211,17 +221,17 @@ impl Framework {
     }
 
     /// The terms if the order of allocations is known, and therefore how much is `reserved`.
-    fn followed(outside: [Option<Term>; 3], load: Load, reserved: Reserved) -> Self {
+    fn followed(outside: &'a Outside, load: Load, reserved: Reserved) -> Self {
         let cached = reserved.bytes.less(load.allocated);
         let given = [("R", (load.allocated + cached).number()), ("N", load.allocated.number())];
         let slack = Term::new("allocator slack", cached, &FOLLOWED).given(&given);
         let returnable = cached.min(reserved.bytes.less(reserved.needed));
-        Self { outside, slack: Some(slack), returnable, ..Self::default() }
+        Self { slack: Some(slack), returnable, ..Self::nothing_but(outside) }
     }
 
     /// Every term.
     pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
-        self.outside.iter().flatten().chain(&self.flat).chain(&self.reducing).chain(&self.slack)
+        self.outside.terms.iter().flatten().chain(&self.flat).chain(&self.reducing).chain(&self.slack)
     }
 
     /// Bytes that torch's allocator holds beyond those allocated.
@@ -236,12 +246,12 @@ impl Framework {
 
     /// Bytes outside torch's allocator.
     pub(super) fn outside(&self) -> Bytes {
-        sum(self.outside.iter().flatten())
+        self.outside.bytes
     }
 
     /// Total bytes.
     pub(super) fn bytes(&self) -> Bytes {
-        sum(self.terms())
+        self.outside.bytes + self.cached()
     }
 }
 
@@ -266,9 +276,13 @@ fn exchange(x: &Symbols<'_>) -> Term {
 }
 
 /// What the allocator caches, regardless of the device's capacity: an excess is shown, not cut off.
+fn slack_bytes(load: Load, part: f64) -> Bytes {
+    SLACK_LEAST + Count::rounded_up(load.moving.number() * part).bytes(1)
+}
+
 fn slack(load: Load, part: f64) -> Term {
     let moving = load.moving.number();
-    let cached = SLACK_LEAST + Count::rounded_up(moving * part).bytes(1);
+    let cached = slack_bytes(load, part);
     let part = cached.less(SLACK_LEAST).number() / moving.max(1.0);
     let given = [("k", SLACK_LEAST.number()), ("q", part), ("N", moving)];
     Term::new("allocator slack", cached, &SLACK).given(&given)

@@ -207,7 +207,7 @@ pub(super) struct Rank<'a> {
     /// What PyTorch's pipelines hold at the peak.
     pub(super) piped: Vec<Term>,
     /// What the device shows beyond what is allocated.
-    pub(super) framework: Framework,
+    pub(super) framework: Framework<'a>,
     /// Micro-batches held at the peak.
     pub(super) flight: Flight,
     /// What runs at the peak; none in the optimizer step and if nothing runs.
@@ -222,14 +222,14 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn new(stages: &Stages<'_>, rank: u64, common: &'a Common) -> Self {
+    fn new(stages: &'a Stages<'_>, rank: u64, common: &'a Common) -> Self {
         let x = stages.x;
         let (flight, moment) = peak(stages.shape, &common.chunks, rank);
         let mut out = Self {
             common,
             sent: previous_gradient(x, rank).filter(|_| !is_piped(x)),
             piped: Vec::new(),
-            framework: Framework::default(),
+            framework: Framework::nothing_but(&stages.outside),
             flight,
             moment,
             in_step: false,
@@ -257,7 +257,7 @@ impl<'a> Rank<'a> {
         }
     }
 
-    fn add_up(&mut self, stages: &Stages<'_>) -> Totals {
+    fn add_up(&mut self, stages: &'a Stages<'_>) -> Totals {
         let (x, units, common) = (stages.x, stages.units, self.common);
         let recipe = x.recipe();
         let kept = held(&common.chunks, &self.flight);
