@@ -125,6 +125,11 @@ const TO_EIGHT: [&str; 29] = [
     "trainer.use_legacy_worker_impl",
 ];
 
+/// Rollouts that no server answers, which 0.7.0 refuses (`verl/workers/config/rollout.py:__post_init__`) and 0.6 has by default.
+fn generates_in_step(leaves: &Leaves<'_>) -> bool {
+    leaves.text("actor_rollout_ref.rollout.mode") == Some("sync")
+}
+
 /// Whether the text has one of `keys`, or a key below one. One that a text adds may be added to any release.
 fn has_any(leaves: &Leaves<'_>, keys: &[&str]) -> bool {
     leaves.all().iter().filter(|leaf| !leaf.added).any(|leaf| {
@@ -144,7 +149,7 @@ fn has_former_format(leaves: &Leaves<'_>) -> bool {
 /// 0.7 (false in 0.2 to 0.6), graphs of the engine since 0.6 (`enforce_eager`, true to 0.5), 256 sequences since 0.9 (1024 in 0.2
 /// to 0.8.0; main had 256 from January 24 to 31, 2026 as well, #4280 and #5139). What only releases to 0.8 have tells them.
 pub(super) fn today(leaves: &mut Leaves<'_>) {
-    let sequences = if has_any(leaves, &TO_EIGHT) {
+    let sequences = if has_any(leaves, &TO_EIGHT) || generates_in_step(leaves) {
         (Field::RolloutSequences, "1024", "default of verl to 0.8, whose keys the text has")
     } else {
         (Field::RolloutSequences, "256", "default of verl since 0.9; 1024 to 0.8")
@@ -170,6 +175,14 @@ pub(super) fn date(reading: &mut Reading, installed: Option<[u64; 2]>) {
 /// States that samples are packed, where the text does not say whether.
 pub(super) fn packed(leaves: &mut Leaves<'_>) {
     if leaves.get("actor_rollout_ref.model.use_remove_padding").is_none() {
+        if generates_in_step(leaves) {
+            let note = "default of verl to 0.6, whose mode of rollouts the text has";
+            leaves.state_all(
+                &[(Field::Packing, "false"), (Field::PaddingMask, "true")],
+                Origin::Default,
+                note,
+            );
+        }
         leaves.state(
             Field::Packing,
             "true",

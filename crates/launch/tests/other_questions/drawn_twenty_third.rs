@@ -33,6 +33,7 @@ fn keys_that_verl_no_longer_has_tell_its_engines_defaults() {
         "actor_rollout_ref.rollout.update_weights_bucket_megabytes=512",
         "reward_model.micro_batch_size_per_gpu=4",
         "actor_rollout_ref.rollout.skip_rollout=False",
+        "actor_rollout_ref.rollout.mode=sync",
     ] {
         assert_eq!(verls(older), ["1024", "true"], "{older}");
     }
@@ -49,6 +50,7 @@ fn keys_that_verl_no_longer_has_tell_its_engines_defaults() {
     {
         assert_eq!(verls(other)[0], "256", "{other}");
     }
+    assert_eq!(verls("actor_rollout_ref.rollout.mode=async")[0], "256");
     let stated = "critic.model.fsdp_config.param_offload=False actor_rollout_ref.rollout.max_num_seqs=64";
     assert_eq!(verls(stated)[0], "64");
     assert_eq!(verls("\npip install verl==0.8.0"), ["1024", "true"]);
