@@ -218,6 +218,13 @@ fn what_is_not_modelled_stops_by_name() {
     let trained = "--freeze_backbone False --freeze_mlp False --freeze_llm False --use_llm_lora 0";
     let whole = plan(&format!("{LORA} {trained}"), &[("image_patches", "1024")]);
     assert_eq!(whole.model().vision.map(|tower| tower.gradients), Some(TowerGradients::Trained));
+    let autocast = [("image_patches", "1024"), ("data_parallel_engine", "ddp"), ("autocast", "bf16")];
+    let cast = read(&format!("{LORA} {trained}"), &autocast);
+    assert!(
+        cast.not_modelled.iter().any(|item| item.message.contains("under autocast")),
+        "{:?}",
+        cast.not_modelled
+    );
     let scores = [("image_patches", "1024"), ("attn_implementation", "sdpa")];
     assert!(read(&format!("{LORA} {trained}"), &scores).plan.is_none());
 }

@@ -234,6 +234,13 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         {
             Some("where it saves tensors for backward, with scores of attention written out")
         }
+        // Its own code casts norms' outputs back, which was recorded without autocast alone.
+        () if autocast
+            && !table.is(word::DataParallelEngine::DeepSpeed)
+            && kept(table).is_some_and(|kept| kept.flash_alone) =>
+        {
+            Some("where it or its projector saves tensors for backward, under autocast")
+        }
         // Trainers pass the images of both halves of a pair to the tower at once
         // (`trl/trainer/dpo_trainer.py:DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
