@@ -154,7 +154,6 @@ fields! {
     TokenBudget "token_budget" Count(1, 1 << 60), "tokens to train on";
     PricePerGpuHour "price_per_gpu_hour" Real(0.0, 1e6), "price per accelerator and hour";
     WattsPerGpu "watts_per_gpu" Real(0.0, 1e6), "watts per accelerator, with its share of host, network and cooling";
-    // The layout.
     TensorModelParallelSize "tensor_model_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size";
     PipelineModelParallelSize "pipeline_model_parallel_size" Count(1, MAX_DEGREE), "pipeline parallel size";
     NumLayersPerVirtualPipelineStage "num_layers_per_virtual_pipeline_stage" Count(1, MAX_LAYERS), "layers per virtual pipeline stage";
