@@ -56,6 +56,7 @@ mod kept_by_compiled;
 mod kept_by_dtensor;
 mod kept_by_hybrids;
 mod kept_by_litgpt;
+mod kept_by_litgpt_sharded;
 mod kept_by_llamafactory;
 mod kept_by_log_probs;
 mod kept_by_modules;

@@ -68,10 +68,10 @@ fn a_backslash_before_a_comment_does_not_continue_a_line() {
     assert!(script(&plain).plan.is_some(), "{:?}", script(&plain).diagnostics);
 }
 
-/// sbordt/litgpt `config_hub/pretrain/tinyllama.yaml`, shortened: its layers are Llama's; the compiled model and autocast under FSDP
-/// are what stops.
+/// sbordt/litgpt `config_hub/pretrain/tinyllama.yaml`, shortened. `litgpt/pretrain.py:setup` takes all GPUs by default, and more than
+/// one share each copy of the model within a node, compiled; on one the whole model is one graph, which stops.
 #[test]
-fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
+fn litgpts_pretraining_shards_within_nodes_and_compiles() {
     let of = |model: &str, more: &str| {
         let text = format!(
             "model_name: {model}\nout_dir: out\nprecision: bf16-mixed\ninitial_checkpoint_dir:\nresume: false\ntrain:\n  \
@@ -79,14 +79,31 @@ fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
         );
         said("pretrain.yaml", &text, &[])
     };
-    for model in ["tiny-llama-1.1b", "micro-llama-300M", "Llama-3.2-1B"] {
-        let named = |read: &shardscope_launch::Resolution| {
-            read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(named(&of(model, "devices: auto\n")), ["precision", "program"], "{model}");
-        assert_eq!(named(&of(model, "devices: 1\n")), ["program"], "{model}");
+    for (model, layers) in [("tiny-llama-1.1b", "22"), ("micro-llama-300M", "12"), ("Llama-3.2-1B", "16")] {
+        let command = format!("litgpt pretrain {model} --precision bf16-mixed --train.max_seq_length 2048\n");
+        for open in [of(model, "devices: auto\n"), script(&command)] {
+            assert!(open.not_modelled.is_empty(), "{model}: {:?}", open.not_modelled);
+            assert!(open.plan.is_none(), "{model}: the number of GPUs is asked for");
+        }
+        let read = of(model, "devices: 8\nnum_nodes: 2\n");
+        assert!(read.plan.is_some(), "{model}: {:?} {:?}", read.diagnostics, read.not_modelled);
+        for (field, expected) in [
+            (Field::Software, "litgpt_pretrain"),
+            (Field::NumLayers, layers),
+            (Field::CompiledLayers, "true"),
+            (Field::ParamsDtype, "fp32"),
+            (Field::Autocast, "bf16"),
+            (Field::DataParallelEngine, "fsdp1"),
+            (Field::ZeroStage, "3"),
+            (Field::NumDistributedOptimizerInstances, "2"),
+            (Field::DeferReduction, "true"),
+            (Field::GradientCheckpointing, ""),
+        ] {
+            assert_eq!(value(&read, field), expected, "{model}: {field:?}");
+        }
+        stopped(&of(model, "devices: 1\n"), &["compiled_layers"]);
     }
-    stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "program"]);
+    stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "compiled_layers"]);
 }
 
 /// SFTTrainer of TRL up to 0.25 and DPOTrainer up to 0.28 leave norms in fp32 and embeddings in bf16 of a 4-bit model under bf16;
