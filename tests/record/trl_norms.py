@@ -5,7 +5,8 @@
     python trl_norms.py trl > ../data/activations/trl_norms.jsonl
 
 A model is loaded in bf16 with linear layers in NF4, prepared by PEFT's `prepare_model_for_kbit_training` and given adapters in fp32; TRL's own
-`peft_module_casting_to_bf16` (`trl/trainer/utils.py`, the same function in every release that has it) then casts it (`casts`), or does not.
+`peft_module_casting_to_bf16` (`trl/trainer/utils.py`, the same function in every release that has it) then casts it (`casts`), or does not,
+or QLoRA's program casts it (`program`).
 Forward passes run under autocast, as with `--bf16`. The method is that of `record_huggingface.py`: every storage that autograd packs is
 taken once, parameters and buffers left out, and counted to the layer whose forward packs it first, to `shared` where several do.
 """
@@ -30,7 +31,6 @@ SHAPES = dict(
     mistral=("mistral", dict(hidden_size=128, intermediate_size=256, num_attention_heads=4, num_key_value_heads=4, head_dim=64, sliding_window=None)),
     qwen2=("qwen2", dict(hidden_size=192, intermediate_size=320, num_attention_heads=6, num_key_value_heads=2)),
     qwen3=("qwen3", dict(hidden_size=128, intermediate_size=256, num_attention_heads=4, num_key_value_heads=2, head_dim=64)),
-    gemma=("gemma", dict(hidden_size=128, intermediate_size=384, num_attention_heads=4, num_key_value_heads=1, head_dim=64)),
 )
 
 
@@ -47,6 +47,9 @@ class Drop(torch.autograd.Function):
         return gradient
 
 
+# PEFT asks without naming a device, which means a GPU: under autocast it leaves casts to autocast (`peft/tuners/lora/bnb.py`).
+ENABLED = torch.is_autocast_enabled
+torch.is_autocast_enabled = lambda device="cpu": ENABLED(device)
 torch.nn.Dropout.forward = lambda self, x: Drop.apply(x) if self.p and self.training else x
 
 
@@ -57,6 +60,17 @@ def casting(folder):
     names = dict(torch=torch)
     exec(compile(ast.Module([own], []), "utils.py", "exec"), names)
     return names[own.name]
+
+
+def cast_by_qlora(model):
+    """What QLoRA's program does under bf16 (artidoro/qlora, `qlora.py:get_accelerate_model`): adapters too are cast."""
+    for name, module in model.named_modules():
+        if isinstance(module, peft.tuners.lora.LoraLayer):
+            module.to(torch.bfloat16)
+        if "norm" in name:
+            module.to(torch.float32)
+        if ("lm_head" in name or "embed_tokens" in name) and getattr(module, "weight", torch.empty(0)).dtype == torch.float32:
+            module.to(torch.bfloat16)
 
 
 @functools.cache
@@ -78,7 +92,9 @@ def built(case):
                                                  gradient_checkpointing_kwargs=dict(use_reentrant=case["gc"] == "reentrant"))
     targets = "all-linear" if case["train"] == "qlora-all" else ["q_proj", "v_proj"]
     model = peft.get_peft_model(model, peft.LoraConfig(r=RANK, lora_dropout=case["lora_dropout"], target_modules=targets, task_type="CAUSAL_LM"))
-    if case["casts"]:
+    if case.get("program") == "qlora":
+        cast_by_qlora(model)
+    elif case["casts"]:
         CASTS(model)
     return model.train()
 
@@ -86,6 +102,10 @@ def built(case):
 def record(case):
     torch.manual_seed(0)
     model = built(case)
+    tokens = torch.randint(0, case["V"], (case["b"], case["s"]))
+    # The first forward pass casts biases, whose former storages are given to other tensors.
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        model(tokens)
     own = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
     for module in model.modules():
         state = getattr(getattr(module, "weight", None), "quant_state", None)
@@ -105,7 +125,6 @@ def record(case):
             notes.setdefault(storage.data_ptr(), [list(tensor.shape), str(tensor.dtype)[6:], storage.nbytes()])
         return tensor
 
-    tokens = torch.randint(0, case["V"], (case["b"], case["s"]))
     inputs = dict(input_ids=tokens, labels=tokens.clone())
     if case["padded"]:
         inputs["attention_mask"] = torch.ones_like(tokens)
@@ -145,11 +164,18 @@ def cases():
                        train=train, casts=casts, lora_dropout=dropout, gc=gc, attn=attn, padded=padded)
 
 
+def of_qlora():
+    """The same of QLoRA's program, which has adapters on every linear layer."""
+    for case in cases():
+        if case["casts"] and case["train"] == "qlora-all" and case["attn"] == "sdpa" and not case["padded"] and case["b"] == 1 and case["arch"] in ("llama", "mistral"):
+            yield {**case, "id": case["id"].replace("norms", "qlora-norms"), "program": "qlora"}
+
+
 if __name__ == "__main__":
     CASTS = casting(sys.argv[1])
     only = sys.argv[2] if len(sys.argv) > 2 else ""
     versions = dict(torch=torch.__version__, transformers=transformers.__version__, peft=peft.__version__, bitsandbytes=bitsandbytes.__version__, trl="0.24.0")
     print(json.dumps(dict(what="Bytes that autograd keeps of 4-bit models prepared by PEFT, and cast by TRL, recorded on a CPU by trl_norms.py", versions=versions), separators=(",", ":")), flush=True)
-    for case in cases():
+    for case in [*cases(), *of_qlora()]:
         if only in case["id"]:
             print(json.dumps({**case, **record(case)}, separators=(",", ":")), flush=True)

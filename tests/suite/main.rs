@@ -66,6 +66,7 @@ mod kept_by_open_instruct;
 mod kept_by_pairs;
 mod kept_by_torchtune;
 mod kept_by_trl;
+mod kept_by_trl_norms;
 mod kept_by_unsloth;
 mod kept_by_unsloth_compiled;
 mod kept_by_unsloth_fp32;
