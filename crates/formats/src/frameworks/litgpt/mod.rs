@@ -7,4 +7,3 @@ pub(crate) use command::Litgpt;
 pub use command::{is_program, program};
 #[cfg(test)]
 pub(crate) use settings::LITGPT;
-pub(super) use settings::on_hub;

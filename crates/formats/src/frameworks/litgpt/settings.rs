@@ -51,18 +51,6 @@ const FAMILIES: [&str; 15] = [
 /// Parts of such names whose models' layers were not recorded.
 const OTHERS: [&str; 3] = ["a3b", "a22b", "thinking-2507"];
 
-/// Names of its own that are other than those on the Hub (`litgpt/config.py`, `name` and `hf_config`).
-const NAMES: [(&str, &str); 3] = [
-    ("tiny-llama-1.1b", "TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T"),
-    ("tiny-llama-1.1b-chat", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"),
-    ("micro-llama-300M", "keeeeenw/MicroLlama"),
-];
-
-/// A model's name on the Hub.
-pub(in crate::frameworks) fn on_hub(name: &str) -> &str {
-    NAMES.iter().find(|(own, _)| *own == name).map_or(name, |(_, hub)| hub)
-}
-
 /// Which layers have adapters: the key, its module, and whether it has one by default (`finetune/lora.py:setup`).
 const MODULES: [(&str, &str, bool); 5] = [
     ("lora_query", "q_proj", true),
