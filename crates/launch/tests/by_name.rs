@@ -126,6 +126,16 @@ fn litgpts_commands_have_the_defaults_of_their_programs() {
         assert!(one.plan.is_some(), "{precision}: {:?} {:?}", one.diagnostics, one.not_modelled);
         holds(&one, &[(Field::ParamsDtype, "fp32"), (Field::Autocast, half), (Field::WorldSize, "1")]);
     }
+    // FSDP1 of full fine-tuning gathers in 16 bits what it holds in fp32.
+    let full = script(&format!("{line} --precision bf16-mixed").replace("finetune_lora", "finetune_full"));
+    assert!(full.plan.is_some(), "{:?} {:?}", full.diagnostics, full.not_modelled);
+    let of_full = [
+        (Field::ParamsDtype, "fp32"),
+        (Field::Autocast, "bf16"),
+        (Field::DataParallelEngine, "fsdp1"),
+        (Field::GradientCheckpointing, "true"),
+    ];
+    holds(&full, &of_full);
     // Before litgpt 0.5 the training method was a separate word.
     let old = script(
         "litgpt finetune full --checkpoint_dir checkpoints/meta-llama/Llama-3.2-1B --precision bf16-true --train.max_seq_length 1024",

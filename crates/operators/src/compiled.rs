@@ -29,6 +29,11 @@ static HEADS: Formula = Formula::new("n·A·B", "Queries, or keys or values repe
 static GROUPS: Formula = Formula::new("n·K·B", "The keys.", SOURCE);
 static JOINED: Formula =
     Formula::new("n·(A + 2·K)·B", "The fused projection's output, of which the values are a view.", SOURCE);
+static PROJECTED: Formula = Formula::new(
+    "n·(A + 2·K)·B",
+    "The fused projection's output, of which the values are a view, or queries and keys before their norms.",
+    SOURCE,
+);
 static RNG: Formula = Formula::new("16", "The random number generator's state, two int64.", SOURCE);
 static MOMENTS: Formula =
     Formula::new("8·n", "Mean and reciprocal standard deviation of each token, fp32.", SOURCE);
@@ -104,8 +109,9 @@ fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     })
 }
 
-/// What a layer of OLMo-core saves when compiled as one graph: the attention kernel is an operator registered with
-/// torch's library. Norms, both halves of rotations and residual sums are recomputed.
+/// What a layer of OLMo-core or litgpt saves when compiled as one graph: the attention kernel is an operator registered
+/// with torch's library. Norms, both halves of rotations and residual sums are recomputed. Of a fused projection (litgpt)
+/// the output is kept whole where values, or queries and keys before their norms, are views of it.
 fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let (wide, inner) = ([x.n, x.h], [x.n, x.f]);
     let (heads, groups) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
@@ -122,20 +128,32 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
         Operator::SelfAttention | Operator::WindowedAttention => {
             let repeated = x.recipe().attention_kernel == AttentionKernel::Sdpa && x.k < x.a;
             let (shape, formula) = if repeated { (heads, &HEADS) } else { (groups, &KEYS) };
+            let joined = x.recipe().software.semantics().modules.joins_projections;
+            let views = joined && !repeated;
             let mut saved = vec![
                 Saved::new("linear_qkv input", &wide, x.width, &NORMED),
                 Saved::new("query", &heads, x.width, &HEADS),
                 Saved::new("key", &shape, x.width, formula),
-                Saved::new("value", &shape, x.width, formula),
+            ];
+            if !views {
+                saved.push(Saved::new("value", &shape, x.width, formula));
+            }
+            if views || joined && model.qk_layernorm {
+                let all = [x.n, x.a + 2 * x.k, x.d];
+                saved.push(Saved::new("projected query, key and value", &all, x.width, &PROJECTED));
+            }
+            saved.extend([
                 Saved::new("attention output", &heads, x.width, &OUTPUT),
                 Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
-            ];
+            ]);
             if x.recipe().attention_kernel == AttentionKernel::Flash {
                 saved.push(Saved::new("random state", &[2], 2 * STATISTIC, &RNG));
             }
             if model.qk_layernorm {
-                saved.push(Saved::new("projected query", &heads, x.width, &PROJECTED_QUERY));
-                saved.push(Saved::new("projected key", &groups, x.width, &PROJECTED_KEY));
+                if !joined {
+                    saved.push(Saved::new("projected query", &heads, x.width, &PROJECTED_QUERY));
+                    saved.push(Saved::new("projected key", &groups, x.width, &PROJECTED_KEY));
+                }
                 saved.extend(if model.arrangement.norms_over_heads {
                     ["query norm statistics", "key norm statistics"].map(deviation)
                 } else {

@@ -1,9 +1,6 @@
 //! The name of every setting (Megatron's argument in snake case) with the values it may hold; maxima keep products of sizes inside 64 bits ([`super::limits`]).
 use super::kind::{DTYPES, ValueKind};
-use super::limits::{
-    MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
-    MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
-};
+use super::limits::*;
 use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, define::fields, word};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 
@@ -193,7 +190,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner", "olmo_core", "scaletorch", "maxtext", "levanter"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "litgpt_pretrain", "unsloth", "automodel", "olmo", "xtuner", "olmo_core", "scaletorch", "maxtext", "levanter"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(word::TransformerImpl::WORDS), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -265,6 +262,7 @@ fields! {
     WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint keeps in 16 bits: module names, or none";
     DoubleQuantization "double_quantization" Flag, "block scales of 4-bit weights quantized again (double quantization)";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
+    UpcastNorms "upcast_norms" Flag, "of these only norms stay in fp32: embeddings and output layer are cast back to 16 bits (TRL peft_module_casting_to_bf16)";
     TrainingObjective "training_objective" Word(word::TrainingObjective::WORDS), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes of the head that replaces the output layer (classify)";
     PreferenceLogits "preference_logits" Word(word::PreferenceLogits::WORDS), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), means alone (TRL's simpo), or has none (unsloth: states of all tokens but the last, all, those with a label, or states_orpo)";

@@ -32,6 +32,9 @@ pub struct Tuning {
     pub unquantized: UnquantizedLinears,
     /// Whether frozen weights that are not quantized are stored in fp32 (PEFT `prepare_model_for_kbit_training`).
     pub upcast: bool,
+    /// Whether embeddings and output layer are then cast back to 16 bits, so that norms alone are in fp32 (TRL
+    /// `peft_module_casting_to_bf16`).
+    pub narrow_ends: bool,
     /// What the loss is computed from.
     pub objective: Objective,
 }
@@ -51,6 +54,7 @@ impl Default for Tuning {
             quantization: Quantization::None,
             unquantized: UnquantizedLinears::default(),
             upcast: false,
+            narrow_ends: false,
             objective: Objective::NextToken,
         }
     }

@@ -187,7 +187,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::TorchFsdp => "as in Megatron-LM; the trainer does not say",
         Software::HfTransformers => "default of transformers",
         Software::Torchtune | Software::Torchtune06 => "default of torchtune",
-        Software::Litgpt => "default of litgpt",
+        Software::Litgpt | Software::LitgptPretrain => "default of litgpt",
         Software::Unsloth => "default of unsloth",
         Software::Automodel => "default of NeMo Automodel",
         Software::Olmo => "default of OLMo",

@@ -148,7 +148,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     super::unquantized::lacking(table);
     super::low_rank::lacking(table, software);
     on_the_host(table, software);
-    super::lacking_modules::compiled(table, software);
+    super::lacking_compiled::compiled(table, software);
     super::lacking_modules::scored_states(table, software);
     offload::lacking(table, software);
     if let Some(library) = library {

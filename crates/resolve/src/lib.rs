@@ -16,6 +16,7 @@ mod hybrid;
 mod kernels;
 mod lacking;
 mod lacking_adapters;
+mod lacking_compiled;
 mod lacking_heads;
 mod lacking_modules;
 mod layout;

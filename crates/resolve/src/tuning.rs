@@ -143,6 +143,7 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     table.default(Field::InputRequireGrads, Bool(false), &format!("default of {}", library.semantics().name));
     tuning.input_gradients = table.on(Field::InputRequireGrads);
     tuning.upcast = quantized && table.on(Field::UpcastNonQuantized);
+    tuning.narrow_ends = tuning.upcast && table.on(Field::UpcastNorms);
     tuning
 }
 

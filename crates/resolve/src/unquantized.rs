@@ -64,6 +64,7 @@ fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str>
 
 /// Reports cases that are not known: unquantized modules that differ between layers, or whose weights are sharded.
 pub(super) fn lacking(table: &mut Table) {
+    norms_alone(table);
     let names = table.words(Field::WholeLinears);
     let some = |name: &&str| *name != "none";
     if !names.iter().any(some) || !table.is_any(&[word::BaseQuantization::Nf4, word::BaseQuantization::Fp4]) {
@@ -94,4 +95,39 @@ pub(super) fn lacking(table: &mut Table) {
 pub(super) fn unquantized(table: &Table) -> UnquantizedLinears {
     let layers = table.number(Field::NumLayers);
     UnquantizedLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
+}
+
+/// Norms in fp32 beside embeddings and output layer in 16 bits were recorded with 4-bit layers of Llama, Mistral and Qwen under bf16, and
+/// with adapters on these layers alone: those of the ends would be cast too (`trl/trainer/utils.py:peft_module_casting_to_bf16`).
+fn norms_alone(table: &mut Table) {
+    if !table.on(Field::UpcastNorms) {
+        return;
+    }
+    let four = table.is_any(&[word::BaseQuantization::Nf4, word::BaseQuantization::Fp4]);
+    let ends = ["lm_head", "embed_tokens", "wte", "wpe"];
+    let adapted = [Field::LoraTargetModules, Field::ModulesToSave]
+        .iter()
+        .any(|field| table.words(*field).iter().any(|name| ends.iter().any(|end| name.contains(end))));
+    // Gemma's norms return their input's format, and the stream stays in 16 bits.
+    let on = [
+        Field::MultiLatentAttention,
+        Field::PostNorms,
+        Field::NormsOverHeads,
+        Field::Fp32Norms,
+        Field::WideNorms,
+    ];
+    let others = on.iter().any(|field| table.on(*field))
+        || table.has(Field::VisionTower)
+        || table.number(Field::NumExperts) > 0
+        || table.has(Field::LinearMixer)
+        || table.has(Field::Normalization) && !table.is(word::Normalization::RmsNorm)
+        || !table.words(Field::ModuleVariants).is_empty()
+        || !table.word(Field::UnrecordedModules).is_empty();
+    // DeepSpeed's engine casts all of a model, and FSDP's shards are prepared by nobody.
+    let alone = table.is_unset_or(&[word::DataParallelEngine::Ddp]);
+    if !four || adapted || others || !alone || !table.is(word::Autocast::Bf16) {
+        let message = "norms in fp32 beside embeddings in 16 bits (TRL up to 0.25, in DPO 0.28, and its KTO, ORPO and CPO) in other \
+                       layers than 4-bit ones of Llama, Mistral and Qwen, with adapters on the ends, or under DeepSpeed or FSDP";
+        table.lack(Field::UpcastNorms, "true", Effect::Memory, message);
+    }
 }

@@ -36,6 +36,7 @@ const fn written(software: Software) -> &'static str {
         Software::TorchFsdp => "PyTorch FSDP",
         Software::HfTransformers => "Hugging Face transformers",
         Software::Torchtune06 => "torchtune 0.6",
+        Software::LitgptPretrain => "litgpt pretrain",
         Software::Automodel => "NeMo Automodel",
         Software::Olmo => "OLMo",
         Software::Xtuner => "XTuner",

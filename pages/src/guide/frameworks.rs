@@ -32,6 +32,7 @@ fn of_software(software: Software) -> &'static str {
         Software::MaxText => "MaxText in JAX on TPUs, whose steps XLA compiles",
         Software::Levanter => "levanter in JAX on TPUs, whose steps XLA compiles",
         Software::Litgpt => "litgpt with its own modules and adapters",
+        Software::LitgptPretrain => "litgpt's pre-training, which compiles its modules",
         Software::Torchtune06 => "torchtune 0.5 and 0.6: another norm, and losses over chunks of logits",
     }
 }

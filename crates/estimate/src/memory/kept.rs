@@ -12,6 +12,8 @@ use shardscope_units::Bytes;
 const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkpointed_forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes of a 16-bit number.
+const HALF: u64 = 2;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
@@ -57,6 +59,11 @@ static OWN_COMPLEX: Formula = Formula::new(
     "4·n·dr",
     "RoPE of each sample as complex numbers of fp32, one for each pair of a head's columns.",
     "nemo_automodel/components/models/deepseek_v3/rope_utils.py",
+);
+static NARROW_ROTARY_PAIR: Formula = Formula::new(
+    "4·s·rot",
+    "RoPE cosines and sines in 16 bits, the format of the embeddings beside norms in fp32.",
+    "transformers: LlamaRotaryEmbedding.forward, after trl/trainer/utils.py:peft_module_casting_to_bf16",
 );
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
@@ -247,7 +254,11 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     }
     if semantics.eager_modules {
         let wide = x.model().arrangement.fp32_rotation;
-        let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };
+        let (width, formula) = match (wide, x.recipe().tuning.narrow_ends) {
+            (true, _) => (FLOAT, &WIDE_ROTARY_PAIR),
+            (false, true) => (HALF, &NARROW_ROTARY_PAIR),
+            (false, false) => (x.width, &ROTARY_PAIR),
+        };
         let (columns, width, formula) = match x.model().arrangement.rotation_tables {
             RotationTables::Shared => (x.rotated, width, formula),
             RotationTables::Half => (x.rotated / 2, width, &HALF_PAIR),

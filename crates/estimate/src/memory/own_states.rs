@@ -31,7 +31,18 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     // What is held of the model.
     let tuning = &recipe.tuning;
     let frozen = if tuning.upcast { NumberFormat::Fp32.width() } else { width };
-    add("frozen weights", Part::Parameters, frozen, shards_weights, Of::Plain);
+    if tuning.narrow_ends {
+        add("frozen norms", Part::Parameters, frozen, shards_weights, Of::PlainPart { ends: false });
+        add(
+            "frozen embedding and output layer",
+            Part::Parameters,
+            width,
+            shards_weights,
+            Of::PlainPart { ends: true },
+        );
+    } else {
+        add("frozen weights", Part::Parameters, frozen, shards_weights, Of::Plain);
+    }
     if let Some(tower) = plan.model().vision {
         // DeepSpeed's engine casts it along with the rest.
         let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, NumberFormat::width);

@@ -331,6 +331,8 @@ pub(super) enum Of {
     Trains,
     /// Frozen ones in a plain number format.
     Plain,
+    /// Of these, embedding and output layer, or all others.
+    PlainPart { ends: bool },
     /// A frozen vision tower.
     Vision,
     /// Those of the model, trainable or not.
@@ -366,7 +368,7 @@ impl Of {
             Self::Trained | Self::TrainedPart => counts.trained,
             Self::Adapters => counts.adapters,
             Self::Trains => counts.trains(),
-            Self::Plain => counts.plain(),
+            Self::Plain | Self::PlainPart { .. } => counts.plain(),
             Self::Vision => counts.vision,
             Self::Model => Count::new(counts.all.get().saturating_sub(counts.adapters.get())),
             Self::Packed => counts.packed,

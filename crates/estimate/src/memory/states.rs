@@ -22,6 +22,10 @@ pub(super) fn states(
         let count = match kind.of {
             Of::All if kind.part == Part::Parameters => counts.with_buffers(plan, shards),
             Of::Trains if kind.part == Part::Gradients => counts.in_buffers(plan, shards),
+            Of::PlainPart { ends: true } => ends(plan).min(counts.plain()),
+            Of::PlainPart { ends: false } => {
+                Count::new(counts.plain().get().saturating_sub(ends(plan).get()))
+            }
             of if kind.part == Part::Optimizer => of.count(&counts.as_stepped()),
             of => of.count(&counts),
         };
@@ -38,10 +42,18 @@ pub(super) fn states(
         if count > Count::ZERO && stays > 0.0 {
             let (name, part, width) = (kind.name, kind.part, kind.width);
             let is_copy = matches!(kind.of, Of::Copies | Of::CopyBlocks(_));
-            let frozen = matches!(kind.of, Of::Plain | Of::Packed | Of::Constants | Of::Vision | Of::Model);
+            let plain = matches!(kind.of, Of::Plain | Of::PlainPart { .. });
+            let frozen = plain || matches!(kind.of, Of::Packed | Of::Constants | Of::Vision | Of::Model);
             out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
     }
+}
+
+/// Parameters of embedding and output layer, in a model that no tensor ranks share.
+fn ends(plan: &Plan) -> Count {
+    let model = plan.model();
+    let tables = if model.embeddings == Embeddings::Tied { 1 } else { 2 };
+    Count::new(tables * model.padded_vocab_size * model.hidden_size)
 }
 
 /// How many of `count` parameters a step handles at once: ZeRO-3 steps one sub-group after another, each of which

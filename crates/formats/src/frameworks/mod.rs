@@ -13,6 +13,7 @@ mod named;
 mod neuron;
 mod olmo;
 mod olmo_core;
+mod own_names;
 mod prime_rl;
 mod row;
 mod torchtune;

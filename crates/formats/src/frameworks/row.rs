@@ -1,5 +1,6 @@
 //! The common form of these trainers' settings files: one row each, and the keys that several of them share.
 
+use super::own_names;
 use crate::beneath::overridden;
 use crate::leaves::{Leaf, Leaves, Scalars};
 use crate::named::take_model;
@@ -162,6 +163,7 @@ impl Row {
             if name.is_empty() || leaf.hole.is_some() && name.contains('$') {
                 continue;
             }
+            let name = if self.software == Software::Litgpt { own_names::on_hub(name) } else { name };
             take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
             break;
         }

@@ -1,6 +1,7 @@
 //! Programs of well-known repositories around transformers' Trainer that have options or defaults of their own.
 
 use super::dialect::Dialect;
+use super::quantized_peft;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
@@ -228,12 +229,7 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
             Some(Some(16 | 32)) => leaves.state(Field::TrainType, "lora", Origin::Derived, why),
             Some(_) => {}
         }
-        // Weights that PEFT casts to fp32 for training over quantized ones are cast back only with bf16
-        // (`qlora.py:get_accelerate_model`).
-        if !matches!(leaves.reading.value(Field::Bf16), Some("true")) && leaves.flag("bf16") != Some(true) {
-            let why = "prepare_model_for_kbit_training, whose fp32 QLoRA's program keeps without bf16";
-            leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
-        }
+        quantized_peft::cast_by_qlora(leaves);
         leaves.state_all(
             &[
                 (Field::DoubleQuantization, "true"),

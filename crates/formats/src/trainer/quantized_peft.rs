@@ -105,12 +105,31 @@ fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool, said: &str) {
         return;
     }
     let under_bf16 = four && leaves.reading.value(Field::Bf16) == Some("true");
-    if four && (open || under_bf16) {
+    if four && open {
         leaves.reading.not_modelled.push(item.only_at(Field::Bf16, "true"));
+    } else if under_bf16 {
+        let why = "under bf16 they then cast embeddings and output layer of a 4-bit model back to bf16 (peft_module_casting_to_bf16)";
+        leaves.state(Field::UpcastNorms, "true", Origin::Derived, why);
     }
-    if !norms && !under_bf16 {
+    if !norms || under_bf16 {
         let why = "TRL's trainers up to 0.24 (DPO: 0.28, KTO: 1.3; ORPO and CPO: all) prepare a quantized model by \
                    prepare_model_for_kbit_training";
         leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
+    }
+}
+
+/// QLoRA's own program: of the weights that PEFT casts to fp32 for training over quantized ones, embeddings and output layer are
+/// cast back with bf16, and adapters along with them (`qlora.py:get_accelerate_model`).
+pub(super) fn cast_by_qlora(leaves: &mut Leaves<'_>) {
+    let bf16 = matches!(leaves.reading.value(Field::Bf16), Some("true")) || leaves.flag("bf16") == Some(true);
+    let why = if bf16 {
+        "prepare_model_for_kbit_training, after which QLoRA's program casts all but norms back under bf16"
+    } else {
+        "prepare_model_for_kbit_training, whose fp32 QLoRA's program keeps without bf16"
+    };
+    leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
+    if bf16 {
+        leaves.state(Field::UpcastNorms, "true", Origin::Derived, why);
+        leaves.state(Field::AdapterDtype, "bf16", Origin::Derived, why);
     }
 }

@@ -200,7 +200,7 @@ fn a_deepspeed_configuration_without_a_batch_is_completed_by_its_program() {
 }
 
 /// zjunlp/KnowLM `finetune/qlora/run_qlora.sh` trains in fp16, where QLoRA's program leaves the embedding, output layer
-/// and norms in fp32 (`train.py:get_accelerate_model`); with bf16 it casts the first two back.
+/// and norms in fp32 (`train.py:get_accelerate_model`); with bf16 it casts the first two back, and adapters with them.
 #[test]
 fn qlora_in_fp16_keeps_what_is_not_quantized_in_fp32() {
     let of = |format: &str| {
@@ -210,10 +210,10 @@ fn qlora_in_fp16_keeps_what_is_not_quantized_in_fp32() {
              --gradient_accumulation_steps 1 {format}"
         ));
         assert!(read.plan.is_some(), "{:?}", read.diagnostics);
-        value(&read, Field::UpcastNonQuantized)
+        [Field::UpcastNonQuantized, Field::UpcastNorms, Field::AdapterDtype].map(|field| value(&read, field))
     };
-    assert_eq!(of("--fp16"), "true");
-    assert_ne!(of("--bf16"), "true");
+    assert_eq!(of("--fp16"), ["true", "", "fp32"]);
+    assert_eq!(of("--bf16"), ["true", "true", "bf16"]);
 }
 
 /// pacman100/LLM-Workshop `chat_assistant/sft/training/train.py` takes its arguments from its command line, which

@@ -68,10 +68,10 @@ fn a_backslash_before_a_comment_does_not_continue_a_line() {
     assert!(script(&plain).plan.is_some(), "{:?}", script(&plain).diagnostics);
 }
 
-/// sbordt/litgpt `config_hub/pretrain/tinyllama.yaml`, shortened: its layers are Llama's; the compiled model and autocast under FSDP
-/// are what stops.
+/// sbordt/litgpt `config_hub/pretrain/tinyllama.yaml`, shortened. `litgpt/pretrain.py:setup` takes all GPUs by default, and more than
+/// one share each copy of the model within a node, compiled; on one the whole model is one graph, which stops.
 #[test]
-fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
+fn litgpts_pretraining_shards_within_nodes_and_compiles() {
     let of = |model: &str, more: &str| {
         let text = format!(
             "model_name: {model}\nout_dir: out\nprecision: bf16-mixed\ninitial_checkpoint_dir:\nresume: false\ntrain:\n  \
@@ -79,20 +79,38 @@ fn litgpts_pretraining_stops_for_what_it_compiles_and_shards() {
         );
         said("pretrain.yaml", &text, &[])
     };
-    for model in ["tiny-llama-1.1b", "micro-llama-300M", "Llama-3.2-1B"] {
-        let named = |read: &shardscope_launch::Resolution| {
-            read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(named(&of(model, "devices: auto\n")), ["precision", "program"], "{model}");
-        assert_eq!(named(&of(model, "devices: 1\n")), ["program"], "{model}");
+    for (model, layers) in [("tiny-llama-1.1b", "22"), ("micro-llama-300M", "12"), ("Llama-3.2-1B", "16")] {
+        let command = format!("litgpt pretrain {model} --precision bf16-mixed --train.max_seq_length 2048\n");
+        for open in [of(model, "devices: auto\n"), script(&command)] {
+            assert!(open.not_modelled.is_empty(), "{model}: {:?}", open.not_modelled);
+            assert!(open.plan.is_none(), "{model}: the number of GPUs is asked for");
+        }
+        let read = of(model, "devices: 8\nnum_nodes: 2\n");
+        assert!(read.plan.is_some(), "{model}: {:?} {:?}", read.diagnostics, read.not_modelled);
+        for (field, expected) in [
+            (Field::Software, "litgpt_pretrain"),
+            (Field::NumLayers, layers),
+            (Field::CompiledLayers, "true"),
+            (Field::ParamsDtype, "fp32"),
+            (Field::Autocast, "bf16"),
+            (Field::DataParallelEngine, "fsdp1"),
+            (Field::ZeroStage, "3"),
+            (Field::NumDistributedOptimizerInstances, "2"),
+            (Field::DeferReduction, "true"),
+            (Field::GradientCheckpointing, ""),
+        ] {
+            assert_eq!(value(&read, field), expected, "{model}: {field:?}");
+        }
+        stopped(&of(model, "devices: 1\n"), &["compiled_layers"]);
     }
-    stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "program"]);
+    stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "compiled_layers"]);
 }
 
-/// SFTTrainer of TRL up to 0.25 and DPOTrainer up to 0.28 leave norms in fp32 and embeddings in bf16 of a 4-bit model under bf16;
-/// 16 bits were read for both. 8 bits stay in fp32 throughout, with bf16 too.
+/// SFTTrainer of TRL up to 0.25 and DPOTrainer up to 0.28 leave norms in fp32 and embeddings in bf16 of a 4-bit model under bf16
+/// (`peft_module_casting_to_bf16`). 8 bits stay in fp32 throughout, with bf16 too. In 0.25 TRL's own function casts norms alone, and
+/// leaves biases.
 #[test]
-fn norms_that_trl_casts_alone_stop_the_verdict() {
+fn norms_that_trl_casts_alone_are_told() {
     let of = |installs: &str, bits: &str, more: &str, before: &str| {
         let text = format!(
             "# pip install {installs}\nimport torch\nfrom peft import LoraConfig, prepare_model_for_kbit_training\nfrom transformers import AutoModelForCausalLM, \
@@ -106,15 +124,36 @@ fn norms_that_trl_casts_alone_stop_the_verdict() {
     };
     let (four, eight) = ("load_in_4bit=True, bnb_4bit_quant_type='nf4'", "load_in_8bit=True");
     let prepares = "model = prepare_model_for_kbit_training(model)\n";
-    for (installs, bits, more, before) in [
-        ("trl==0.24.0", four, ", bf16=True", ""),
-        // bf16 is TRL's default since 0.19.
-        ("trl==0.20.0", four, "", ""),
-        ("trl==0.24.0", four, ", bf16=True", prepares),
-        ("trl==0.25.1", four, ", bf16=True", ""),
-        ("trl==0.25.1", eight, ", bf16=False", ""),
-    ] {
+    for (installs, bits, more, before) in
+        [("trl==0.25.1", four, ", bf16=True", ""), ("trl==0.25.1", eight, ", bf16=False", "")]
+    {
         stopped(&of(installs, bits, more, before), &["peft_config"]);
+    }
+    for (installs, more, before) in [
+        ("trl==0.24.0", ", bf16=True", ""),
+        // bf16 is TRL's default since 0.19.
+        ("trl==0.20.0", "", ""),
+        ("trl==0.24.0", ", bf16=True", prepares),
+        ("trl==0.25.1", ", bf16=True", prepares),
+    ] {
+        let read = of(installs, four, more, before);
+        assert!(read.not_modelled.is_empty(), "{installs}: {:?}", read.not_modelled);
+        for field in [Field::UpcastNonQuantized, Field::UpcastNorms] {
+            assert_eq!(value(&read, field), "true", "{installs} {more} {before}: {field:?}");
+        }
+    }
+    // Adapters of the ends are cast along with them.
+    let text = |targets: &str| {
+        format!(
+            "python sft.py --model_name_or_path Qwen/Qwen2.5-7B --dataset_name d --load_in_4bit --use_peft --lora_target_modules \
+             {targets} --bf16 True --per_device_train_batch_size 2 --max_length 1024 --gradient_checkpointing\n"
+        )
+    };
+    for (targets, stops) in [("q_proj v_proj", false), ("q_proj lm_head", true)] {
+        let source = format!("pip install trl==0.24.0\n{}", text(targets));
+        let read = said("run.sh", &source, &[("world_size", "1")]);
+        let named = read.not_modelled.iter().any(|item| item.is_called("upcast_norms"));
+        assert_eq!(named, stops, "{targets}: {:?}", read.not_modelled);
     }
     for (installs, bits, more, before, upcast) in [
         ("trl==0.24.0", four, ", bf16=False", "", "true"),
@@ -127,6 +166,7 @@ fn norms_that_trl_casts_alone_stop_the_verdict() {
         let read = of(installs, bits, more, before);
         assert!(read.not_modelled.is_empty(), "{installs}: {:?}", read.not_modelled);
         assert_eq!(value(&read, Field::UpcastNonQuantized), upcast, "{installs} {bits} {more}");
+        assert_eq!(value(&read, Field::UpcastNorms), "", "{installs} {bits} {more}");
     }
 }
 

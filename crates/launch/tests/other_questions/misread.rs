@@ -9,7 +9,7 @@ use shardscope_source::Source;
 /// KTOTrainer of TRL up to 1.3, and ORPOTrainer and CPOTrainer of every release, prepare a 4-bit model and turn its embeddings back to
 /// bf16 (`trl/experimental/kto/kto_trainer.py`, `orpo`, `cpo`); 16 bits were read for all that is not quantized.
 #[test]
-fn norms_that_preference_trainers_of_trl_cast_stop_the_verdict() {
+fn norms_that_preference_trainers_of_trl_cast_are_told() {
     let of = |installs: &str, kind: &str, bits: &str, more: &str| {
         let text = format!(
             "# pip install {installs}\nimport torch\nfrom peft import LoraConfig\nfrom transformers import AutoModelForCausalLM, \
@@ -29,7 +29,12 @@ fn norms_that_preference_trainers_of_trl_cast_stop_the_verdict() {
         ("trl==0.24.0", "ORPO"),
         ("trl==1.9.0", "CPO"),
     ] {
-        stopped(&of(installs, kind, four, ", bf16=True"), &["peft_config"]);
+        let norms = of(installs, kind, four, ", bf16=True");
+        assert!(norms.not_modelled.is_empty(), "{installs} {kind}: {:?}", norms.not_modelled);
+        for field in [Field::UpcastNonQuantized, Field::UpcastNorms] {
+            assert_eq!(value(&norms, field), "true", "{installs} {kind}: {field:?}");
+        }
+        assert_ne!(value(&norms, Field::AdapterDtype), "bf16", "{installs} {kind}");
         let whole = of(installs, kind, eight, ", bf16=True");
         assert!(whole.not_modelled.is_empty(), "{installs} {kind}: {:?}", whole.not_modelled);
         assert_eq!(value(&whole, Field::UpcastNonQuantized), "true", "{installs} {kind}");
@@ -38,6 +43,7 @@ fn norms_that_preference_trainers_of_trl_cast_stop_the_verdict() {
     let later = of("trl==1.4.0", "KTO", four, ", bf16=True");
     assert!(later.not_modelled.is_empty(), "{:?}", later.not_modelled);
     assert_eq!(value(&later, Field::AdapterDtype), "bf16");
+    assert_eq!(value(&later, Field::UpcastNorms), "");
 }
 
 const FAST: &str = "from unsloth import FastLanguageModel\nfrom trl import SFTTrainer, SFTConfig\n\

@@ -3,6 +3,7 @@
 use super::heads;
 use super::joined;
 use super::linear::{Input, OUTPUT_LAYER};
+use super::loss_rows::{by_rows, shifted};
 use super::norm::caps_last;
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
@@ -13,12 +14,8 @@ use shardscope_plan::{BaseTraining, LinearModule, LogProbs, LossKind, Objective,
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const BLOOM: &str = "transformers/models/bloom/modeling_bloom.py:BloomModel";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
-const ROWS: &str =
-    "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 const CHUNKS: &str = "torchtune/modules/loss/ce_chunked_output_loss.py:CEWithChunkedOutputLoss.forward";
 const LINEAR_CHUNKS: &str = "torchtune/modules/loss/cross_entropy_loss.py:LinearCrossEntropyLoss.forward";
-const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
-const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const SAMPLING: &str =
@@ -43,14 +40,6 @@ static EMBEDDED_CAST_MIDDLE: Formula =
     Formula::new("n·r·Bc", "The same in 16 bits, in which autocast multiplies.", ADAPTED);
 static EMBEDDED_CAST: Formula =
     Formula::new("r·h·Bc", "lora_embedding_B in 16 bits, cast for the product.", ADAPTED);
-static ROWS_SOFTMAX: Formula =
-    Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary; Fabric casts the logits to fp32.", ROWS);
-static VIEWED_LABELS: Formula =
-    Formula::new("8·s", "The labels, of which all but the first are read, int64.", ROWS);
-static ROWS_LABELS: Formula =
-    Formula::new("8·b·(s - 1)", "The labels but the first of each sequence, int64.", ROWS);
-static ROWS_TOTALS: Formula = Formula::new("4·chunks", "The total weight of each chunk of rows.", ROWS);
-static ROWS_COUNT: Formula = Formula::new("8", "Tokens that have a label, int64.", ROWS);
 static CHUNKED_SOFTMAX: Formula =
     Formula::new("4·n·V", "Log-softmax over the vocabulary of every chunk, fp32.", CHUNKS);
 static CHUNKED_LABELS: Formula = Formula::new("8·n", "The labels of every chunk, int64.", CHUNKS);
@@ -64,13 +53,6 @@ static LABELLED_LABELS: Formula =
     Formula::new("8·b·(s - 1)", "The labels that are not ignored, int64.", LINEAR_CHUNKS);
 static LABELLED_DROPPED: Formula =
     Formula::new("b·(s - 1)·h·Ba", "The same after the adapter's dropout.", LINEAR_CHUNKS);
-static VIEWED_LOGITS: Formula =
-    Formula::new("s·V·Bc", "The logits, of which all but the last are read.", FUSED_LOGITS);
-static SHIFTED_LOGITS: Formula =
-    Formula::new("b·(s - 1)·V·Bc", "A copy of the logits but the last of each sequence.", FUSED_LOGITS);
-static SHIFTED_SUMS: Formula = Formula::new("4·b·(s - 1)", "Each token's log-sum-exp, fp32.", FUSED_LOGITS);
-static SHIFTED_SOFTMAX: Formula =
-    Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary, which autocast casts to fp32.", SHIFTED);
 static LABELLED_MASK: Formula =
     Formula::new("b·(s - 1)·h", "The dropout mask of the adapter's input, one byte each.", LINEAR_CHUNKS);
 static LABELLED_MIDDLE: Formula =
@@ -321,45 +303,6 @@ fn chunked(tape: &mut Tape<'_, '_>) {
     let chunks = x.recipe().software.semantics().modules.loss_chunks;
     tape.keep(true, "total weights", &[chunks], FLOAT, &CHUNKED_TOTALS);
     tape.keep(true, "tokens with a label", &[2], INDEX, &CHUNKED_COUNTS);
-}
-
-/// A loss computed in chunks of rows, over all tokens but the last of each sequence. With adapters the output layer
-/// runs on the same number of tokens of each sequence at a time.
-fn by_rows(tape: &mut Tape<'_, '_>) {
-    let x = tape.x;
-    let behind = x.s.saturating_sub(1);
-    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &ROWS_SOFTMAX);
-    // A single sequence's labels are a view; for several there is a copy.
-    if x.b == 1 {
-        tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
-    } else {
-        tape.keep(true, "labels", &[x.b, behind], INDEX, &ROWS_LABELS);
-    }
-    tape.keep(true, "total weights", &[x.loss_chunks()], FLOAT, &ROWS_TOTALS);
-    tape.keep(true, "tokens with a label", &[1], INDEX, &ROWS_COUNT);
-}
-
-/// A loss over all tokens but the last of each sequence, whose logits are copied if there are several sequences:
-/// those of one are a view.
-fn shifted(tape: &mut Tape<'_, '_>) {
-    let x = tape.x;
-    let behind = x.s.saturating_sub(1);
-    if x.recipe().loss == LossKind::FusedLogits {
-        if x.b == 1 {
-            tape.keep(true, "logits", &[x.s, x.v], x.compute_width, &VIEWED_LOGITS);
-        } else {
-            tape.keep(true, "logits", &[x.b, behind, x.v], x.compute_width, &SHIFTED_LOGITS);
-        }
-        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &SHIFTED_SUMS);
-    } else {
-        tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &SHIFTED_SOFTMAX);
-        tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
-    }
-    if x.b == 1 {
-        tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
-    } else {
-        tape.keep(true, "labels", &[x.b, behind], INDEX, &ROWS_LABELS);
-    }
 }
 
 fn next_token(tape: &mut Tape<'_, '_>) {

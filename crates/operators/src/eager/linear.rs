@@ -322,9 +322,11 @@ impl Linear {
             tape.keep(true, self.lora_middle, &middle, x.compute_width, &self.middle_formulas[1]);
             let shape = [rank, inner];
             // A weight is only read in backward for its input's gradient: B's input (A's output) always needs one,
-            // A's own input may not.
-            tape.keep(input.needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
-            tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
+            // A's own input may not. Adapters in autocast's own format are not cast.
+            let copies = x.adapter_width != x.compute_width;
+            let needed = copies && input.needed;
+            tape.keep(needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
+            tape.keep(copies, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
         } else {
             let again = x.recipe().tuning.lora.is_some_and(|lora| lora.kernels.each);
             tape.keep(!again, self.lora_middle, &middle, x.adapter_width, &self.middle_formulas[0]);

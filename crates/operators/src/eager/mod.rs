@@ -21,6 +21,7 @@ mod latent_norm;
 mod layer_inputs;
 mod linear;
 mod linear_mixer;
+mod loss_rows;
 mod manual;
 mod mlp;
 mod norm;

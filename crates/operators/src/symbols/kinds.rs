@@ -110,6 +110,12 @@ impl Symbols<'_> {
         self
     }
 
+    /// The same of weights that are in 16 bits beside norms in fp32.
+    fn narrow(mut self) -> Self {
+        self.width = self.recipe().module_dtype().width();
+        self
+    }
+
     /// The same of an MLP twice as wide.
     fn wide(mut self) -> Self {
         self.f *= 2;
@@ -131,6 +137,7 @@ impl Symbols<'_> {
             Operator::WideMlp => self.wide(),
             Operator::Encoder { first, .. } => self.encoding(first),
             Operator::CrossAttention => self.crossing(),
+            Operator::Embedding | Operator::OutputLayer if self.recipe().tuning.narrow_ends => self.narrow(),
             _ => return self,
         };
         Self { sized: true, ..sized }

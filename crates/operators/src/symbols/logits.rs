@@ -292,7 +292,8 @@ impl Symbols<'_> {
     /// Chunks of rows over which a loss is computed.
     #[must_use]
     pub fn loss_chunks(&self) -> u64 {
-        let behind = self.s.saturating_sub(1);
+        let moved = self.recipe().software.semantics().modules.labels_come_moved;
+        let behind = if moved { self.s } else { self.s.saturating_sub(1) };
         let rows = if self.recipe().tuning.lora.is_some() { self.s } else { self.b * behind };
         rows.div_ceil(ROWS)
     }

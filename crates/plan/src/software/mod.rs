@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 mod automodel;
 mod jax;
+mod litgpt;
 mod offers;
 mod olmo;
 mod rows;
@@ -44,6 +45,8 @@ pub enum Software {
     Torchtune06,
     /// litgpt's fine-tuning, with its own modules.
     Litgpt,
+    /// litgpt's pre-training, which compiles them.
+    LitgptPretrain,
     /// unsloth's `FastLanguageModel`: transformers' models with its own kernels and backward passes.
     Unsloth,
     /// NeMo Automodel's own modules of Llama, Qwen2 and Qwen3.
@@ -64,7 +67,7 @@ pub enum Software {
 
 impl Software {
     /// Every software, in the order of reports.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -77,6 +80,7 @@ impl Software {
         Self::Torchtune,
         Self::Torchtune06,
         Self::Litgpt,
+        Self::LitgptPretrain,
         Self::Unsloth,
         Self::Automodel,
         Self::Olmo,
@@ -103,6 +107,7 @@ impl Software {
             Self::Torchtune => "torchtune",
             Self::Torchtune06 => "torchtune_0_6",
             Self::Litgpt => "litgpt",
+            Self::LitgptPretrain => "litgpt_pretrain",
             Self::Unsloth => "unsloth",
             Self::Automodel => "automodel",
             Self::Olmo => "olmo",
@@ -126,7 +131,8 @@ impl Software {
             Self::HfTransformers => &rows::HF_TRANSFORMERS,
             Self::Torchtune => &rows::TORCHTUNE,
             Self::Torchtune06 => &rows::TORCHTUNE_06,
-            Self::Litgpt => &rows::LITGPT,
+            Self::Litgpt => &litgpt::LITGPT,
+            Self::LitgptPretrain => &litgpt::LITGPT_PRETRAIN,
             Self::Unsloth => &rows::UNSLOTH,
             Self::Automodel => &automodel::AUTOMODEL,
             Self::Olmo => &olmo::OLMO,

@@ -331,29 +331,6 @@ pub(super) const TORCHTUNE_06: Semantics = Semantics {
     ..TORCHTUNE
 };
 
-/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin
-/// replaces every linear layer, and passes weights to bitsandbytes in fp16
-/// (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
-pub(super) const LITGPT: Semantics = Semantics {
-    modules: Modules {
-        name: "litgpt",
-        norm: NormModule::Widened,
-        rotation: Rotation::Whole,
-        repeats_groups: true,
-        adapters: AdapterLibrary::Litgpt,
-        joins_projections: true,
-        masks_every_window: true,
-        quantizes_output: true,
-        unpacks_in_fp16: true,
-        casts_weights_once: true,
-        drops_gradients: true,
-        ..TRANSFORMERS_MODULES
-    },
-    loss: Some(LossKind::ChunkedRows),
-    fsdp_fp32_shards: false,
-    ..HF_TRANSFORMERS
-};
-
 /// Most bytes that a chunk of logits and the tensors derived from it take
 /// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_CE_TARGET_GB_CAP`).
 const UNSLOTH_LOGITS: u64 = 4 << 30;

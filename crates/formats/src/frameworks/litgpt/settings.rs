@@ -4,6 +4,7 @@ use crate::frameworks::row::Row;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic};
 
 /// litgpt's settings file.
 pub(crate) const LITGPT: Row = Row {
@@ -59,6 +60,9 @@ const MODULES: [(&str, &str, bool); 5] = [
     ("lora_head", "lm_head", false),
 ];
 
+/// Settings of pre-training alone.
+const OF_PRETRAINING: [&str; 3] = ["model_name", "initial_checkpoint_dir", "tokenizer_dir"];
+
 /// Groups and keys for paths, logging and the length of training.
 const HARMLESS: &[&str] = &[
     "data",
@@ -84,17 +88,27 @@ const HARMLESS: &[&str] = &[
     "optimizer.init_args.",
 ];
 
-/// On several GPUs FSDP casts the weights that it gathers, which was not recorded.
-const MIXED: &str = "fp32 weights under autocast (litgpt's default precision) that FSDP shards; bf16-true, or one GPU, is modelled";
+/// With adapters FSDP2 gathers weights as they are, and autocast casts what it gathered (`lora.py:parallelize_fn`), which
+/// was not recorded. Without, FSDP1 gathers them in 16 bits
+/// (`lightning/fabric/plugins/precision/fsdp.py:mixed_precision_config`).
+const MIXED: &str = "fp32 weights under autocast (litgpt's default precision) that FSDP2 shards beside adapters; bf16-true, or one GPU, is modelled";
 const BY_DEFAULT: &str = "litgpt's precision unless told otherwise: fp32 weights under autocast";
 
 fn litgpt(leaves: &mut Leaves<'_>) {
     family(leaves);
-    let many =
-        ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
-    precision(leaves, many);
     let adapters = leaves.all().iter().any(|leaf| leaf.path.starts_with("lora_"));
-    if adapters {
+    let pretrains = !adapters && leaves.first(&OF_PRETRAINING).is_some();
+    let auto = match leaves.text("devices") {
+        Some(devices) => devices == "auto",
+        // `pretrain.py:setup` takes all GPUs by default.
+        None => pretrains,
+    };
+    let many = auto
+        || ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
+    precision(leaves, many && adapters);
+    if pretrains {
+        compiled(leaves, many);
+    } else if adapters {
         lora(leaves);
     } else {
         full(leaves);
@@ -109,7 +123,15 @@ fn litgpt(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("train.tie_embeddings") {
         lack(leaves, leaf, Effect::Model, "tied embeddings (tie_embeddings)");
     }
-    if many {
+    if many && pretrains {
+        // `pretrain.py:setup`: `FSDPStrategy(auto_wrap_policy={Block}, sharding_strategy="HYBRID_SHARD")`.
+        let why = "litgpt's pre-training shards every block within a node where there is more than one GPU";
+        leaves.state(Field::DataParallelEngine, "fsdp1", Origin::Default, why);
+        leaves.state(Field::ZeroStage, "3", Origin::Default, why);
+        leaves.state(Field::ShardWithinNodes, "true", Origin::Default, why);
+        let why = "litgpt's no_backward_sync: FSDP reduces gradients only on the last micro-batch of a step";
+        leaves.state(Field::DeferReduction, "true", Origin::Default, why);
+    } else if many {
         let why = "litgpt's fine-tuning shards and checkpoints every block where there is more than one GPU";
         let engine = if adapters { "fsdp2" } else { "fsdp1" };
         leaves.state(Field::DataParallelEngine, engine, Origin::Default, why);
@@ -119,10 +141,12 @@ fn litgpt(leaves: &mut Leaves<'_>) {
         leaves.state(Field::DeferReduction, "true", Origin::Default, why);
         leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
     }
-    leaves.state(Field::GpusPerNode, "1", Origin::Default, "default of litgpt");
+    if !auto {
+        leaves.state(Field::GpusPerNode, "1", Origin::Default, "default of litgpt");
+    }
     leaves.state(Field::NumNodes, "1", Origin::Default, "default of litgpt");
     leaves.state(Field::Optimizer, "adam", Origin::Default, "default of litgpt");
-    if leaves.reading.value(Field::Optimizer) == Some("adam") {
+    if leaves.reading.value(Field::Optimizer) == Some("adam") && !pretrains {
         // `finetune/full.py`, `lora.py`: `instantiate_torch_optimizer` without `fused`,
         // which only `pretrain.py` requests.
         let why = "torch.optim.AdamW without fused: its foreach implementation";
@@ -133,12 +157,12 @@ fn litgpt(leaves: &mut Leaves<'_>) {
 
 /// `litgpt/utils.py:get_default_supported_precision`: the default precision of training is `bf16-mixed`, with
 /// weights and optimizer in fp32.
-fn precision(leaves: &mut Leaves<'_>, many: bool) {
+fn precision(leaves: &mut Leaves<'_>, gathered: bool) {
     let stated = leaves.get("precision");
     if stated.is_some_and(|leaf| !leaf.value.ends_with("-mixed")) {
         return;
     }
-    if many {
+    if gathered {
         let value = stated.map_or("not stated", |leaf| leaf.value.as_str());
         let item = NotModelled::new("precision", value, Effect::Memory, MIXED);
         leaves.reading.not_modelled.push(item.at_some(stated.and_then(|leaf| leaf.span)));
@@ -216,15 +240,23 @@ fn lora(leaves: &mut Leaves<'_>) {
     leaves.state(Field::LoraDropout, "0.05", Origin::Default, "default of litgpt");
 }
 
-/// Without LoRA: pre-training compiles the model, and among the other commands only those of
-/// LLaMA-Adapter take `quantize`.
+/// Pre-training compiles the model once it is sharded (`pretrain.py:main`), and trains all of it.
+fn compiled(leaves: &mut Leaves<'_>, many: bool) {
+    let halves = leaves.reading.value(Field::Autocast).is_some_and(|half| half != "none");
+    if many && halves {
+        let message = "Lightning since 2.6.2 (March 2026) holds weights and optimizer states in fp32 under mixed precision with FSDP; \
+                       earlier releases made the model in 16 bits";
+        let hint = "if yours is older, set params_dtype to bf16 or fp16";
+        leaves.reading.diagnostics.push(Diagnostic::warning(Code::NotEstimated, message).hint(hint));
+    }
+    leaves.reading.software = Some((Software::LitgptPretrain, LITGPT.title.to_owned()));
+    let why = "litgpt's pre-training compiles the model";
+    leaves.state(Field::CompiledLayers, "true", Origin::Default, why);
+}
+
+/// Without LoRA: among the commands that fine-tune only those of LLaMA-Adapter take `quantize`.
 fn full(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.first(&["model_name", "initial_checkpoint_dir", "tokenizer_dir"]) {
-        // Under a name of its own: the model's may stop for its layers.
-        let what = "layers fused by torch.compile, which save less for backward (litgpt pretrain)";
-        let item = NotModelled::of_program("litgpt/pretrain.py", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    } else if let Some(leaf) = leaves.get("quantize").filter(|_| !leaves.has("resume")) {
+    if let Some(leaf) = leaves.get("quantize").filter(|_| !leaves.has("resume")) {
         lack(leaves, leaf, Effect::Model, "adapters of litgpt's `finetune_adapter` (LLaMA-Adapter)");
     }
 }

@@ -163,8 +163,10 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
         // All gradients of the losses exist before those of the preceding products.
         backward.push(Saved::new("gradient of the fp32 logits", &[x.n, x.v], FLOAT, &ONE));
     } else {
-        // All tokens but the last of each sequence: a copy if there are several, and gradients joined, then padded.
-        forward.extend((x.b > 1).then(|| Saved::new("fp32 logits but the last", &[x.n, x.v], FLOAT, &COPY)));
+        // All tokens but the last of each sequence, unless the labels are those of the next tokens: a copy if there are
+        // several, and gradients joined, then padded.
+        let copies = x.b > 1 && !x.recipe().software.semantics().modules.labels_come_moved;
+        forward.extend(copies.then(|| Saved::new("fp32 logits but the last", &[x.n, x.v], FLOAT, &COPY)));
         backward.push(Saved::several("logits gradients", &[2, x.n, x.v], FLOAT, &JOINED));
     }
     if trains {
