@@ -280,15 +280,23 @@ fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
     stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron");
 }
 
-/// Micro-batches counted in tokens are not four samples.
+/// Micro-batches counted in tokens are packs, not four samples, and the images are those of a pack.
 #[test]
-fn dynamic_batches_of_verls_supervised_trainer_stop() {
+fn dynamic_batches_of_verls_supervised_trainer_are_packs() {
     let text = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.sft_trainer data.max_length=2048 data.train_batch_size=96 \
         model.path=Qwen/Qwen3-VL-2B-Instruct engine=fsdp engine.strategy=fsdp2 data.micro_batch_size_per_gpu=4";
-    let samples = format!("{text} data.use_dynamic_bsz=False");
-    assert!(plan(&samples, &[("image_patches", "4096")]).model().vision.is_some());
-    // On unless the text says otherwise.
-    stops(text, &[("image_patches", "4096")], "micro-batches");
-    let dynamic = format!("{text} data.use_dynamic_bsz=True data.max_token_len_per_gpu=65536");
-    stops(&dynamic, &[("image_patches", "4096")], "micro-batches");
+    let of = |more: &str| {
+        let plan = plan(&format!("{text} {more}"), &[("image_patches", "4096")]);
+        assert!(plan.model().vision.is_some());
+        let recipe = plan.recipe();
+        (plan.model().seq_length, recipe.micro_batch_size, recipe.num_micro_batches)
+    };
+    assert_eq!(of("data.use_dynamic_bsz=False"), (2048, 4, 3));
+    // On unless the text says otherwise: twelve samples of a rank in packs of 8,192 tokens.
+    assert_eq!(of(""), (8192, 1, 3));
+    // All samples of a rank are fewer than such a pack holds.
+    assert_eq!(of("data.use_dynamic_bsz=True data.max_token_len_per_gpu=65536"), (24_576, 1, 1));
+    // How many patches a pack has is asked.
+    let open = read(text, &[]);
+    assert!(open.questions.iter().any(|question| question.name() == "image_patches"), "{:?}", open.questions);
 }
