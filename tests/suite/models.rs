@@ -26,7 +26,9 @@ fn plan(name: &str) -> Plan {
         reading.take(Found::new(Field::Software, "hf_transformers", Origin::User));
         reading.take(Found::new(Field::FrozenModules, "vision_tower multi_modal_projector", Origin::User));
         // InternLM 2's modules beside InternVL's tower were not recorded: checkpointed layers keep their inputs all the same.
-        reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
+        if reading.value(Field::UnrecordedModules).is_some() {
+            reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
+        }
     }
     // So is an encoder.
     if reading.value(Field::EncoderLayers).is_some() {
