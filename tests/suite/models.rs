@@ -28,6 +28,7 @@ fn plan(name: &str) -> Plan {
         // InternLM 2's modules beside InternVL's tower were not recorded: checkpointed layers keep their inputs all the same.
         if reading.value(Field::UnrecordedModules).is_some() {
             reading.take(Found::new(Field::GradientCheckpointing, "true", Origin::User));
+            reading.take(Found::new(Field::VisionInputGrads, "false", Origin::User));
         }
     }
     // So is an encoder.
