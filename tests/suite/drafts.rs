@@ -243,7 +243,6 @@ fn recipe() -> Recipe {
             expert: false,
             shared_expert: false,
             tensor_backward: false,
-            each_weight: false,
         },
         moe: MoeRecipe {
             dispatcher: Dispatcher::AllToAll,

@@ -37,7 +37,6 @@ mod formula;
 mod foundry_loss;
 mod full_under_unsloth;
 mod fuzzed;
-mod gathered_alone;
 mod generation_peak;
 mod graph_modules;
 mod hardware;

@@ -7,7 +7,6 @@ mod constant;
 pub mod constants;
 mod fault;
 mod flops;
-mod gathered_alone;
 mod memory;
 mod parameters;
 pub mod time;

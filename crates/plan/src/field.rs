@@ -237,7 +237,6 @@ fields! {
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd, torchtitan's early_step_in_backward)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
-    GatherEachWeight "gather_each_weight" Flag, "DeepSpeed before 0.5.5: ZeRO-3 gathers each weight, and scatters its gradient, by a call of its own that everything waits for";
     DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync, FSDP1's no_sync)";
     KeepGathered "keep_gathered" Flag, "weights that FSDP2's stage 2 gathered are freed only behind a step's last micro-batch (set_reshard_after_backward)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";

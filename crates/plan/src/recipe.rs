@@ -225,7 +225,4 @@ pub struct Overlap {
     /// `CUDA_DEVICE_MAX_CONNECTIONS=1` asynchronous tensor-parallel backward
     /// (on unless `--no-async-tensor-model-parallel-allreduce`).
     pub tensor_backward: bool,
-    /// Whether ZeRO-3 gathers each weight, and scatters its gradient, by a call of its own that everything waits for (DeepSpeed
-    /// before 0.5.5), instead of a module's weights together and ahead of it.
-    pub each_weight: bool,
 }

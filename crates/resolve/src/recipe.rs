@@ -7,7 +7,7 @@ use super::offload::offload;
 use super::precision::{fp8, grads_dtype, of_unsloth, params_dtype};
 use super::recompute::{named_tensors, recompute};
 use super::rollout::rollout;
-use super::sharding::{dp_sharding, each_weight, optimizer, torch_fsdp2};
+use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
 use super::table::Table;
 use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
@@ -146,7 +146,6 @@ fn overlap(table: &mut Table) -> Overlap {
         expert: table.on(Field::OverlapMoeExpertParallelComm),
         shared_expert: table.on(Field::MoeSharedExpertOverlap),
         tensor_backward: table.on(Field::AsyncTensorModelParallelAllreduce),
-        each_weight: each_weight(table),
     }
 }
 

@@ -64,7 +64,6 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     super::placed::lacking(table);
     compensated(table);
     second_shards(table, software);
-    each_weight_lacking(table, software);
     resharded_in_pipelines(table, software);
 }
 
@@ -95,22 +94,6 @@ pub(super) fn undated(table: &mut Table, plan: &Plan) {
                        released, hold them whole until the last one: if yours is one of these, set defer_reduction=true";
         table.warn(Code::NotEstimated, Field::DeferReduction, message);
     }
-}
-
-/// Weights gathered one by one are DeepSpeed's, at its stage 3; below it nothing is gathered. Before 0.5.5 there were no
-/// second shards.
-fn each_weight_lacking(table: &mut Table, software: Software) {
-    let engine = table.is(word::DataParallelEngine::DeepSpeed) || software.semantics().deepspeed_engine;
-    let known = engine && !table.has(Field::SecondWeightShards) && !table.on(Field::OffloadParam);
-    if each_weight(table) && !known {
-        let what = "weights gathered one by one (DeepSpeed before 0.5.5) by other software, from second shards or from the host";
-        table.lack(Field::GatherEachWeight, "true", Effect::Time, what);
-    }
-}
-
-/// Whether ZeRO-3 gathers each weight by a call of its own.
-pub(super) fn each_weight(table: &Table) -> bool {
-    table.on(Field::GatherEachWeight) && table.number(Field::ZeroStage) == 3
 }
 
 /// Second shards (ZeRO++ hpZ) are counted of weights that all train and stay on the device: frozen ones have them too, and

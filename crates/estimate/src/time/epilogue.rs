@@ -50,7 +50,6 @@ pub(crate) fn constants() -> Vec<Constant> {
         ),
     ];
     all.extend(super::updates::constants());
-    all.extend(super::each_weight::constants());
     all
 }
 
@@ -327,10 +326,6 @@ impl Setting<'_> {
         // The share of micro-batches with which gradients are reduced.
         let each = plan.reduces_each_backward();
         let part = if each { 1.0 } else { 1.0 / real(recipe.num_micro_batches.max(1)) };
-        if recipe.overlap.each_weight {
-            let lower = self.overlaps.bounds == Bounds::Lower;
-            return if lower { [Seconds::ZERO; 2] } else { self.each_weight(rank, part) };
-        }
         let ahead = chunk.forward.total();
         let back = chunk.behind();
         // The ring that moves the most data decides.

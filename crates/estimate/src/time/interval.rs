@@ -48,7 +48,7 @@ const EXPERTS: Family = Family {
 const SHARDED: Family = Family {
     name: "sharded weights",
     below: -0.12,
-    above: 0.21,
+    above: 0.36,
     rows: 166,
     sources: 9,
     narrows: "the measured bus bandwidth of the network",

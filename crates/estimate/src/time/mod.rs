@@ -13,7 +13,6 @@ mod anchor;
 mod budget;
 mod collective;
 mod draft;
-mod each_weight;
 mod epilogue;
 mod interval;
 mod overlap;

@@ -44,13 +44,13 @@ static GATHER_FP8: Formula = Formula::new(
     BUFFER,
 )
 .letters(&[("elements", "elements of the tensor passed to the collective")]);
-pub(super) static UNIT_GATHER: Formula = Formula::new(
+static UNIT_GATHER: Formula = Formula::new(
     "elements·B",
     "The weights of an FSDP unit are all-gathered just before they are used.",
     FSDP,
 )
 .letters(&[("elements", "elements of the tensor passed to the collective")]);
-pub(super) static UNIT_SCATTER: Formula = Formula::new(
+static UNIT_SCATTER: Formula = Formula::new(
     "elements·Bg",
     "The gradients of an FSDP unit are reduce-scattered as soon as they are computed.",
     FSDP,
@@ -114,7 +114,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
     }
 }
 
-pub(super) const fn name(group: WeightGroup) -> &'static str {
+const fn name(group: WeightGroup) -> &'static str {
     match group {
         WeightGroup::Dense => "dense parameters",
         WeightGroup::Expert => "expert parameters",
@@ -122,7 +122,7 @@ pub(super) const fn name(group: WeightGroup) -> &'static str {
 }
 
 /// The groups over which gradients are reduced and states sharded.
-pub(super) fn group(builder: &Builder<'_>, group: WeightGroup) -> GroupKind {
+fn group(builder: &Builder<'_>, group: WeightGroup) -> GroupKind {
     let instances = builder.plan().layout().distributed_optimizer_instances > 1;
     match (group, instances) {
         (WeightGroup::Dense, false) => GroupKind::DataContext,

@@ -5,7 +5,6 @@ mod balance;
 mod buffers;
 mod builder;
 mod data;
-mod each_weight;
 mod layers;
 mod ledger;
 mod pipeline;
@@ -25,11 +24,7 @@ pub fn traffic(plan: &Plan) -> Traffic {
     let mut builder = builder::Builder::new(plan);
     layers::add(&mut builder);
     pipeline::add(&mut builder);
-    if plan.recipe().overlap.each_weight && plan.gathers_units() {
-        each_weight::add(&mut builder);
-    } else {
-        data::add(&mut builder);
-    }
+    data::add(&mut builder);
     step::add(&mut builder);
     balance::add(&mut builder);
     builder.finish()

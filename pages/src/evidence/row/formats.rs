@@ -57,10 +57,6 @@ impl Row {
             "zero3" => to.say(Field::ZeroStage, 3),
             _ => {}
         }
-        // DeepSpeed 0.5.5, of November 2021, is the first that gathers a module's weights together.
-        if kind == "zero3" && self.software() == Software::MegatronDeepspeed && self.year() < 2022 {
-            to.say(Field::GatherEachWeight, true);
-        }
         if let Ok(shards) = shards.parse::<u64>() {
             to.say(Field::NumDistributedOptimizerInstances, self.number("gpus") / shards.max(1));
         }
@@ -70,17 +66,13 @@ impl Row {
     /// its configurations, ModelLink by its scripts (`--no-gradient-accumulation-fusion`, all but Mixtral's), and
     /// Megatron-LM before the fused kernel of 2022.
     pub(super) fn separate_accumulation(&self) -> bool {
-        self.year() < 2022
+        self.text("year").parse::<u64>().is_ok_and(|year| year < 2022)
             || self.family() == PRIMUS
             || (self.text("software") == "modellink" && !self.is_moe())
             || matches!(
                 self.software(),
                 Software::TorchFsdp | Software::Torchtitan | Software::MegatronDeepspeed
             )
-    }
-
-    fn year(&self) -> u64 {
-        self.maybe("year").unwrap_or(u64::MAX)
     }
 
     /// Whether it is torchtitan without torch.compile.
