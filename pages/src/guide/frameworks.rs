@@ -97,10 +97,10 @@ fn outcomes() -> Markup {
         "Seeded draws of launch files from public repositories, with nothing left out: evaluations, servers, conversions, \
          set-ups and trainings of models other than language models are included, and reported as such. Every draw was read once \
          by the readers as they stood, and the answers were compared by hand with the files and the software's source. An \
-         answer counts as misread if any stated field, default or training method differs from the run's. Misread files \
-         have since been fixed at the cause, or now stop or ask; the third and fourth columns are from before the fixes. Nine \
-         are as they were. The texts of eight do not tell which release of verl they run, whose defaults changed: today's are \
-         taken, each marked as a default. One has the routing that torchtitan normalised for five weeks of 2025 only.",
+         answer counts as misread if any stated field, default or training method differs from the run's. All but nine \
+         misread files have since been fixed at the cause, or now stop or ask; the third and fourth columns are from before \
+         that. Eight of the nine do not say which release of verl they run, and are read with the newest release's defaults, \
+         each marked as a default; the ninth uses a routing that torchtitan had for five weeks of 2025.",
     );
     let read: Vec<Row> = DRAWS.lines().map(|line| Row::new(line.split('\t').map(plain))).collect();
     let about_today = prose("The same draws as they are read today:");
