@@ -155,6 +155,18 @@ fn norms_that_trl_casts_alone_are_told() {
         let named = read.not_modelled.iter().any(|item| item.is_called("upcast_norms"));
         assert_eq!(named, stops, "{targets}: {:?}", read.not_modelled);
     }
+    // Liger's norms return their input's format; other modules, and a head in place of the output layer, were not recorded.
+    let source = format!("pip install trl==0.24.0\n{}", text("q_proj v_proj"));
+    for (name, value) in [
+        ("liger_kernel", "true"),
+        ("liger_parts", "norms"),
+        ("software", "unsloth"),
+        ("training_objective", "reward"),
+        ("training_objective", "classify"),
+    ] {
+        let read = said("run.sh", &source, &[("world_size", "1"), (name, value)]);
+        stopped(&read, &["upcast_norms"]);
+    }
     for (installs, bits, more, before, upcast) in [
         ("trl==0.24.0", four, ", bf16=False", "", "true"),
         ("trl==0.18.0", four, "", "", "true"),
