@@ -139,12 +139,6 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     super::objective::lacking(table, software);
-    // DDP's hooks, which keep gradients as views of its buckets, were not recorded beside those of the optimizer.
-    let titan = software == Software::Torchtitan && table.number(Field::ZeroStage) > 1;
-    if table.on(Field::StepInBackward) && !software.semantics().eager_modules && !titan {
-        let message = "an optimizer that steps within the backward pass, in this software or without FSDP";
-        table.lack(Field::StepInBackward, "", Effect::Memory, message);
-    }
     beside_adapters(table, software, adapters);
     fused(table, software);
     super::unquantized::lacking(table, software);

@@ -164,6 +164,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 /// of second moments, and for Adagrad also its updates (`torch/optim/adam.py:_multi_tensor_adam`, `rmsprop.py`,
 /// `adagrad.py`, `schedulefree/adamw_schedulefree.py`; tests/record/adam_step.py, trainer_optimizers.py).
 pub(super) fn roots(recipe: &Recipe) -> u64 {
+    if recipe.transformers.steps_in_backward { 0 } else { temporaries(recipe) }
+}
+
+/// The same for the parameters that one call of the optimizer steps: a single one if it is called within backward.
+pub(super) fn temporaries(recipe: &Recipe) -> u64 {
     let optimizer = &recipe.optimizer;
     let plain = optimizer.states == StateFormat::Plain && !optimizer.precision_aware;
     match optimizer.kind {

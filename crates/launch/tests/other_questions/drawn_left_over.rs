@@ -102,6 +102,18 @@ fn litgpts_pretraining_shards_within_nodes_and_compiles() {
             assert_eq!(value(&read, field), expected, "{model}: {field:?}");
         }
         stopped(&of(model, "devices: 1\n"), &["compiled_layers"]);
+        let text = format!(
+            "litgpt pretrain {model} --devices 8 --num_nodes 1 --precision bf16-mixed --train.max_seq_length 2048\n"
+        );
+        assert!(said("run.sh", &text, &[]).not_modelled.is_empty());
+        for (name, value, field) in [
+            ("compiled_layers", "false", "compiled_layers"),
+            ("gradient_checkpointing", "true", "gradient_checkpointing"),
+            ("train_type", "lora", "train_type"),
+            ("lora_rank", "8", "train_type"),
+        ] {
+            stopped(&said("run.sh", &text, &[(name, value)]), &[field]);
+        }
     }
     stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "compiled_layers"]);
 }
