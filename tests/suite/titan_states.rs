@@ -5,7 +5,7 @@
 use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::estimate::{memory, parameters};
 use shardscope::operators::Collective;
-use shardscope::plan::Plan;
+use shardscope::plan::{Plan, Software};
 use shardscope::source::Source;
 
 use crate::drafts::Draft;
@@ -95,6 +95,10 @@ fn a_step_within_backward_leaves_no_gradients() {
     let mut alone = Draft::new(&foreach("dtype = \"bfloat16\""));
     alone.recipe.transformers.steps_in_backward = true;
     assert_eq!(named(&alone.plan(), "roots of second moments"), 0);
+    // Software whose modules step their own parameters has no main parameters, whatever is stated.
+    assert!(alone.recipe.steps_narrow_shards());
+    alone.recipe.software = Software::HfTransformers;
+    assert!(!alone.recipe.steps_narrow_shards());
     assert_eq!(roots("dtype = \"bfloat16\""), 4 * shards);
     assert_eq!(roots("dtype = \"float32\""), 8 * shards);
 }

@@ -2,7 +2,7 @@
 //! reduce-scatter its gradients afterwards.
 
 use super::compiled_step;
-use super::own_states::{defers, temporaries};
+use super::own_states::{defers, own_root};
 use super::reductions::{ADDED, GRADIENTS, REDUCED, reductions};
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
@@ -67,13 +67,6 @@ static ROOTS: Formula = Formula::new(
     "torch/optim/adam.py:_single_tensor_adam, which fused=False chooses; prime_rl/trainer/optim/__init__.py",
 )
 .letters(&[("D", "ranks the parameter is sharded over")]);
-
-static OWN_ROOT: Formula = Formula::new(
-    "w·V·h/D",
-    "Square root of the largest parameter's second moment: each parameter is stepped alone as soon as its gradient is there.",
-    "torch/optim/adam.py:_multi_tensor_adam",
-)
-.letters(&[("D", "ranks the parameter is sharded over"), ("w", "bytes of the temporaries per element")]);
 
 static PROJECTED: Formula = Formula::new(
     "Z",
@@ -255,25 +248,6 @@ fn roots(x: &Symbols<'_>) -> Option<Term> {
         Term::new("square roots of a second moment", bytes, &ROOTS)
             .given(&[("D", Count::new(shards).number())])
             .passing()
-    })
-}
-
-/// What a foreach step within backward allocates, of one parameter; steps that project gradients count their own.
-fn own_root(x: &Symbols<'_>) -> Option<Term> {
-    let recipe = x.recipe();
-    let within = recipe.transformers.steps_in_backward && recipe.optimizer.low_rank.is_none();
-    let width = if recipe.software.semantics().steps_parameters {
-        recipe.params_dtype.width()
-    } else {
-        recipe.optimizer.exp_avg_sq.width()
-    };
-    let width = temporaries(recipe) * width;
-    (within && x.trains && width > 0).then(|| {
-        let replicated = recipe.dp_sharding == DpSharding::Replicated;
-        let shards = if replicated { 1 } else { x.plan.layout().dense_shards().max(1) };
-        let bytes = Bytes::new((Count::of_shape(&[x.v, x.h]).bytes(width).get()).div_ceil(shards));
-        let given = [("D", Count::new(shards).number()), ("w", Count::new(width).number())];
-        Term::new("square root of one second moment", bytes, &OWN_ROOT).given(&given).passing()
     })
 }
 
