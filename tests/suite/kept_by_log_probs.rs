@@ -3,9 +3,9 @@
 use serde_json::Value;
 use shardscope::launch::resolve;
 use shardscope::operators::{Operator, Saved, Symbols, Transient};
-use shardscope::plan::Plan;
+use shardscope::plan::{LogProbs, LossKind, Objective, Plan};
 
-use super::drafts::int;
+use super::drafts::{draft, int};
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/nemo_rl_log_probs.jsonl");
@@ -386,4 +386,15 @@ fn prime_rls_compiled_layers_hold_what_was_recorded() {
         compared += 1;
     }
     assert_eq!(compared, 8);
+}
+
+/// Log-probabilities in place are a supervised loss's; a policy has those of its framework.
+#[test]
+fn log_probabilities_in_place_are_of_the_next_token() {
+    let mut draft = draft();
+    draft.recipe.loss = LossKind::InPlaceLogits;
+    draft.recipe.tuning.objective = Objective::NextToken;
+    assert_eq!(Symbols::new(&draft.plan()).log_probs(), LogProbs::InPlace);
+    draft.recipe.tuning.objective = Objective::Policy;
+    assert_eq!(Symbols::new(&draft.plan()).log_probs(), LogProbs::ByRow);
 }

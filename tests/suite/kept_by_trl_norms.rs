@@ -9,7 +9,7 @@ use shardscope::source::Source;
 
 use super::drafts::{flag, int, kept};
 use super::formats::resolved;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, formulas};
 
 /// `tests/record/trl_norms.py`.
 const RECORDED: &str = include_str!("../data/activations/trl_norms.jsonl");
@@ -74,6 +74,8 @@ fn norms_in_fp32_beside_embeddings_in_16_bits_are_met_to_the_byte() {
         let checkpointed = plan.recipe().recompute != Recompute::None;
         // What the first layer gets from the embedding is in the embedding's format; a checkpoint of it is counted in fp32.
         let first = if flag(&case, "casts") { 2 } else { x.width };
+        formulas(&case, &x, &operators);
+        formulas(&case, &x.in_first_trained_layer(), &operators);
         let mut check = |part: &str, ours: u64| recorded.check(&case, part, ours);
         for index in 0..plan.model().num_layers {
             let ours = match index {

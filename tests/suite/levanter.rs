@@ -4,8 +4,10 @@
 use serde_json::{Value, json};
 use shardscope::estimate::{memory_totals, parameters, saved_activations};
 use shardscope::launch::Resolution;
+use shardscope::plan::{Plan, Software};
 use shardscope::source::Source;
 
+use crate::drafts::Draft;
 use crate::formats::resolved;
 
 const RESIDUALS: &str = include_str!("../data/levanter/residuals.jsonl");
@@ -119,4 +121,18 @@ fn watched_norms_keep_the_gradient_of_the_logits() {
         compared += 1;
     }
     assert_eq!(compared, 3);
+}
+
+/// MaxText has no such steps.
+#[test]
+fn watched_norms_are_levanters_alone() {
+    let watched = cases(STEPS).find(|case| case["hooks"] == true).expect("a case");
+    let plan = read(&watched).plan.expect("a plan");
+    let of = |software, watched_norms| {
+        let Draft { model, cluster, layout, mut recipe } = Draft::new(&plan);
+        (recipe.software, recipe.watched_norms) = (software, watched_norms);
+        Plan::new(model, cluster, layout, recipe).is_ok()
+    };
+    assert!(of(Software::Levanter, true) && of(Software::MaxText, false));
+    assert!(!of(Software::MaxText, true));
 }

@@ -5,9 +5,10 @@
 use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::estimate::{memory, parameters};
 use shardscope::operators::Collective;
-use shardscope::plan::Plan;
+use shardscope::plan::{Plan, Software};
 use shardscope::source::Source;
 
+use crate::drafts::Draft;
 use crate::formats::resolved;
 
 const STATES: &str = include_str!("../data/torch/titan_states.tsv");
@@ -87,10 +88,17 @@ fn a_step_within_backward_leaves_no_gradients() {
     assert_eq!(after.gradients.get(), 0);
     assert!(after.peak_allocated < before.peak_allocated);
     // PyTorch's foreach makes roots of all second moments at once, in their format; over two ranks they are the peak.
-    let roots = |training: &str| {
-        let rank = &memory(&llama_on(2, training, "implementation = \"foreach\"")).ranks[0];
-        below(&rank.breakdown, "roots of second moments")
-    };
+    let foreach = |training: &str| llama_on(2, training, "implementation = \"foreach\"");
+    let named = |plan: &Plan, name: &str| below(&memory(plan).ranks[0].breakdown, name);
+    let roots = |training: &str| named(&foreach(training), "roots of second moments");
+    // Within backward each parameter is stepped alone.
+    let mut alone = Draft::new(&foreach("dtype = \"bfloat16\""));
+    alone.recipe.transformers.steps_in_backward = true;
+    assert_eq!(named(&alone.plan(), "roots of second moments"), 0);
+    // Software whose modules step their own parameters has no main parameters, whatever is stated.
+    assert!(alone.recipe.steps_narrow_shards());
+    alone.recipe.software = Software::HfTransformers;
+    assert!(!alone.recipe.steps_narrow_shards());
     assert_eq!(roots("dtype = \"bfloat16\""), 4 * shards);
     assert_eq!(roots("dtype = \"float32\""), 8 * shards);
 }

@@ -1,7 +1,7 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
 use super::{Operator, Operators, SectionKind, Symbols, Weight, WeightGroup, norm};
-use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, TowerGradients};
+use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, Software, TowerGradients};
 use smallvec::smallvec;
 
 impl SectionKind {
@@ -36,6 +36,7 @@ impl SectionKind {
     pub fn gathers_in_fp8(self, x: &Symbols<'_>, weight: &Weight) -> bool {
         let recipe = x.recipe();
         recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather)
+            && recipe.software == Software::Torchtitan
             && recipe.is_of_torch_fsdp()
             && self.has_layer()
             && weight.linear

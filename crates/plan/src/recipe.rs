@@ -180,7 +180,8 @@ impl Recipe {
     #[must_use]
     pub fn steps_narrow_shards(&self) -> bool {
         let narrow = self.optimizer.main_params.width() < NumberFormat::Fp32.width();
-        self.software.semantics().fsdp_fp32_shards && narrow
+        let semantics = self.software.semantics();
+        semantics.fsdp_fp32_shards && !semantics.eager_modules && narrow
     }
 
     /// Whether PyTorch's FSDP wraps modules of transformers.

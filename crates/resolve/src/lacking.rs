@@ -139,13 +139,9 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     super::objective::lacking(table, software);
-    if table.on(Field::StepInBackward) && !software.semantics().makes_gradients_anew {
-        let message = "an optimizer that steps within the backward pass, in this software";
-        table.lack(Field::StepInBackward, "", Effect::Memory, message);
-    }
     beside_adapters(table, software, adapters);
     fused(table, software);
-    super::unquantized::lacking(table);
+    super::unquantized::lacking(table, software);
     super::low_rank::lacking(table, software);
     on_the_host(table, software);
     super::lacking_compiled::compiled(table, software);

@@ -39,6 +39,13 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
             "layers with experts compiled module by module, of whose operations every second is recomputed";
         table.lack(Field::RecomputeGranularity, "selective", Effect::Memory, message);
     }
+    // What FSDP gathers in fp8 stays in 16 bits where it is not freed behind forward; DDP gathers nothing.
+    let of_torch = software.semantics().eager_modules || software.semantics().fsdp_fp32_shards;
+    let stays = software != Software::Torchtitan || table.number(Field::ZeroStage) < 3;
+    if of_torch && stays && table.on(Field::Fp8ParamGather) && table.has(Field::Fp8) {
+        let message = "weights gathered in fp8, other than by torchtitan with weights that are sharded again behind forward";
+        table.lack(Field::Fp8ParamGather, "true", Effect::Memory, message);
+    }
     if software == Software::Torchtitan
         && table.on(Field::Fp8ParamGather)
         && table.number(Field::NumExperts) > 0
@@ -80,6 +87,19 @@ fn by_litgpt(table: &mut Table) {
     if world == Some(1) {
         let message = "a whole model compiled as one graph (litgpt pretrain on one GPU)";
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
+    }
+    if table.has(Field::CompiledLayers) && !table.on(Field::CompiledLayers) {
+        let message = "layers that litgpt's pre-training does not compile";
+        table.lack(Field::CompiledLayers, "false", Effect::Memory, message);
+    }
+    if !table.is_unset_or(&[word::TrainType::Full]) {
+        let value = table.word(Field::TrainType).to_owned();
+        let message = "frozen weights under litgpt's pre-training, which trains all of them";
+        table.lack(Field::TrainType, &value, Effect::Memory, message);
+    }
+    if table.on(Field::GradientCheckpointing) || table.is(word::RecomputeGranularity::Full) {
+        let message = "recomputed layers that litgpt's pre-training compiles, which checkpoints none";
+        table.lack(Field::GradientCheckpointing, "true", Effect::Memory, message);
     }
     let on = [
         Field::MultiLatentAttention,

@@ -24,6 +24,11 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
         let word = table.word(Field::TrainingObjective).to_owned();
         table.lack(Field::TrainingObjective, &word, Effect::Model, HEADS);
     }
+    let next_token = table.is_unset_or(&[word::TrainingObjective::Sft]);
+    if table.is(word::LossKind::InPlaceLogits) && !(next_token && software == Software::HfTransformers) {
+        let message = "log-probabilities in place of the logits, of another loss than the next token's, or in this software";
+        table.lack(Field::LossKind, "in_place_logits", Effect::Memory, message);
+    }
     // Modules of transformers keep something else, and verl's releases of before the copy wrote over the logits (#2484).
     let own = software.semantics().eager_modules
         || table.is(RlFramework::Verl)

@@ -63,6 +63,7 @@ impl<'a> Stated<'a> {
         tuning::spell_out(&mut table, software);
         hybrid::spell_out(&mut table);
         packs::fill(&mut table);
+        sharding::moments_of_shards(&mut table, software);
         rollout::batch(&mut table);
         // Defaults come last: whatever still has no value gets that of its software.
         defaults::fill(&mut table, software);

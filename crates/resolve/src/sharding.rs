@@ -65,6 +65,51 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     compensated(table);
     second_shards(table, software);
     resharded_in_pipelines(table, software);
+    within_backward(table, software);
+    narrow_shards(table, software);
+}
+
+/// An optimizer that steps within backward is known in transformers' modules and where torchtitan shards: DDP's hooks, which keep
+/// gradients as views of its buckets, were not recorded beside those of the optimizer.
+fn within_backward(table: &mut Table, software: Software) {
+    let titan = software == Software::Torchtitan && table.number(Field::ZeroStage) > 1;
+    if table.on(Field::StepInBackward) && !software.semantics().eager_modules && !titan {
+        let message = "an optimizer that steps within the backward pass, in this software or without FSDP";
+        table.lack(Field::StepInBackward, "", Effect::Memory, message);
+    }
+}
+
+/// Whether PyTorch's FSDP holds shards whose format is the main parameters', with which PyTorch's own Adam makes its moments.
+fn holds_main_shards(software: Software) -> bool {
+    let semantics = software.semantics();
+    semantics.fsdp_fp32_shards && !semantics.eager_modules
+}
+
+/// Formats that torchtitan does not offer: shards in fp16, and moments in 8 bits.
+fn narrow_shards(table: &mut Table, software: Software) {
+    if !holds_main_shards(software) {
+        return;
+    }
+    if table.is_format(Field::MainParamsDtype, NumberFormat::Fp16) {
+        let message = "shards in fp16, which are stepped without an fp32 copy";
+        table.lack(Field::MainParamsDtype, "fp16", Effect::Memory, message);
+    }
+    for field in [Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+        let narrow = table.is_format(field, NumberFormat::Fp8);
+        if narrow && !table.on(Field::UsePrecisionAwareOptimizer) {
+            let message = "moments in fp8 without the precision-aware optimizer";
+            table.lack(field, "fp8", Effect::Memory, message);
+        }
+    }
+}
+
+/// PyTorch's Adam makes moments like its parameters (`torch/optim/adam.py:_init_group`): those of 16-bit shards are in 16 bits.
+pub(super) fn moments_of_shards(table: &mut Table, software: Software) {
+    if holds_main_shards(software) && table.is_format(Field::MainParamsDtype, NumberFormat::Bf16) {
+        for field in [Field::ExpAvgDtype, Field::ExpAvgSqDtype] {
+            table.derive(field, NumberFormat::Bf16.value(), "moments in the format of the shards");
+        }
+    }
 }
 
 /// Units that each pass gathers anew, in a pipeline of PyTorch's: until a stage's last micro-batch nothing is resharded behind

@@ -1,8 +1,10 @@
 //! Linear layers that a quantized checkpoint does not quantize, by the names listed in its configuration.
 
+use super::lacking_modules::has_liger;
+use super::objective::has_head;
 use super::table::Table;
 use crate::Effect;
-use shardscope_plan::{Field, LinearModule, LoraModules, UnquantizedLinears, word};
+use shardscope_plan::{Field, LinearModule, LoraModules, Software, UnquantizedLinears, word};
 
 /// Modules outside a decoder's layers, none of which is quantized here: the output layer, and parts of towers.
 const OUTSIDE: &str = "lm_head embed_tokens multi_modal_projector merger modality_projection vision_tower vision_model visual router";
@@ -63,8 +65,8 @@ fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str>
 }
 
 /// Reports cases that are not known: unquantized modules that differ between layers, or whose weights are sharded.
-pub(super) fn lacking(table: &mut Table) {
-    norms_alone(table);
+pub(super) fn lacking(table: &mut Table, software: Software) {
+    norms_alone(table, software);
     let names = table.words(Field::WholeLinears);
     let some = |name: &&str| *name != "none";
     if !names.iter().any(some) || !table.is_any(&[word::BaseQuantization::Nf4, word::BaseQuantization::Fp4]) {
@@ -99,7 +101,7 @@ pub(super) fn unquantized(table: &Table) -> UnquantizedLinears {
 
 /// Norms in fp32 beside embeddings and output layer in 16 bits were recorded with 4-bit layers of Llama, Mistral and Qwen under bf16, and
 /// with adapters on these layers alone: those of the ends would be cast too (`trl/trainer/utils.py:peft_module_casting_to_bf16`).
-fn norms_alone(table: &mut Table) {
+fn norms_alone(table: &mut Table, software: Software) {
     if !table.on(Field::UpcastNorms) {
         return;
     }
@@ -125,9 +127,13 @@ fn norms_alone(table: &mut Table) {
         || !table.word(Field::UnrecordedModules).is_empty();
     // DeepSpeed's engine casts all of a model, and FSDP's shards are prepared by nobody.
     let alone = table.is_unset_or(&[word::DataParallelEngine::Ddp]);
-    if !four || adapted || others || !alone || !table.is(word::Autocast::Bf16) {
+    // Liger's norms return their input's format (`liger_kernel/ops/rms_norm.py:rms_norm_forward`), and a head in place of the output
+    // layer is cast by other rules.
+    let replaced = software != Software::HfTransformers || has_liger(table) || has_head(table);
+    if replaced || !four || adapted || others || !alone || !table.is(word::Autocast::Bf16) {
         let message = "norms in fp32 beside embeddings in 16 bits (TRL up to 0.25, in DPO 0.28, and its KTO, ORPO and CPO) in other \
-                       layers than 4-bit ones of Llama, Mistral and Qwen, with adapters on the ends, or under DeepSpeed or FSDP";
+                       layers than transformers' own 4-bit ones of Llama, Mistral and Qwen, with adapters or another head on the ends, with \
+                       Liger's kernels, or under DeepSpeed or FSDP";
         table.lack(Field::UpcastNorms, "true", Effect::Memory, message);
     }
 }

@@ -2,7 +2,7 @@
 //! reduce-scatter its gradients afterwards.
 
 use super::compiled_step;
-use super::own_states::defers;
+use super::own_states::{defers, own_root};
 use super::reductions::{ADDED, GRADIENTS, REDUCED, reductions};
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
@@ -208,6 +208,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
     }
     let mut all = in_passes(x, units, counts, trains);
     all.step.extend(roots(x));
+    all.step.extend(own_root(x));
     all.step.extend(projected(x));
     all.step.extend(one_by_one(x));
     all.step.extend(compensated(x, units, counts));

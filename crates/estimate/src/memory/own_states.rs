@@ -3,13 +3,24 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
+use super::term::Term;
+use shardscope_explain::Formula;
+use shardscope_operators::Symbols;
 use shardscope_plan::{
     BaseTraining, DataEngine, DpSharding, Embeddings, NumberFormat, OptimizerKind, Plan, Quantization,
     Recipe, Reference, StateFormat,
 };
+use shardscope_units::{Bytes, Count, Quantity};
 
 /// Weights that FSDP gathered and does not free before backward; there are none where they have a single shard.
 pub(super) const GATHERED: &str = "gathered weights";
+
+static OWN_ROOT: Formula = Formula::new(
+    "w·V·h/D",
+    "Square root of the largest parameter's second moment: each parameter is stepped alone as soon as its gradient is there.",
+    "torch/optim/adam.py:_multi_tensor_adam",
+)
+.letters(&[("D", "ranks the parameter is sharded over"), ("w", "bytes of the temporaries per element")]);
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
@@ -164,6 +175,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 /// of second moments, and for Adagrad also its updates (`torch/optim/adam.py:_multi_tensor_adam`, `rmsprop.py`,
 /// `adagrad.py`, `schedulefree/adamw_schedulefree.py`; tests/record/adam_step.py, trainer_optimizers.py).
 pub(super) fn roots(recipe: &Recipe) -> u64 {
+    if recipe.transformers.steps_in_backward { 0 } else { temporaries(recipe) }
+}
+
+/// The same for the parameters that one call of the optimizer steps: a single one if it is called within backward.
+fn temporaries(recipe: &Recipe) -> u64 {
     let optimizer = &recipe.optimizer;
     let plain = optimizer.states == StateFormat::Plain && !optimizer.precision_aware;
     match optimizer.kind {
@@ -172,6 +188,25 @@ pub(super) fn roots(recipe: &Recipe) -> u64 {
         OptimizerKind::Adagrad => 2,
         _ => 0,
     }
+}
+
+/// What a foreach step within backward allocates, of one parameter; steps that project gradients count their own.
+pub(super) fn own_root(x: &Symbols<'_>) -> Option<Term> {
+    let recipe = x.recipe();
+    let within = recipe.transformers.steps_in_backward && recipe.optimizer.low_rank.is_none();
+    let width = if recipe.software.semantics().steps_parameters {
+        recipe.params_dtype.width()
+    } else {
+        recipe.optimizer.exp_avg_sq.width()
+    };
+    let width = temporaries(recipe) * width;
+    (within && x.trains && width > 0).then(|| {
+        let replicated = recipe.dp_sharding == DpSharding::Replicated;
+        let shards = if replicated { 1 } else { x.plan.layout().dense_shards().max(1) };
+        let bytes = Bytes::new((Count::of_shape(&[x.v, x.h]).bytes(width).get()).div_ceil(shards));
+        let given = [("D", Count::new(shards).number()), ("w", Count::new(width).number())];
+        Term::new("square root of one second moment", bytes, &OWN_ROOT).given(&given).passing()
+    })
 }
 
 /// Whether Adafactor sees vectors instead of the model's matrices, and so stores a square per element: DeepSpeed's

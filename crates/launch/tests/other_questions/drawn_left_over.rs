@@ -102,6 +102,18 @@ fn litgpts_pretraining_shards_within_nodes_and_compiles() {
             assert_eq!(value(&read, field), expected, "{model}: {field:?}");
         }
         stopped(&of(model, "devices: 1\n"), &["compiled_layers"]);
+        let text = format!(
+            "litgpt pretrain {model} --devices 8 --num_nodes 1 --precision bf16-mixed --train.max_seq_length 2048\n"
+        );
+        assert!(said("run.sh", &text, &[]).not_modelled.is_empty());
+        for (name, value, field) in [
+            ("compiled_layers", "false", "compiled_layers"),
+            ("gradient_checkpointing", "true", "gradient_checkpointing"),
+            ("train_type", "lora", "train_type"),
+            ("lora_rank", "8", "train_type"),
+        ] {
+            stopped(&said("run.sh", &text, &[(name, value)]), &[field]);
+        }
     }
     stopped(&of("pythia-14m", "devices: 1\n"), &["model_name", "compiled_layers"]);
 }
@@ -154,6 +166,18 @@ fn norms_that_trl_casts_alone_are_told() {
         let read = said("run.sh", &source, &[("world_size", "1")]);
         let named = read.not_modelled.iter().any(|item| item.is_called("upcast_norms"));
         assert_eq!(named, stops, "{targets}: {:?}", read.not_modelled);
+    }
+    // Liger's norms return their input's format; other modules, and a head in place of the output layer, were not recorded.
+    let source = format!("pip install trl==0.24.0\n{}", text("q_proj v_proj"));
+    for (name, value) in [
+        ("liger_kernel", "true"),
+        ("liger_parts", "norms"),
+        ("software", "unsloth"),
+        ("training_objective", "reward"),
+        ("training_objective", "classify"),
+    ] {
+        let read = said("run.sh", &source, &[("world_size", "1"), (name, value)]);
+        stopped(&read, &["upcast_norms"]);
     }
     for (installs, bits, more, before, upcast) in [
         ("trl==0.24.0", four, ", bf16=False", "", "true"),

@@ -52,3 +52,45 @@ fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
     let more = read("", "converters = [\"quantize.linear.float8\"]", filtered);
     assert!(more.plan.is_some() && !value(&more, Field::NotRead).is_empty());
 }
+
+/// Settings by hand that torchtitan does not offer, or whose hooks and gathered weights were not recorded.
+#[test]
+fn what_was_not_recorded_of_torchtitan_is_stopped() {
+    let read = |degree: &str, more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "[model]\nname = \"llama3\"\nflavor = \"8B\"\n{more}\n[training]\nseq_len = 8192\n[parallelism]\n{degree}\n"
+        );
+        said("a.toml", &text, &[&[("world_size", "8")], set].concat())
+    };
+    let [shards, copies, stays] = [
+        "data_parallel_shard_degree = 8",
+        "data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8",
+        "data_parallel_shard_degree = 8\nfsdp_reshard_after_forward = \"never\"",
+    ];
+    let within = &[("step_in_backward", "true")];
+    assert!(read(shards, "", within).plan.is_some());
+    assert!(read(stays, "", within).plan.is_some());
+    stopped(&read(copies, "", within), &["step_in_backward"]);
+    let float8 = "converters = [\"quantize.linear.float8\"]";
+    let gathers = &[("fp8_param_gather", "true")];
+    assert!(read(shards, float8, gathers).plan.is_some());
+    for degree in [copies, stays] {
+        stopped(&read(degree, float8, gathers), &["fp8_param_gather"]);
+    }
+    for software in ["torch_fsdp", "hf_transformers"] {
+        stopped(&read(shards, float8, &[gathers[0], ("software", software)]), &["fp8_param_gather"]);
+    }
+    stopped(&read(shards, "", &[within[0], ("software", "torch_fsdp")]), &["step_in_backward"]);
+    // PyTorch's Adam makes moments like its parameters.
+    let half = read(shards, "", &[("main_params_dtype", "bf16")]);
+    assert!(half.plan.is_some());
+    assert_eq!([Field::ExpAvgDtype, Field::ExpAvgSqDtype].map(|field| value(&half, field)), ["bf16"; 2]);
+    let apart = read(shards, "", &[("main_params_dtype", "bf16"), ("exp_avg_dtype", "fp32")]);
+    assert_eq!(
+        [Field::ExpAvgDtype, Field::ExpAvgSqDtype].map(|field| value(&apart, field)),
+        ["fp32", "bf16"]
+    );
+    stopped(&read(shards, "", &[("main_params_dtype", "fp16")]), &["main_params_dtype"]);
+    stopped(&read(shards, "", &[("exp_avg_dtype", "fp8")]), &["exp_avg_dtype"]);
+    stopped(&read(shards, "", &[("loss_kind", "in_place_logits")]), &["loss_kind"]);
+}

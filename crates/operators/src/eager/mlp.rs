@@ -20,11 +20,16 @@ const ACTIVATION: &str = "activation output";
 /// Name of the tensor that the first projections read.
 const NORMED: &str = "MLP input";
 
-static GATED: Formula = Formula::new("n·f·Bc", "The activation's input.", MLP);
-static ACTIVATED: Formula =
-    Formula::new("n·f·Bc", "The activated gate, for the gradient of the up projection.", MLP);
-static OTHER: Formula =
-    Formula::new("n·f·Bc", "The up projection's output, for the gradient of the activated gate.", MLP);
+const INPUT: &str = "The activation's input.";
+const OF_GATE: &str = "The activated gate, for the gradient of the up projection.";
+const OF_UP: &str = "The up projection's output, for the gradient of the activated gate.";
+static GATED: Formula = Formula::new("n·f·Bc", INPUT, MLP);
+static ACTIVATED: Formula = Formula::new("n·f·Bc", OF_GATE, MLP);
+static OTHER: Formula = Formula::new("n·f·Bc", OF_UP, MLP);
+// Of layers whose norms are in fp32: quantized products return their input's format, whatever autocast casts.
+static UPCAST_GATED: Formula = Formula::new("4·n·f", INPUT, MLP);
+static UPCAST_ACTIVATED: Formula = Formula::new("4·n·f", OF_GATE, MLP);
+static UPCAST_OTHER: Formula = Formula::new("4·n·f", OF_UP, MLP);
 static RECTIFIED: Formula =
     Formula::new("n·f·Bc", "The ReLU's output, whose zeros mask the gradient.", "torch.nn.functional.relu");
 static NEW_GELU_STEPS: Formula =
@@ -180,18 +185,23 @@ fn xielu(tape: &mut Tape<'_, '_>, needed: bool) {
 fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool, widened: bool) {
     let x = tape.x;
     let wide = [x.n, x.f];
+    let [gated, activated, other] = if x.projected_width > x.compute_width {
+        [&UPCAST_GATED, &UPCAST_ACTIVATED, &UPCAST_OTHER]
+    } else {
+        [&GATED, &ACTIVATED, &OTHER]
+    };
     if x.recipe().transformers.liger_gates {
         tape.keep(gate || up, "gate", &wide, x.projected_width, &KERNEL);
-        tape.keep(gate || up, "up", &wide, x.projected_width, &OTHER);
+        tape.keep(gate || up, "up", &wide, x.projected_width, other);
         return;
     }
     if widened {
         tape.keep(gate, "activation input in fp32", &wide, FLOAT, &WIDENED);
         tape.keep(up, "activated gate", &wide, FLOAT, &WIDE_ACTIVATED);
-        tape.keep(gate, "up", &wide, x.projected_width, &OTHER);
+        tape.keep(gate, "up", &wide, x.projected_width, other);
         return;
     }
-    tape.keep(gate, "gate", &wide, x.projected_width, &GATED);
-    tape.keep(up, "activated gate", &wide, x.projected_width, &ACTIVATED);
-    tape.keep(gate, "up", &wide, x.projected_width, &OTHER);
+    tape.keep(gate, "gate", &wide, x.projected_width, gated);
+    tape.keep(up, "activated gate", &wide, x.projected_width, activated);
+    tape.keep(gate, "up", &wide, x.projected_width, other);
 }

@@ -12,7 +12,7 @@ use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
     BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, LossKind, Model, NumberFormat,
-    Plan, Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
+    Objective, Plan, Quantization, Recipe, Recompute, RecomputeModule, RlSemantics, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -285,7 +285,8 @@ impl<'a> Symbols<'a> {
     /// How a policy loss computes the log-probabilities of sampled tokens.
     #[must_use]
     pub fn log_probs(&self) -> LogProbs {
-        if self.recipe().loss == LossKind::InPlaceLogits {
+        let supervised = self.recipe().tuning.objective == Objective::NextToken;
+        if supervised && self.recipe().loss == LossKind::InPlaceLogits {
             return LogProbs::InPlace;
         }
         let cuts = self.recipe().software.semantics().cuts_models;

@@ -6,12 +6,19 @@ use crate::contradiction::Rule;
 use crate::limits::{COMPILED_DEVICES, COMPILED_LANES, COMPILED_WIDTH};
 use crate::{
     Activation, Arrangement, AttentionKernel, BaseTraining, DpSharding, Field, LinearBias, Mixers,
-    Normalization, OptimizerKind, Plan, PositionEmbedding, Recompute, StateFormat,
+    Normalization, OptimizerKind, Plan, PositionEmbedding, Recompute, Software, StateFormat,
 };
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let (model, recipe, layout) = (plan.model(), plan.recipe(), plan.layout());
+    let watched = &Rule {
+        code: Code::CompiledStep,
+        fields: &[Field::WatchedNorms],
+        sentence: "only levanter has steps of another program that take norms of gradients and weights",
+        hint: "leave the watched norms out",
+    };
+    refusals.unless(!recipe.watched_norms || recipe.software == Software::Levanter, watched, &[]);
     if !recipe.software.semantics().compiled_step {
         let named = &Rule {
             code: Code::CompiledStep,
@@ -19,14 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             sentence: "only layers recomputed by jax.checkpoint keep tensors by name",
             hint: "leave the named tensors out",
         };
-        refusals.unless(recipe.named.is_empty(), named, &[]);
-        let watched = &Rule {
-            code: Code::CompiledStep,
-            fields: &[Field::WatchedNorms],
-            sentence: "only levanter has steps of another program that take norms of gradients and weights",
-            hint: "leave the watched norms out",
-        };
-        return refusals.unless(!recipe.watched_norms, watched, &[]);
+        return refusals.unless(recipe.named.is_empty(), named, &[]);
     }
     let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
     let llama = model.arrangement == Arrangement::default()
