@@ -74,7 +74,11 @@ fn modules(table: &mut Table) -> Option<OffloadModules> {
         let fields = [Field::OffloadModules, Field::FineGrainedActivationOffloading];
         table.refuse(Code::OffloadModules, &fields, message, &format!("take some of {all}"));
     }
-    if known.is_some() && within_recomputed(table) { outside_of_recomputed(table) } else { known }
+    if known.is_some() && within_recomputed(table) {
+        reject_within_recomputed(table);
+        return None;
+    }
+    known
 }
 
 /// Whether modules of experts are offloaded in MoE layers that are recomputed whole.
@@ -84,27 +88,23 @@ fn within_recomputed(table: &Table) -> bool {
         && table.words(Field::OffloadModules).iter().any(|name| IN_EXPERTS.contains(name))
 }
 
-/// What such a run offloads: Megatron rejects it since July 2026 (`transformer_config.py:__post_init__`, commit 69c486825c).
-/// Before April 2026 its hybrid models started with it, because they never began a chunk of groups
-/// (`models/hybrid/hybrid_model.py:preprocess_for_fine_grained_offloading`, commit 92d5c1f4d1), so that nothing of any module
-/// was offloaded.
-fn outside_of_recomputed(table: &mut Table) -> Option<OffloadModules> {
-    let field = Field::FineGrainedActivationOffloading;
-    if table.has(Field::HybridOverridePattern) {
-        let message = "Megatron core rejects offloading within MoE layers that are recomputed; its releases before April 2026, \
-                       which start this run, offload nothing in hybrid models";
-        table.warn(Code::NoEffect, field, message);
-        table.remark(field, "offloads nothing in hybrid models before April 2026");
-        return Some(OffloadModules::default());
-    }
+/// Megatron core rejects such a run since 0.19 (`transformer_config.py:__post_init__`, commit 69c486825c); core 0.18 offloads
+/// within the recomputed layers. Up to core 0.17 hybrid models never began a chunk of groups
+/// (`models/hybrid/hybrid_model.py:preprocess_for_fine_grained_offloading`, commit 92d5c1f4d1, is in 0.18), so that nothing
+/// of any module was offloaded.
+fn reject_within_recomputed(table: &mut Table) {
+    const OUT: &str = "take moe out of recompute_modules, or expert_fc1, moe_act and fused_group_mlp out of offload_modules";
+    const OUT_OF_HYBRID: &str = "take moe out of recompute_modules, or expert_fc1, moe_act and fused_group_mlp out of offload_modules; \
+         Megatron core up to 0.17 starts this hybrid model and offloads nothing: its figures are those with \
+         fine_grained_activation_offloading off";
+    let hybrid = table.has(Field::HybridOverridePattern);
     table.refuse(
         Code::OffloadModules,
-        &[Field::OffloadModules, Field::RecomputeModules, field],
-        "since July 2026 Megatron core rejects modules of experts that are offloaded while the whole MoE layer is recomputed"
+        &[Field::OffloadModules, Field::RecomputeModules, Field::FineGrainedActivationOffloading],
+        "since core 0.19 Megatron rejects modules of experts that are offloaded while the whole MoE layer is recomputed"
             .to_owned(),
-        "take moe out of recompute_modules, or expert_fc1, moe_act and fused_group_mlp out of offload_modules",
+        if hybrid { OUT_OF_HYBRID } else { OUT },
     );
-    None
 }
 
 /// DeepSpeed's own checkpoints, which models call by themselves (`deepspeed/runtime/activation_checkpointing/checkpointing.py:

@@ -199,7 +199,7 @@ const HARMLESS: [&str; 17] = [
 const OFF: [&str; 3] = ["nesterov", "skip_bad_steps", "adamc_weight_decay"];
 
 /// Keys that only `main/sft.py` and `main/sft_mixture.py` take.
-const OF_SFT: [&str; 8] = [
+const OF_SFT: [&str; 14] = [
     "model_name_or_path",
     "max_seq_len",
     "dataset_type",
@@ -208,12 +208,22 @@ const OF_SFT: [&str; 8] = [
     "output_role",
     "chat_train_urls",
     "reinit_tokens",
+    "reinit_lm_head",
+    "reinit_embeddings",
+    "supervised_data",
+    "mixture_weights",
+    "mixture_block_size",
+    "stop_strategy",
 ];
 
 /// With `use_hf_model_config`, `main/train_lm.py` replaces the model of the file by the checkpoint's, with levanter's
 /// defaults for all that the checkpoint does not say; `main/sft.py` and `sft_mixture.py` do so whenever they start from one.
 fn of_checkpoint(leaves: &mut Leaves<'_>) {
-    let of_sft = OF_SFT.iter().any(|key| leaves.has(key));
+    // Sources and weights are groups of keys.
+    let of_sft = leaves.all().iter().any(|leaf| {
+        let top = leaf.path.split('.').next().unwrap_or_default();
+        OF_SFT.contains(&top)
+    });
     let path = if of_sft { "initialize_from_hf" } else { "use_hf_model_config" };
     let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) else {
         return;

@@ -24,7 +24,8 @@ pub(super) use lingua::LINGUA;
 #[cfg(test)]
 pub(super) use litgpt::LITGPT;
 pub(super) use litgpt::Litgpt;
-pub use litgpt::{is_program as starts_own_processes, program as program_of_litgpt};
+use litgpt::is_program as is_litgpt_program;
+pub use litgpt::program as program_of_litgpt;
 pub(super) use llm_foundry::LLM_FOUNDRY;
 pub use maxtext::MaxText;
 pub(super) use mindspeed_fsdp::MINDSPEED_FSDP;
@@ -42,5 +43,11 @@ pub use torchtune::{is_recipe as is_torchtune_recipe, is_shipped as is_shipped_b
 
 /// Whether a program is one that a trainer's own command starts by name: a torchtune recipe or a litgpt program.
 pub fn is_named_program(program: &str) -> bool {
-    is_torchtune_recipe(program) || starts_own_processes(program)
+    is_torchtune_recipe(program) || is_litgpt_program(program)
+}
+
+/// Whether a program starts its processes by itself, on as many accelerators as its own options say: litgpt's, and verl's
+/// supervised trainer under Ray.
+pub fn starts_own_processes(program: &str) -> bool {
+    is_litgpt_program(program) || crate::rl::starts_workers(program)
 }

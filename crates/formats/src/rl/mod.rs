@@ -29,6 +29,7 @@ mod verl_sft;
 pub use easy_r1::{configuration as configuration_of_easy_r1, is_known as is_known_to_easy_r1};
 pub use nemo_bases::TABLE as NEMO_RL;
 pub use verl_configs::{is_known as is_known_to_verl, named as configuration_of_verl};
+pub(crate) use verl_sft::starts_workers;
 
 use super::beneath::overridden;
 use super::leaves::{Leaves, Scalars};
@@ -244,13 +245,15 @@ impl Reader for RlFormat {
         }
         let scalars = Scalars::of_words_under(command.words, &["engine"]);
         let mut leaves = Leaves::over(&scalars);
-        verl_sft::read(&mut leaves, verl_sft::runs_engines(command.program));
+        verl_sft::read(&mut leaves, command.program);
         leaves.finish(self.name())
     }
 
     fn date(&self, reading: &mut Reading, installed: Installed) {
-        if *self == Self::Verl {
-            verl_early::date(reading, installed.verl);
+        match self {
+            Self::Verl => verl_early::date(reading, installed.verl),
+            Self::VerlSft => verl_sft::date(reading, installed.verl),
+            _ => {}
         }
     }
 
@@ -298,7 +301,7 @@ impl RlFormat {
         let mut leaves = Leaves::over(scalars);
         match self {
             Self::Verl => verl::read(&mut leaves),
-            Self::VerlSft => verl_sft::read(&mut leaves, false),
+            Self::VerlSft => verl_sft::read(&mut leaves, ""),
             Self::OpenRlhf => openrlhf::read(&mut leaves),
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),

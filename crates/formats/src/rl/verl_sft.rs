@@ -1,56 +1,99 @@
 //! verl's supervised trainers: the one on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`) and
-//! the one over engines (`verl/trainer/sft_trainer.py`, `verl/trainer/config/sft_trainer_engine.yaml`).
+//! the one over engines (`verl/trainer/sft_trainer.py`, `sft_trainer_ray.py`, `verl/trainer/config/sft_trainer_engine.yaml`).
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
     ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, on_npu, own_code,
     reduces_in_fp32, shards, transformers,
 };
-use crate::{Effect, Origin};
+use crate::{Asked, Effect, Found, NotRead, Origin, Question, Reading};
 use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic};
 
 const VERL: &str = "verl";
 
-/// Whether `program` is the trainer over engines.
-pub(super) fn runs_engines(program: &str) -> bool {
-    let stem = program.strip_suffix(".py").unwrap_or(program);
-    let name = stem.rsplit(['.', '/']).next().unwrap_or_default();
-    matches!(name, "sft_trainer" | "sft_trainer_ray")
+/// Which of the trainers reads the keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Fsdp,
+    Engines,
+    Unknown,
 }
 
-/// `engines`: whether the command names the trainer over engines.
-pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
-    let engines = engines || leaves.all().iter().any(is_of_engines);
-    if engines {
+impl Program {
+    /// The FSDP trainer alone loads a model by `model.partial_pretrain`.
+    fn named(name: &str, leaves: &Leaves<'_>) -> Self {
+        match name {
+            _ if leaves.has("model.partial_pretrain") => Self::Fsdp,
+            "fsdp_sft_trainer" => Self::Fsdp,
+            "sft_trainer" | RAY => Self::Engines,
+            _ if leaves.all().iter().any(is_of_engines) => Self::Engines,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Its own key: that of the FSDP trainer or that of the engines.
+    fn own(self, of_fsdp: &'static str, of_engines: &'static str) -> Vec<&'static str> {
+        match self {
+            Self::Fsdp => vec![of_fsdp],
+            Self::Engines => vec![of_engines],
+            Self::Unknown => vec![of_fsdp, of_engines],
+        }
+    }
+}
+
+/// The trainer over engines whose workers Ray starts.
+const RAY: &str = "sft_trainer_ray";
+
+/// The name of a program, which is a path or a module.
+fn name_of(program: &str) -> &str {
+    let stem = program.strip_suffix(".py").unwrap_or(program);
+    stem.rsplit(['.', '/']).next().unwrap_or_default()
+}
+
+/// Whether a program starts its workers by Ray, on as many accelerators as its keys say.
+pub(crate) fn starts_workers(program: &str) -> bool {
+    program.contains("verl") && name_of(program) == RAY
+}
+
+/// Its YAML has had `model.strategy: fsdp2` since 0.4; 0.2 and 0.3 know FSDP1 only.
+const ENGINE: &str = "default of verl's FSDP trainer since 0.4; FSDP1 before";
+/// `model.enable_gradient_checkpointing` of its YAML.
+const CHECKPOINTS: &str = "default of verl's FSDP trainer since 0.4.1; off before";
+
+/// `program`: what the command starts; empty for a settings file.
+pub(super) fn read(leaves: &mut Leaves<'_>, program: &str) {
+    let name = name_of(program);
+    let kind = Program::named(name, leaves);
+    if kind == Program::Engines {
         over_engines(leaves);
     }
-    // `fsdp_sft_trainer.py` alone loads a model by this key, and has had `model.strategy: fsdp2` in its YAML since 0.4 (0.2 and 0.3
-    // know FSDP1 only); the engine of `sft_trainer.py` is FSDP1 (`config/engine/fsdp.yaml`).
-    if leaves.has("model.partial_pretrain") && !leaves.has("model.strategy") {
-        let note = "default of verl's FSDP trainer since 0.4; FSDP1 before";
-        leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, note);
+    // The engine of `sft_trainer.py` is FSDP1 (`config/engine/fsdp.yaml`).
+    if kind == Program::Fsdp {
+        if !leaves.has("model.strategy") {
+            leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, ENGINE);
+        }
+        if !leaves.has("model.enable_gradient_checkpointing") {
+            leaves.state(Field::GradientCheckpointing, "true", Origin::Default, CHECKPOINTS);
+        }
     }
-    padded(leaves);
+    padded(leaves, kind);
     transformers(leaves, VERL, "fsdp1");
     super::verl::units(leaves);
-    for path in ["model.strategy", "engine.strategy"] {
+    for path in kind.own("model.strategy", "engine.strategy") {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
             leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
         }
     }
-    for group in ["engine.", "model.fsdp_config."] {
+    for group in kind.own("model.fsdp_config.", "engine.") {
         gathers_layers(leaves, group);
     }
-    let engine = leaves.first(&["engine", "engine.strategy"]);
-    if let Some(leaf) = engine.filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2")) {
-        lack(leaves, leaf, Effect::Memory, "this engine under verl's supervised trainer");
-    }
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
-    if let Some(leaf) = leaves.get("engine.mixed_precision.reduce_dtype") {
-        leaves.say(Field::ReduceDtype, &leaf.value, leaf);
+    if kind != Program::Fsdp {
+        engine(leaves);
     }
     reduces_in_fp32(leaves);
-    if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype", "engine.model_dtype"]) {
+    if let Some(leaf) = leaves.first(&kind.own("model.fsdp_config.model_dtype", "engine.model_dtype")) {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
         if !matches!(leaf.value.as_str(), "fp32" | "float32") {
             leaves.say(Field::Autocast, "none", leaf);
@@ -78,12 +121,20 @@ pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
         ("trainer.nnodes", Field::NumNodes),
         ("trainer.n_gpus_per_node", Field::GpusPerNode),
     ]);
-    sized_shards(leaves);
+    if name == RAY {
+        defaults(leaves, VERL, &[(Field::NumNodes, "1"), (Field::GpusPerNode, "1")]);
+    }
+    if kind != Program::Fsdp {
+        sized_shards(leaves);
+    }
     defaults(leaves, VERL, &[(length, "1024"), (Field::GlobalBatchSize, "256")]);
-    let ulysses = ["ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"];
+    let ulysses = kind.own("ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size");
     if let Some(leaf) = leaves.first(&ulysses).filter(|leaf| leaf.whole() != Some(1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
         leaves.say(Field::CpCommType, "a2a", leaf);
+    }
+    if packs {
+        cut(leaves);
     }
     if let Some(leaf) = leaves.yes("model.use_liger") {
         leaves.switch(Field::LigerKernel, true, leaf);
@@ -110,6 +161,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
         ],
     );
     super::verl_idle::own_classes(leaves);
+    optimizer(leaves);
+    if kind == Program::Fsdp {
+        foreign(leaves);
+    }
     leaves.pass_below(&[
         "data.",
         "optim.",
@@ -132,9 +187,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, engines: bool) {
 
 /// The FSDP trainer's datasets pad samples to `data.max_length`, and it hands over the mask, except under Ulysses: padding is removed
 /// there alone, whatever `use_remove_padding` says (`fsdp_sft_trainer.py:_compute_loss_and_backward`, `sft_dataset.py`).
-fn padded(leaves: &mut Leaves<'_>) {
+fn padded(leaves: &mut Leaves<'_>, kind: Program) {
     let cut = leaves.get("ulysses_sequence_parallel_size").is_some_and(|leaf| leaf.whole() != Some(1));
-    if leaves.has("model.partial_pretrain") && !cut {
+    if kind == Program::Fsdp && !cut {
         let note = "verl's FSDP trainer pads samples to data.max_length";
         leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, note);
     }
@@ -160,8 +215,93 @@ fn over_engines(leaves: &mut Leaves<'_>) {
     }
     leaves.pass_below(&["data.use_dynamic_bsz", "data.max_token_len_per_gpu"]);
     let padded = leaves.get("model.use_remove_padding").filter(|leaf| leaf.flag() == Some(false));
-    if let Some(leaf) = padded {
+    // `engine/fsdp/transformer_impl.py:prepare_model_inputs` asserts it.
+    let mode = leaves.get("data.pad_mode").filter(|leaf| leaf.value != "no_padding");
+    if let Some(leaf) = padded.or(mode) {
         lack(leaves, leaf, Effect::Memory, "padded samples under verl's supervised trainer over engines");
+    }
+}
+
+/// Keys of the trainer over engines, which the FSDP trainer does not have.
+fn foreign(leaves: &mut Leaves<'_>) {
+    let found: Vec<&Leaf> = leaves.all().iter().filter(|leaf| is_of_engines(leaf)).collect();
+    let Some(first) = found.first() else { return };
+    let names: Vec<&str> = found.iter().map(|leaf| leaf.path.as_str()).collect();
+    let message =
+        format!("verl's FSDP trainer does not know {}, which its trainer over engines has", names.join(", "));
+    leaves.reading.diagnostics.push(Diagnostic::warning(Code::KeysNotRead, message).at_some(first.span));
+    for leaf in found {
+        leaf.used.set(true);
+        leaves.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
+    }
+}
+
+/// Keys of the engine itself.
+fn engine(leaves: &mut Leaves<'_>) {
+    let engine = leaves.first(&["engine", "engine.strategy"]);
+    if let Some(leaf) = engine.filter(|leaf| !matches!(leaf.value.as_str(), "fsdp" | "fsdp2")) {
+        lack(leaves, leaf, Effect::Memory, "this engine under verl's supervised trainer");
+    }
+    if let Some(leaf) = leaves.get("engine.mixed_precision.reduce_dtype") {
+        leaves.say(Field::ReduceDtype, &leaf.value, leaf);
+    }
+}
+
+/// A sample longer than a micro-batch ends the run (`verl/utils/seqlen_balancing.py:rearrange_micro_batches` asserts it).
+fn cut(leaves: &mut Leaves<'_>) {
+    let ranks = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1);
+    let tokens = leaves.reading.count(Field::MaxTokensPerGpu).map(|tokens| tokens.saturating_mul(ranks));
+    let longest = leaves.get("data.max_length").filter(|leaf| leaf.whole() > tokens);
+    if let (Some(leaf), Some(tokens)) = (longest, tokens) {
+        let note = "max_token_len_per_gpu x Ulysses ranks; verl stops at a longer sample";
+        leaves.say_noted(Field::RolloutLength, &tokens.to_string(), leaf, note);
+    }
+}
+
+/// The class is taken by its name from a module, with arguments of its own (`verl/workers/config/optimizer.py:build_optimizer`).
+fn optimizer(leaves: &mut Leaves<'_>) {
+    let unset = |leaf: &Leaf| matches!(leaf.value.as_str(), "" | "null" | "None" | "{}");
+    for leaf in leaves.all().iter().filter(|leaf| !unset(leaf)) {
+        let known: &[&str] = match leaf.path.as_str() {
+            "optim.optimizer" => &["Adam", "AdamW"],
+            "optim.optimizer_impl" => &["torch.optim"],
+            path if path.starts_with("optim.override_optimizer_config") => &[],
+            _ => continue,
+        };
+        if !known.contains(&leaf.value.as_str()) {
+            lack(
+                leaves,
+                leaf,
+                Effect::Memory,
+                "an optimizer other than PyTorch's AdamW, or with its own arguments",
+            );
+        }
+    }
+}
+
+/// Puts the FSDP trainer's defaults of a release that the text installs in place of today's.
+pub(super) fn date(reading: &mut Reading, installed: Option<[u64; 2]>) {
+    let Some(release) = installed.filter(|release| *release <= [0, 4]) else { return };
+    let is = |found: &Found, note: &str| found.note.as_deref() == Some(note);
+    if release == [0, 4] {
+        let field = Field::GradientCheckpointing;
+        if reading.found.iter().any(|found| is(found, CHECKPOINTS)) {
+            reading.keep(&|found| !is(found, CHECKPOINTS));
+            reading.questions.push(Question {
+                asks: Asked::Setting(field),
+                prompt: "Are layers checkpointed? verl's FSDP trainer does so by default since 0.4.1, not in 0.4.0"
+                    .to_owned(),
+                choices: vec!["true".to_owned(), "false".to_owned()],
+                proposal: Some("true".to_owned()),
+            });
+        }
+        return;
+    }
+    for (note, value) in [(ENGINE, "fsdp1"), (CHECKPOINTS, "false")] {
+        if let Some(found) = reading.found.iter_mut().find(|found| is(found, note)) {
+            value.clone_into(&mut found.value);
+            found.note = Some("default of verl before 0.4, which the text installs".to_owned());
+        }
     }
 }
 

@@ -69,22 +69,35 @@ pub(super) fn steps(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Keys of torchao's float8 (`components/quantization/float8.py`): tensorwise scaling may gather weights in 8 bits, and the
-/// output layer is left in 16, as the estimates have it.
-pub(super) fn in_float8(leaves: &mut Leaves<'_>) {
+/// Keys of torchao's float8 (`components/quantization/float8.py`), which `converter` turns on: tensorwise scaling may gather
+/// weights in 8 bits where data-parallel ranks share them (`parallel_dims.dp_shard_enabled`), and the estimates leave the output
+/// layer in 16, as a filter that names it does. `filter_fqns` is empty by default; `enable_float8_linear`, the switch of 2024, left
+/// the output layer out by itself.
+pub(super) fn in_float8(leaves: &mut Leaves<'_>, converter: &Leaf) {
+    let shards = leaves
+        .first(&["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"])
+        .and_then(Leaf::whole);
+    let mut filtered = converter.path == "float8.enable_float8_linear";
     for group in ["float8", "quantize.linear.float8"] {
         let key = |name: &str| format!("{group}.{name}");
-        if let Some(leaf) = leaves.yes(&key("enable_fsdp_float8_all_gather")) {
+        let gathers = leaves.yes(&key("enable_fsdp_float8_all_gather"));
+        if let Some(leaf) = gathers.filter(|_| !matches!(shards, Some(0 | 1))) {
             leaves.switch(Field::Fp8ParamGather, true, leaf);
         } else {
             leaves.pass(&key("enable_fsdp_float8_all_gather"));
         }
         let filter = key("filter_fqns");
-        let output = |leaf: &Leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == "output";
+        let names = |leaf: &Leaf| leaf.value.trim_matches(['[', ']', '"', '\'']).to_owned();
         // Looked at without being taken: any other filter is told as not read.
-        if leaves.all().iter().filter(|leaf| leaf.path.starts_with(&filter)).all(output) {
+        let stated = || leaves.all().iter().filter(|leaf| leaf.path.starts_with(&filter));
+        filtered |= stated().any(|leaf| !names(leaf).is_empty());
+        if stated().all(|leaf| matches!(names(leaf).as_str(), "output" | "")) {
             leaves.pass_below(&[&filter]);
         }
+    }
+    if !filtered {
+        let what = "without filter_fqns float8 converts the output layer too (since April 2025)";
+        leaves.not_estimated(converter, what);
     }
 }
 
@@ -115,5 +128,9 @@ mod tests {
         let converted = "--model.converters=quantize.linear.float8";
         assert_eq!(gathers(&format!("{converted} {on}")).as_deref(), Some("true"));
         assert_eq!(gathers(converted), None);
+        // Context-parallel ranks share weights as well, but not as data-parallel ones (`dp_shard_enabled`).
+        let cut = "--parallelism.context_parallel_degree=8 --parallelism.data_parallel_shard_degree";
+        assert_eq!(gathers(&format!("{converted} {on} {cut}=1")), None);
+        assert_eq!(gathers(&format!("{converted} {on} {cut}=2")).as_deref(), Some("true"));
     }
 }

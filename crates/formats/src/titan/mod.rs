@@ -312,7 +312,7 @@ fn precision(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = float8.filter(|leaf| leaf.value.contains("float8") || leaf.value == "true") {
         leaves.say(Field::Fp8, "e4m3", leaf);
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
-        held::in_float8(leaves);
+        held::in_float8(leaves, leaf);
     } else {
         // Settings of a converter that is not in `model.converters`.
         leaves.pass_below(&["float8.", "quantize.linear.float8."]);

@@ -359,6 +359,9 @@ impl Launch {
                 _ => {}
             }
         }
+        if !starts_all {
+            self.compare_groups(&mut reading);
+        }
         if let (Some(Said::Known(_)), Some(Said::Known(_))) = (&self.world.nodes, &self.world.gpus_per_node) {
             // The launch takes precedence over the number of GPUs in a recipe's name.
             reading.keep(&|found| found.field != Field::WorldSize || found.origin != Origin::Catalog);

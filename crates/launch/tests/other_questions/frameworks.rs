@@ -271,6 +271,12 @@ fn levanters_steps_unlike_the_recorded_stop_by_name() {
     // `main/sft.py` and `sft_mixture.py` replace it whenever they start from a checkpoint.
     let of_sft = "messages_field: messages\ninput_role: user\nreinit_tokens: true\nmodel_name_or_path: meta-llama/Llama-3.1-8B\n";
     named(&file("", &format!("initialize_from_hf: true\n{of_sft}")), "initialize_from_hf");
+    // Each of these is a key of theirs that `main/train_lm.py` does not have.
+    for of_mixture in
+        ["supervised_data:\n  tulu:\n    id: a\n", "mixture_block_size: 2048\n", "reinit_lm_head: false\n"]
+    {
+        named(&file("", &format!("initialize_from_hf: true\n{of_mixture}")), "initialize_from_hf");
+    }
     let own = "optimizer:\n  type: adam\n  learning_rate: 1.2e-5\n  weight_decay: 0.1\n  min_lr_ratio: 0.1\n  warmup: 0.01\n  \
         decay: 0.1\n  rewarmup: 0.05\n  cooldown: 0.4\n  cycles: [100, 200]\n  lr_schedule:\n    type: cosine\n    exponent: 2\n  \
         weight_decay_modules: [attn, mlp]\n  default_weight_decay_mask: false\n  beta1: 0.9\n  beta2: 0.95\n  epsilon: 1e-8\n  \

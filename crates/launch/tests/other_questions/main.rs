@@ -54,6 +54,7 @@ mod trainers_stopped;
 mod tuning;
 mod unknown;
 mod unsloth;
+mod verl_sft;
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};

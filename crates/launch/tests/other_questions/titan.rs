@@ -94,3 +94,20 @@ fn what_was_not_recorded_of_torchtitan_is_stopped() {
     stopped(&read(shards, "", &[("exp_avg_dtype", "fp8")]), &["exp_avg_dtype"]);
     stopped(&read(shards, "", &[("loss_kind", "in_place_logits")]), &["loss_kind"]);
 }
+
+/// `filter_fqns` is empty by default (`components/quantization/float8.py`); the switch of 2024 left the output layer out.
+#[test]
+fn float8_without_a_filter_takes_the_output_layer_too() {
+    let warned = |model: &str, float8: &str| {
+        let text = format!(
+            "[model]\nname = \"llama3\"\nflavor = \"8B\"\n{model}[training]\nseq_len = 8192\n[float8]\n{float8}"
+        );
+        let read = said("a.toml", &text, &[("world_size", "8")]);
+        assert!(read.plan.is_some(), "{text}: {:?}", read.diagnostics);
+        read.diagnostics.iter().any(|said| said.message.contains("converts the output layer too"))
+    };
+    let converted = "converters = [\"float8\"]\n";
+    assert!(warned(converted, "") && warned(converted, "filter_fqns = []\n"));
+    assert!(!warned(converted, "filter_fqns = [\"output\"]\n"));
+    assert!(!warned("", "enable_float8_linear = true\n") && !warned("", ""));
+}

@@ -128,7 +128,7 @@ fn read_words(program: &Program, file: &Scalars, command: &Command<'_>) -> Readi
 }
 
 /// Whether a program is one of these, which start one process per entry of their `devices`.
-pub fn is_program(program: &str) -> bool {
+pub(crate) fn is_program(program: &str) -> bool {
     PROGRAMS.iter().any(|known| program.ends_with(known.file))
 }
 

@@ -4,6 +4,7 @@ mod command;
 mod settings;
 
 pub(crate) use command::Litgpt;
-pub use command::{is_program, program};
+pub(super) use command::is_program;
+pub use command::program;
 #[cfg(test)]
 pub(crate) use settings::LITGPT;

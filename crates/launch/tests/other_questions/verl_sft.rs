@@ -1,0 +1,107 @@
+//! verl's supervised trainers: which of them reads a command, and what each of them does with it.
+
+use super::{script, stopped, value};
+use shardscope_launch::Resolution;
+use shardscope_plan::Field;
+
+const WORDS: &str = "data.train_batch_size=64 data.max_length=4096 optim.lr=1e-5";
+
+fn engines(more: &str) -> Resolution {
+    script(&format!(
+        "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.sft_trainer {WORDS} model.path=Qwen/Qwen2.5-7B {more}\n"
+    ))
+}
+
+fn fsdp(program: &str, more: &str) -> Resolution {
+    script(&format!(
+        "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.{program} {WORDS} data.micro_batch_size_per_gpu=2 \
+         model.partial_pretrain=Qwen/Qwen2.5-7B {more}\n"
+    ))
+}
+
+/// `sft_trainer_ray.py` makes a pool of `trainer.n_gpus_per_node` workers on each of `trainer.nnodes`, 1 and 1 by default.
+#[test]
+fn rays_workers_are_as_many_as_the_keys_say() {
+    let world = |more: &str| {
+        let read = script(&format!(
+            "python3 -m verl.trainer.sft_trainer_ray {WORDS} model.path=Qwen/Qwen2.5-7B {more}\n"
+        ));
+        assert!(read.plan.is_some(), "{more}: {:?} {:?}", read.not_modelled, read.questions);
+        value(&read, Field::WorldSize)
+    };
+    assert_eq!(world("trainer.n_gpus_per_node=8 trainer.nnodes=2"), "16");
+    assert_eq!(world("trainer.n_gpus_per_node=8"), "8");
+    assert_eq!(world(""), "1");
+}
+
+/// `workers/config/optimizer.py:build_optimizer`.
+#[test]
+fn an_optimizer_of_another_module_stops() {
+    for word in [
+        "optim.optimizer_impl=torchao.optim",
+        "optim.optimizer=SGD",
+        "optim.override_optimizer_config.fused=true",
+    ] {
+        stopped(&engines(word), &[word.split('=').next().unwrap_or_default()]);
+    }
+    let usual = "optim.optimizer=AdamW optim.optimizer_impl=torch.optim optim.override_optimizer_config=null";
+    assert!(engines(usual).plan.is_some());
+}
+
+/// `model.partial_pretrain` is a key of the FSDP trainer alone.
+#[test]
+fn one_trainer_reads_a_command() {
+    for program in ["fsdp_sft_trainer", "sft_trainer"] {
+        let read = fsdp(program, "engine.strategy=fsdp data.max_token_len_per_gpu=8192");
+        let fields = [Field::DataParallelEngine, Field::SeqLength, Field::MicroBatchSize, Field::Packing];
+        assert_eq!(fields.map(|field| value(&read, field)), ["fsdp2", "4096", "2", "false"], "{program}");
+        assert_ne!(value(&read, Field::LossKind), "in_place_logits", "{program}");
+        let unread = value(&read, Field::NotRead);
+        assert!(unread.contains("engine.strategy"), "{unread}");
+        assert!(unread.contains("data.max_token_len_per_gpu"), "{unread}");
+    }
+    assert_eq!(value(&engines(""), Field::LossKind), "in_place_logits");
+}
+
+/// `engine/fsdp/transformer_impl.py` asserts that samples are not padded, `rearrange_micro_batches` that each fits a micro-batch.
+#[test]
+fn samples_over_engines_are_joined_and_fit_a_micro_batch() {
+    stopped(&engines("data.pad_mode=right"), &["data.pad_mode"]);
+    let longest = |more: &str| value(&engines(more), Field::RolloutLength);
+    assert_eq!(longest("data.pad_mode=no_padding"), "4096");
+    assert_eq!(longest("data.max_token_len_per_gpu=2048"), "2048");
+    let shared = "data.max_token_len_per_gpu=2048 engine.ulysses_sequence_parallel_size=2";
+    assert_eq!(longest(shared), "4096");
+}
+
+/// `sft_trainer.yaml` of v0.3.0.post1, v0.4.0 and v0.4.1.
+#[test]
+fn defaults_of_the_fsdp_trainer_are_those_of_the_release() {
+    let of = |release: &str| fsdp("fsdp_sft_trainer", &format!("\n{release}"));
+    let fields = |release: &str| {
+        let read = of(release);
+        [Field::DataParallelEngine, Field::GradientCheckpointing].map(|field| value(&read, field))
+    };
+    assert_eq!(fields(""), ["fsdp2", "true"]);
+    assert_eq!(fields("pip install verl==0.3.0"), ["fsdp1", "false"]);
+    assert_eq!(fields("pip install verl==0.5.0"), ["fsdp2", "true"]);
+    let between = of("pip install verl==0.4.0");
+    assert!(between.questions.iter().any(|question| question.prompt.contains("since 0.4.1")));
+    let stated = "model.enable_gradient_checkpointing=False\npip install verl==0.4.0";
+    let read = fsdp("fsdp_sft_trainer", stated);
+    assert!(read.plan.is_some() && value(&read, Field::GradientCheckpointing) == "false");
+}
+
+/// `workers/engine/fsdp/utils.py:create_device_mesh`.
+#[test]
+fn groups_of_the_world_are_no_replicas() {
+    for size in ["-1", "8", "16"] {
+        let read = engines(&format!("engine.fsdp_size={size}"));
+        assert!(read.plan.is_some(), "{size}: {:?}", read.not_modelled);
+        assert!(matches!(value(&read, Field::NumDistributedOptimizerInstances).as_str(), "" | "1"), "{size}");
+    }
+    let half = engines("engine.fsdp_size=4");
+    assert!(half.plan.is_some(), "{:?}", half.not_modelled);
+    assert_eq!(value(&half, Field::NumDistributedOptimizerInstances), "2");
+    stopped(&engines("engine.fsdp_size=3"), &["engine.fsdp_size"]);
+}
