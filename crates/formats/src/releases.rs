@@ -89,7 +89,9 @@ pub(crate) fn tell_unlifted(reading: &mut Reading, installed: Installed) {
     if mixed && reading.value(Field::DataParallelEngine) == Some("fsdp1") {
         let value = format!("{}.{}", release[0], release[1]);
         let what = "FSDP's weights in the format in which they are loaded, under accelerate before 0.30, which does not lift them to fp32";
-        reading.not_modelled.push(NotModelled::new("accelerate", &value, Effect::Memory, what));
+        let item = NotModelled::new("accelerate", &value, Effect::Memory, what);
+        // Weights that are loaded in fp32 need no lift.
+        reading.not_modelled.push(item.unless_at(Field::ParamsDtype, "fp32"));
     }
 }
 
