@@ -144,7 +144,10 @@ impl Row {
         let mut leaves = Leaves::over(scalars);
         for (paths, field) in self.keys {
             // A size of 0 means no packing, and "auto" that the size is found by trial.
-            let is_said = |path: &&&str| leaves.whole(path) != Some(0) && leaves.text(path) != Some("auto");
+            // So are litgpt's devices at -1, those that there are (`litgpt/utils.py:parse_devices`).
+            let counted = |text: &str| text == "auto" || text == "-1" && self.software == Software::Litgpt;
+            let is_said =
+                |path: &&&str| leaves.whole(path) != Some(0) && !leaves.text(path).is_some_and(counted);
             let said: Vec<&str> = paths.iter().filter(is_said).copied().collect();
             leaves.take(&said, *field);
         }
