@@ -53,6 +53,12 @@ const EMPTY: [(&str, &[&str]); 1] = [(
 
 /// Adds those of `paths` that are empty groups: they have no scalars of their own.
 fn add_empty(root: &Node, paths: &[&str], scalars: &mut Scalars) {
+    let targets = super::levanter::WATCH_TARGETS;
+    if let Some(list) =
+        root.at(targets).filter(|node| matches!(&node.value, Value::List(items) if items.is_empty()))
+    {
+        scalars.push(targets, "[]", Some(list.span), None);
+    }
     for path in paths {
         let group = root.at(path).filter(|node| matches!(&node.value, Value::Map(keys) if keys.is_empty()));
         if let Some(group) = group {
