@@ -31,6 +31,8 @@ pub struct Installed {
     pub(crate) verl: Option<[u64; 2]>,
     /// That of accelerate.
     pub(crate) accelerate: Option<[u64; 2]>,
+    /// That of Lightning.
+    pub(crate) lightning: Option<[u64; 2]>,
 }
 
 impl Installed {
@@ -63,6 +65,7 @@ impl Installed {
             axolotl: installed(text, "axolotl", Self::MANY),
             verl: installed(text, "verl", Self::MANY),
             accelerate: installed(text, "accelerate", Self::MANY),
+            lightning: lightning(text),
         }
     }
 
@@ -76,8 +79,16 @@ impl Installed {
             axolotl: self.axolotl.or(beside.axolotl),
             verl: self.verl.or(beside.verl),
             accelerate: self.accelerate.or(beside.accelerate),
+            lightning: self.lightning.or(beside.lightning),
         }
     }
+}
+
+/// Lightning's release. What changed in 2.6.2 makes its 2.6.0 and 2.6.1 a 2.5, where they are pinned.
+fn lightning(text: &str) -> Option<[u64; 2]> {
+    let release = installed(text, "lightning", Installed::MANY)?;
+    let early = ["lightning==2.6.0", "lightning==2.6.1"].iter().any(|pin| text.contains(pin));
+    Some(if early && release == [2, 6] { [2, 5] } else { release })
 }
 
 /// FSDP's weights in 16 bits are lifted to fp32 under mixed precision since accelerate 0.30 (`accelerator.py:prepare_model`, #2674);
@@ -89,7 +100,9 @@ pub(crate) fn tell_unlifted(reading: &mut Reading, installed: Installed) {
     if mixed && reading.value(Field::DataParallelEngine) == Some("fsdp1") {
         let value = format!("{}.{}", release[0], release[1]);
         let what = "FSDP's weights in the format in which they are loaded, under accelerate before 0.30, which does not lift them to fp32";
-        reading.not_modelled.push(NotModelled::new("accelerate", &value, Effect::Memory, what));
+        let item = NotModelled::new("accelerate", &value, Effect::Memory, what);
+        // Weights that are loaded in fp32 need no lift.
+        reading.not_modelled.push(item.unless_at(Field::ParamsDtype, "fp32"));
     }
 }
 

@@ -136,6 +136,36 @@ fn litgpts_commands_have_the_defaults_of_their_programs() {
         (Field::GradientCheckpointing, "true"),
     ];
     holds(&full, &of_full);
+    // Lightning before 2.6.2 makes what FSDP shards in 16 bits.
+    let warned = |read: &shardscope_launch::Resolution| {
+        read.diagnostics.iter().any(|said| said.message.contains("2.6.2"))
+    };
+    assert!(warned(&full));
+    let whole = line.replace("finetune_lora", "finetune_full");
+    for (installs, stops) in [("2.5.0", true), ("2.6.1", true), ("2.6.2", false)] {
+        let dated = |more: &str| script(&format!("pip install lightning=={installs}\n{whole} {more}"));
+        let named = dated("").not_modelled.iter().any(|item| item.name == "lightning");
+        assert_eq!(named, stops, "{installs}");
+        assert!(dated("--precision bf16-true").not_modelled.is_empty(), "{installs}");
+    }
+    assert!(!warned(&script(&format!("{whole} --precision bf16-true"))));
+    // `args.py:TrainArgs` floors: 125 over 8 GPUs in fives is three times 5 on each.
+    let of = |batch: &str| {
+        let line =
+            whole.replace("--devices 4 --train.micro_batch_size 2", "--devices 8 --train.micro_batch_size 5");
+        script(&format!("{line} --precision bf16-true --train.global_batch_size {batch}"))
+    };
+    holds(&of("125"), &[(Field::GlobalBatchSize, "120"), (Field::NumMicroBatches, "3")]);
+    assert!(of("125").plan.is_some() && of("39").plan.is_none());
+    // `utils.py:parse_devices`: all that there are.
+    let all = script(&format!("{} --precision bf16-true", whole.replace("--devices 4", "--devices -1")));
+    assert!(all.plan.is_none() && all.not_modelled.is_empty(), "{:?}", all.not_modelled);
+    assert!(all.diagnostics.iter().all(|said| !said.message.contains("-1")), "{:?}", all.diagnostics);
+    let continued = script(
+        "litgpt pretrain tiny-llama-1.1b --devices 8 --initial_checkpoint_dir a --train.max_seq_length 2048",
+    );
+    assert!(continued.plan.is_some() && continued.not_modelled.is_empty(), "{:?}", continued.not_modelled);
+    assert!(continued.diagnostics.iter().all(|said| !said.message.contains("initial_checkpoint_dir")));
     // Before litgpt 0.5 the training method was a separate word.
     let old = script(
         "litgpt finetune full --checkpoint_dir checkpoints/meta-llama/Llama-3.2-1B --precision bf16-true --train.max_seq_length 1024",

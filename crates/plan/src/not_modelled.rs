@@ -71,6 +71,9 @@ pub struct NotModelled {
     pub subject: Subject,
     /// A setting that another text may state, and the only value beside which it counts; it always counts without one.
     pub only_at: Option<(Field, String)>,
+    /// A setting that another text or an answer may state, and the only value beside which it does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unless_at: Option<(Field, String)>,
 }
 
 impl NotModelled {
@@ -86,6 +89,7 @@ impl NotModelled {
             is_known: true,
             subject: Subject::Setting,
             only_at: None,
+            unless_at: None,
         }
     }
 
@@ -112,6 +116,13 @@ impl NotModelled {
     #[must_use]
     pub fn only_at(mut self, field: Field, value: &str) -> Self {
         self.only_at = Some((field, value.to_owned()));
+        self
+    }
+
+    /// The same, which counts unless a setting has this value, whichever text or answer states it.
+    #[must_use]
+    pub fn unless_at(mut self, field: Field, value: &str) -> Self {
+        self.unless_at = Some((field, value.to_owned()));
         self
     }
 

@@ -86,7 +86,14 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     // Megatron only rounds if this flag is set, and only down.
     if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
         global = global / slice * slice;
-        let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
+        let by_itself = table
+            .chosen::<Software>()
+            .is_some_and(|software| matches!(software, Software::Litgpt | Software::LitgptPretrain));
+        let rule = if by_itself {
+            "rounded down to a multiple of micro batch x DP, as litgpt does (litgpt/args.py)"
+        } else {
+            "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)"
+        };
         table.overrule(Field::GlobalBatchSize, Int(global), rule);
     }
     // Megatron stops here as well. Rounding would estimate a batch that nobody asked for.

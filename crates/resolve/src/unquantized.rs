@@ -117,6 +117,9 @@ fn norms_alone(table: &mut Table, software: Software) {
         Field::NormsOverHeads,
         Field::Fp32Norms,
         Field::WideNorms,
+        // Phi-3's projections: one module each, with other tensors.
+        Field::FusedQkv,
+        Field::FusedGateUp,
     ];
     let others = on.iter().any(|field| table.on(*field))
         || table.has(Field::VisionTower)

@@ -119,17 +119,34 @@ const WATCHED: [(&str, &[&str]); 4] = [
     ("trainer.watch.split_scan_layers", &["true"]),
 ];
 
+/// The tensors that norms are taken of: gradients and weights, by default and as recorded.
+pub(super) const WATCH_TARGETS: &str = "trainer.watch.watch_targets";
+
 /// By default every tenth step, the first one too, is another program, which also takes norms of gradients and weights
 /// (`trainer.py:train_step`, `callbacks/watch.py`): the output layer's weight gradient comes after the layers
 /// (`tests/data/levanter/steps.jsonl`).
 fn watched(leaves: &mut Leaves<'_>) {
     const PATH: &str = "trainer.watch.interval";
-    if leaves.whole(PATH) == Some(0) {
+    let targets: Vec<&Leaf> =
+        leaves.all().iter().filter(|leaf| leaf.path.starts_with(WATCH_TARGETS)).collect();
+    // `WatchConfig.is_enabled`.
+    let norms = leaves.flag("trainer.watch.include_norms") == Some(false)
+        && leaves.flag("trainer.watch.include_histograms") != Some(true)
+        && leaves.get("trainer.watch.include_histograms").is_none_or(|leaf| leaf.hole.is_none());
+    let none = targets.iter().any(|leaf| leaf.path == WATCH_TARGETS && leaf.value == "[]");
+    if leaves.whole(PATH) == Some(0) || norms || none {
         return leaves.pass_below(&["trainer.watch"]);
     }
     let mut unlike = jax::unlike(leaves, &WATCHED);
-    let targets = leaves.all().iter().filter(|leaf| leaf.path.starts_with("trainer.watch.watch_targets"));
-    unlike.extend(targets.map(|leaf| format!("{} {}", leaf.path, leaf.value)));
+    let marks = ['[', ']', ',', ' ', '"', '\''];
+    let mut names: Vec<&str> =
+        targets.iter().flat_map(|leaf| leaf.value.split(marks)).filter(|name| !name.is_empty()).collect();
+    names.sort_unstable();
+    if names == ["grads", "params"] {
+        targets.iter().for_each(|leaf| leaf.used.set(true));
+    } else if !names.is_empty() {
+        unlike.extend(targets.iter().map(|leaf| format!("{} {}", leaf.path, leaf.value)));
+    }
     if unlike.is_empty() {
         return leaves.state(Field::WatchedNorms, "true", Origin::Default, WHOSE);
     }

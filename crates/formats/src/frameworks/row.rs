@@ -53,6 +53,12 @@ const EMPTY: [(&str, &[&str]); 1] = [(
 
 /// Adds those of `paths` that are empty groups: they have no scalars of their own.
 fn add_empty(root: &Node, paths: &[&str], scalars: &mut Scalars) {
+    let targets = super::levanter::WATCH_TARGETS;
+    if let Some(list) =
+        root.at(targets).filter(|node| matches!(&node.value, Value::List(items) if items.is_empty()))
+    {
+        scalars.push(targets, "[]", Some(list.span), None);
+    }
     for path in paths {
         let group = root.at(path).filter(|node| matches!(&node.value, Value::Map(keys) if keys.is_empty()));
         if let Some(group) = group {
@@ -144,7 +150,10 @@ impl Row {
         let mut leaves = Leaves::over(scalars);
         for (paths, field) in self.keys {
             // A size of 0 means no packing, and "auto" that the size is found by trial.
-            let is_said = |path: &&&str| leaves.whole(path) != Some(0) && leaves.text(path) != Some("auto");
+            // So are litgpt's devices at -1, those that there are (`litgpt/utils.py:parse_devices`).
+            let counted = |text: &str| text == "auto" || text == "-1" && self.software == Software::Litgpt;
+            let is_said =
+                |path: &&&str| leaves.whole(path) != Some(0) && !leaves.text(path).is_some_and(counted);
             let said: Vec<&str> = paths.iter().filter(is_said).copied().collect();
             leaves.take(&said, *field);
         }

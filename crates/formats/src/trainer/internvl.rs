@@ -10,6 +10,21 @@ use shardscope_source::{Code, Diagnostic};
 
 /// The argument that each of its commands has.
 const SIGN: &str = "conv_style";
+/// Arguments of its own (`ModelArguments`, `DataTrainingArguments`), of which each of its commands has some: LLaVA's programs and others
+/// also name a style of conversation.
+const OWN: [&str; 11] = [
+    "force_image_size",
+    "down_sample_ratio",
+    "freeze_backbone",
+    "ps_version",
+    "use_llm_lora",
+    "use_backbone_lora",
+    "unfreeze_vit_layers",
+    "vision_select_layer",
+    "max_dynamic_patch",
+    "dynamic_image_size",
+    "use_packed_ds",
+];
 /// Arguments beside it that other programs have (Eagle 2.5), or that put a model together of others.
 const OTHERS: [&str; 6] = [
     "vision_path",
@@ -26,7 +41,8 @@ const SWITCHES: [(&str, &str); 3] =
 const AS_MODELLED: [(&str, &str); 3] =
     [("force_image_size", "448"), ("down_sample_ratio", "0.5"), ("vision_select_layer", "-1")];
 /// Switches and counts that stop the verdict where they are on, and change nothing where they are not.
-const OFF: [&str; 4] = ["use_backbone_lora", "unfreeze_vit_layers", "unfreeze_lm_head", "use_packed_ds"];
+const OFF: [&str; 3] = ["use_backbone_lora", "unfreeze_vit_layers", "unfreeze_lm_head"];
+const PACKS: &str = "use_packed_ds";
 /// Side of a tile, in pixels.
 const SIDE: u64 = 448;
 /// Patches of it, of 14 by 14 pixels.
@@ -41,7 +57,8 @@ const WHOSE: &str = "default of InternVL's program";
 
 /// Whether the arguments are its own.
 fn is_own(leaves: &Leaves<'_>) -> bool {
-    leaves.has(SIGN) && leaves.has("model_name_or_path") && !OTHERS.iter().any(|other| leaves.has(other))
+    let any = |keys: &[&str]| keys.iter().any(|key| leaves.has(key));
+    leaves.has(SIGN) && leaves.has("model_name_or_path") && any(&OWN) && !any(&OTHERS)
 }
 
 /// The leaf that turns adapters on the decoder on: their rank.
@@ -49,10 +66,9 @@ fn adapts<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     leaves.get("use_llm_lora").filter(|leaf| leaf.hole.is_some() || leaf.whole().is_some_and(|rank| rank > 0))
 }
 
-/// Whether samples are packed: its attention then takes one pack of a micro-batch
-/// (`internvl/patch/qwen2_packed_training_patch.py` and its like).
-fn packs(leaves: &Leaves<'_>) -> bool {
-    leaves.yes("use_packed_ds").is_some() && leaves.whole("per_device_train_batch_size") == Some(1)
+/// The leaf that says that samples are packed.
+fn packs<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    leaves.yes(PACKS)
 }
 
 /// The length of a pack in the place of a sample's, and its tiles: no pack has more tokens or tiles, and with `strict_mode`
@@ -62,7 +78,11 @@ fn packed(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("max_packed_tokens") {
         leaves.say(Field::SeqLength, &leaf.value, leaf);
     }
-    let tiles = leaves.whole("num_images_expected").unwrap_or(TILES_OF_A_PACK).min(MOST_TILES);
+    let stated = leaves.get("num_images_expected");
+    if let Some(leaf) = stated.filter(|leaf| leaf.whole().is_none()) {
+        stop(leaves, leaf, "packs of an unknown number of tiles (InternVL)");
+    }
+    let tiles = stated.and_then(Leaf::whole).unwrap_or(TILES_OF_A_PACK).min(MOST_TILES);
     let patches = (tiles * PATCHES).to_string();
     leaves.state(
         Field::ImagePatches,
@@ -78,7 +98,7 @@ pub(super) fn defaults(leaves: &mut Leaves<'_>) {
     if !is_own(leaves) {
         return;
     }
-    if packs(leaves) {
+    if packs(leaves).is_some() {
         packed(leaves);
     }
     let values = [
@@ -133,14 +153,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     leaves.state_all(&values, Origin::Derived, note);
     tiles(leaves);
     for key in OFF {
-        if key == "use_packed_ds" && packs(leaves) {
-            leaves.pass(key);
-        } else if leaves.get(key).is_some_and(|leaf| leaf.flag() == Some(false) || leaf.whole() == Some(0)) {
+        if leaves.get(key).is_some_and(|leaf| leaf.flag() == Some(false) || leaf.whole() == Some(0)) {
             leaves.reading.not_modelled.retain(|item| item.name != key);
         } else if let Some(leaf) = leaves.get(key) {
             stop(leaves, leaf, what_of(key));
         }
     }
+    packing(leaves);
     for (key, word) in AS_MODELLED {
         if let Some(leaf) = leaves.get(key).filter(|leaf| leaf.value.parse::<f64>().ok() != word.parse().ok())
         {
@@ -174,9 +193,30 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     true
 }
 
+/// Its attention takes one pack of a micro-batch (`internvl/patch/qwen2_packed_training_patch.py` and its like). Whether there are
+/// several, or packs at all, an answer may say.
+fn packing(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get(PACKS) else { return };
+    leaves.reading.not_modelled.retain(|item| item.name != PACKS);
+    let item = |what: &str| NotModelled::new(PACKS, leaf.shown(), Effect::Memory, what).at_some(leaf.span);
+    let stop = if packs(leaves).is_some() {
+        item("several packs of samples in a micro-batch, which InternVL's attention refuses")
+            .unless_at(Field::MicroBatchSize, "1")
+    } else if leaf.hole.is_some() {
+        leaves.say(Field::Packing, &leaf.value, leaf);
+        // A pack has other limits than a sample, which are read where the text itself turns packing on.
+        item("packs where a variable turns them on (InternVL): write use_packed_ds True")
+            .only_at(Field::Packing, "true")
+    } else if leaf.flag() == Some(false) {
+        return;
+    } else {
+        item("a value of use_packed_ds that is neither true nor false (InternVL)")
+    };
+    leaves.reading.not_modelled.push(stop);
+}
+
 const fn what_of(key: &str) -> &'static str {
     match key.as_bytes() {
-        b"use_packed_ds" => "several packs of samples in a micro-batch, which InternVL's attention refuses",
         b"use_backbone_lora" => "adapters on the tower (InternVL)",
         _ => "parts that train of a model that is frozen (InternVL)",
     }

@@ -26,6 +26,10 @@ const NORMS_ALONE: &str = "norms in fp32 beside embeddings in 16 bits, as TRL up
 const NORMS_OF_KTO: &str = "norms in fp32 beside embeddings in 16 bits, as TRL's KTO up to 1.3 leaves quantized models; later releases are modelled";
 const NORMS_OF_ODDS: &str =
     "norms in fp32 beside embeddings in 16 bits, as TRL's ORPO and CPO leave quantized models";
+/// The first minor release all of whose trainers cast so: SFT's do from 0.7.5 on, DPO's from 0.7.10, and a text's release is known by two
+/// numbers (`trl/trainer/sft_trainer.py`, `dpo_trainer.py` of 0.7.4 to 0.8.0).
+const CAST_BY_ALL: [u64; 2] = [0, 8];
+const BEFORE_CASTING: &str = "adapters over 4-bit weights under bf16 by TRL before 0.8, of which 0.7.5 (DPO: 0.7.10) began to cast embeddings and output layer back to bf16";
 /// The first releases that cast trainable parameters over quantized weights to bf16 (huggingface/trl#4577, `trl/trainer`).
 const CAST: [u64; 2] = [0, 26];
 const CAST_BY_DPO: [u64; 2] = [0, 29];
@@ -82,7 +86,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let prepared = trainer.prepared.is_none_or(|last| release.map_or(older, |release| release <= last));
     let norms = trainer.prepared == Some(PREPARED) && release == Some(NORMS) && !leaves.has(behind::AT_MOST);
     if let Some(built) = built.filter(|_| (prepared || norms) && builds) {
-        casts(leaves, &built, norms, trainer.norms);
+        let early = release.is_some_and(|release| release < CAST_BY_ALL);
+        let said = if early { BEFORE_CASTING } else { trainer.norms };
+        casts(leaves, &built, norms, early, said);
     }
     let Some(first) = trainer.cast else { return };
     // An argument that only transformers 4 has belongs to releases of both kinds.
@@ -96,7 +102,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
 }
 
 /// What a trainer that prepares the model makes of what is not quantized.
-fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool, said: &str) {
+fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool, early: bool, said: &str) {
     let item = NotModelled::new("peft_config", "", Effect::Memory, said);
     let four = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4"));
     let open = leaves.get("bf16").is_some_and(|leaf| leaf.hole.is_some());
@@ -105,6 +111,10 @@ fn casts(leaves: &mut Leaves<'_>, built: &Leaf, norms: bool, said: &str) {
         return;
     }
     let under_bf16 = four && leaves.reading.value(Field::Bf16) == Some("true");
+    if early && under_bf16 {
+        leaves.reading.not_modelled.push(item);
+        return;
+    }
     if four && open {
         leaves.reading.not_modelled.push(item.only_at(Field::Bf16, "true"));
     } else if under_bf16 {
@@ -129,7 +139,14 @@ pub(super) fn cast_by_qlora(leaves: &mut Leaves<'_>) {
     };
     leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
     if bf16 {
-        leaves.state(Field::UpcastNorms, "true", Origin::Derived, why);
+        // Recorded over 4 bits, which is the default.
+        if let Some(leaf) = leaves.get("bits").filter(|leaf| matches!(leaf.whole(), Some(8 | 16 | 32))) {
+            let what = "norms in fp32 beside embeddings in bf16, as QLoRA's program leaves models with --bf16, over other weights than 4-bit ones";
+            let item = NotModelled::new("bits", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        } else {
+            leaves.state(Field::UpcastNorms, "true", Origin::Derived, why);
+        }
         leaves.state(Field::AdapterDtype, "bf16", Origin::Derived, why);
     }
 }

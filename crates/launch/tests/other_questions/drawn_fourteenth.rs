@@ -214,6 +214,18 @@ fn qlora_in_fp16_keeps_what_is_not_quantized_in_fp32() {
     };
     assert_eq!(of("--fp16"), ["true", "", "fp32"]);
     assert_eq!(of("--bf16"), ["true", "true", "bf16"]);
+    for bits in ["8", "16"] {
+        let read = script(&format!(
+            "python qlora.py --model_name_or_path huggyllama/llama-7b --source_max_len 16 --target_max_len 512 --lora_r 64 --bits {bits} \
+             --bf16 --lora_modules all --per_device_train_batch_size 1"
+        ));
+        stopped(&read, &["bits"]);
+        assert!(
+            read.not_modelled.iter().all(|item| !item.message.contains("TRL")),
+            "{:?}",
+            read.not_modelled
+        );
+    }
 }
 
 /// pacman100/LLM-Workshop `chat_assistant/sft/training/train.py` takes its arguments from its command line, which

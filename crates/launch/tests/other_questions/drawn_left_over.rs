@@ -154,6 +154,9 @@ fn norms_that_trl_casts_alone_are_told() {
             assert_eq!(value(&read, field), "true", "{installs} {more} {before}: {field:?}");
         }
     }
+    // SFT's began to cast in 0.7.5, so that a release of 0.7 may be of either kind.
+    stopped(&of("trl==0.7.4", four, ", bf16=True", ""), &["peft_config"]);
+    assert!(of("trl==0.8.6", four, ", bf16=True", "").not_modelled.is_empty());
     // Adapters of the ends are cast along with them.
     let text = |targets: &str| {
         format!(
@@ -179,6 +182,12 @@ fn norms_that_trl_casts_alone_are_told() {
         let read = said("run.sh", &source, &[("world_size", "1"), (name, value)]);
         stopped(&read, &["upcast_norms"]);
     }
+    // Phi-3 has one module for queries, keys and values, and one for gate and up.
+    let fused = format!(
+        "pip install trl==0.24.0\n{}",
+        text("o_proj").replace("Qwen/Qwen2.5-7B", "microsoft/Phi-3-mini-4k-instruct")
+    );
+    stopped(&said("run.sh", &fused, &[("world_size", "1")]), &["upcast_norms"]);
     for (installs, bits, more, before, upcast) in [
         ("trl==0.24.0", four, ", bf16=False", "", "true"),
         ("trl==0.18.0", four, "", "", "true"),

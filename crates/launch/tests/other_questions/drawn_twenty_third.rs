@@ -141,6 +141,29 @@ fn accelerate_before_thirty_does_not_lift_the_weights_of_fsdp() {
     assert!(!stops("accelerate==0.30.0\n", file) && !stops("accelerate>=0.26\n", file));
     assert!(!stops("accelerate==0.29.3\n", &file.replace("FSDP\n", "MULTI_GPU\n")));
     assert!(!stops("accelerate==0.29.3\n", &file.replace("bf16", "'no'")));
+    // Weights that are loaded in fp32 are stepped in fp32 all the same.
+    let run = |line: &str| {
+        let text = format!(
+            "pip install accelerate==0.28.0\n{line} --per_device_train_batch_size 1 --bf16 --output_dir o\n"
+        );
+        files(&[("run.sh", &text), ("fsdp.yaml", file)])
+            .not_modelled
+            .iter()
+            .any(|item| item.name == "accelerate")
+    };
+    let sft = |format: &str| {
+        run(&format!(
+            "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path meta-llama/Llama-3.1-8B --max_length 2048 {format}"
+        ))
+    };
+    assert!(!sft("--torch_dtype float32") && sft("--torch_dtype bfloat16"));
+    let clm = |more: &str| {
+        run(&format!(
+            "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --block_size 2048 --fsdp 'full_shard auto_wrap' {more}"
+        ))
+    };
+    assert!(!clm("--overwrite_output_dir"), "transformers 4 loads fp32");
+    assert!(clm("--overwrite_output_dir --torch_dtype bfloat16"));
 }
 
 /// A launch line without options, beside the program that it starts.

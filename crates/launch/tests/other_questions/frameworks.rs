@@ -312,6 +312,33 @@ fn levanters_steps_unlike_the_recorded_stop_by_name() {
     }
 }
 
+/// `levanter/callbacks/watch.py:WatchConfig`: what is watched by default, and when nothing is.
+#[test]
+fn levanters_watched_tensors_may_be_written_out_or_be_none() {
+    let of = |watch: &str| {
+        let text = format!(
+            "data:\n  tokenizer: gpt2\nmodel:\n  type: llama\ntrainer:\n  train_batch_size: 256\n  \
+             mp: p=f32,c=bfloat16\n  watch:\n    {watch}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    for (watch, watched) in [
+        ("interval: 10", "true"),
+        ("watch_targets: [grads, params]", "true"),
+        ("watch_targets: grads, params", "true"),
+        ("watch_targets: []", ""),
+        ("include_norms: false", ""),
+        ("interval: 0", ""),
+    ] {
+        let read = of(watch);
+        assert!(read.not_modelled.is_empty(), "{watch}: {:?}", read.not_modelled);
+        assert_eq!(value(&read, Field::WatchedNorms), watched, "{watch}");
+    }
+    for watch in ["watch_targets: [grads]", "include_norms: false\n    include_histograms: true"] {
+        stopped(&of(watch), &["trainer.watch.interval"]);
+    }
+}
+
 /// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: formerly read as nanotron's.
 #[test]
 fn trainium_is_no_gpu() {

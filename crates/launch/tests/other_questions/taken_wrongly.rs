@@ -159,3 +159,58 @@ fn two_formats_at_once_are_none() {
     stopped(&read("bf16: auto\nfp16: true\n"), &["fp16"]);
     assert!(read("bf16: auto\nfp16: false\n").plan.is_some());
 }
+
+/// A style of conversation is an argument of LLaVA's programs and of others too; InternVL's commands have more of its own
+/// (`internvl_chat/internvl/train/internvl_chat_finetune.py`).
+#[test]
+fn a_style_of_conversation_alone_is_not_internvls() {
+    let of = |program: &str, more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 {program} --per_device_train_batch_size 2 --bf16 True --learning_rate 1e-5 {more}\n"
+        ))
+    };
+    let style = "--model_name_or_path lmsys/vicuna-7b-v1.5 --conv_style v1";
+    let llava = of("llava/train/train_mem.py", &format!("{style} --version v1 --model_max_length 2048"));
+    let plain = of("train.py", &format!("{style} --max_seq_length 2048"));
+    for (read, name) in [(&llava, "llava"), (&plain, "plain")] {
+        let own = |found: &shardscope_plan::Setting| format!("{found:?}").contains("InternVL");
+        assert_eq!(value(read, Field::VisionInputGrads), "", "{name}");
+        assert!(read.setting(Field::GradientCheckpointing).is_none_or(|found| !own(found)), "{name}");
+    }
+    let internvl =
+        "--model_name_or_path OpenGVLab/InternVL2_5-8B --conv_style internvl2_5 --force_image_size 448";
+    assert_eq!(value(&of("train.py", internvl), Field::GradientCheckpointing), "true");
+}
+
+/// `internvl/patch/qwen2_packed_training_patch.py` takes one pack; whether there is one may be left to an answer.
+#[test]
+fn packs_of_internvl_stop_where_an_answer_makes_several() {
+    let of = |more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "torchrun --nproc_per_node 8 internvl_chat_finetune.py --model_name_or_path OpenGVLab/InternVL2_5-8B --conv_style \
+             internvl2_5 --force_image_size 448 --max_seq_length 4096 --max_packed_tokens 16384 --bf16 True --freeze_backbone True --freeze_mlp True {more}\n"
+        );
+        said("run.sh", &text, set)
+    };
+    let names =
+        |read: &Resolution| read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
+    let open = "--use_packed_ds True --per_device_train_batch_size $BS";
+    let read = of(open, &[]);
+    assert_eq!(names(&read), ["use_packed_ds"]);
+    assert!(read.questions.iter().any(|question| question.name() == "BS"), "{:?}", read.questions);
+    let one = of(open, &[("micro_batch_size", "1")]);
+    assert!(one.plan.is_some(), "{:?} {:?}", one.not_modelled, one.diagnostics);
+    assert_eq!(value(&one, Field::SeqLength), "16384");
+    stopped(&of(open, &[("micro_batch_size", "2")]), &["use_packed_ds"]);
+    stopped(&of("--use_packed_ds True --per_device_train_batch_size 2", &[]), &["use_packed_ds"]);
+    let switch = "--use_packed_ds $PK --per_device_train_batch_size 1";
+    let asked = of(switch, &[]);
+    assert!(names(&asked).is_empty(), "{:?}", asked.not_modelled);
+    assert!(asked.questions.iter().any(|question| question.name() == "PK"), "{:?}", asked.questions);
+    assert_eq!(value(&of(switch, &[("packing", "false")]), Field::SeqLength), "4096");
+    assert!(of(switch, &[("packing", "false")]).plan.is_some());
+    stopped(&of(switch, &[("packing", "true")]), &["use_packed_ds"]);
+    let tiles = "--use_packed_ds True --per_device_train_batch_size 1 --num_images_expected";
+    assert!(of(&format!("{tiles} 30"), &[]).plan.is_some());
+    stopped(&of(&format!("{tiles} -3"), &[]), &["num_images_expected"]);
+}

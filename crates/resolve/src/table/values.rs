@@ -25,9 +25,10 @@ impl Table {
 
     /// Whether something that is not modelled counts beside these settings.
     pub(crate) fn meets(&self, item: &crate::NotModelled) -> bool {
-        item.only_at.as_ref().is_none_or(|(field, value)| {
+        let is = |(field, value): &(Field, String)| {
             self.get(*field).is_some_and(|setting| setting.value.written() == *value)
-        })
+        };
+        item.only_at.as_ref().is_none_or(is) && !item.unless_at.as_ref().is_some_and(is)
     }
 
     /// The ranks of one replica: TP x PP x CP.

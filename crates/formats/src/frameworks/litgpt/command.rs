@@ -4,6 +4,7 @@
 use super::settings::LITGPT;
 use crate::leaves::{Leaf, Scalars};
 use crate::reader::{Claim, Command, Reader};
+use crate::releases::Installed;
 use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
@@ -91,6 +92,10 @@ impl Reader for Litgpt {
 
     fn read(&self, root: &Node) -> Reading {
         LITGPT.read(root)
+    }
+
+    fn date(&self, reading: &mut Reading, installed: Installed) {
+        super::settings::date(reading, installed);
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {

@@ -2,7 +2,8 @@
 
 use crate::frameworks::row::Row;
 use crate::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin};
+use crate::releases::Installed;
+use crate::{Effect, NotModelled, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
@@ -74,6 +75,7 @@ const HARMLESS: &[&str] = &[
     "access_token",
     "resume",
     "tokenizer_dir",
+    "initial_checkpoint_dir",
     "train.save_interval",
     "train.log_interval",
     "train.lr_warmup",
@@ -99,19 +101,25 @@ fn litgpt(leaves: &mut Leaves<'_>) {
     let adapters = leaves.all().iter().any(|leaf| leaf.path.starts_with("lora_"));
     let pretrains = !adapters && leaves.first(&OF_PRETRAINING).is_some();
     let auto = match leaves.text("devices") {
-        Some(devices) => devices == "auto",
+        Some(devices) => matches!(devices, "auto" | "-1"),
         // `pretrain.py:setup` takes all GPUs by default.
         None => pretrains,
     };
+    // `args.py:TrainArgs.gradient_accumulation_iters` divides with a remainder that it leaves out.
+    let why = "litgpt leaves out what is over of a global batch that does not divide";
+    leaves.state(Field::DecreaseBatchSizeIfNeeded, "true", Origin::Derived, why);
     let many = auto
         || ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
     precision(leaves, many && adapters);
     if pretrains {
-        compiled(leaves, many);
+        compiled(leaves);
     } else if adapters {
         lora(leaves);
     } else {
         full(leaves);
+    }
+    if many && !adapters {
+        made_in_half(leaves);
     }
     quantized(leaves, adapters);
     leaves.state(
@@ -240,15 +248,31 @@ fn lora(leaves: &mut Leaves<'_>) {
     leaves.state(Field::LoraDropout, "0.05", Origin::Default, "default of litgpt");
 }
 
-/// Pre-training compiles the model once it is sharded (`pretrain.py:main`), and trains all of it.
-fn compiled(leaves: &mut Leaves<'_>, many: bool) {
-    let halves = leaves.reading.value(Field::Autocast).is_some_and(|half| half != "none");
-    if many && halves {
+/// The format in which FSDP's plugin makes a model under mixed precision (`lightning/fabric/plugins/precision/fsdp.py:module_init_context`
+/// of 2.6.1 and 2.6.2), of which litgpt admits both.
+fn made_in_half(leaves: &mut Leaves<'_>) {
+    if leaves.reading.value(Field::Autocast).is_some_and(|half| half != "none") {
         let message = "Lightning since 2.6.2 (March 2026) holds weights and optimizer states in fp32 under mixed precision with FSDP; \
                        earlier releases made the model in 16 bits";
         let hint = "if yours is older, set params_dtype to bf16 or fp16";
         leaves.reading.diagnostics.push(Diagnostic::warning(Code::NotEstimated, message).hint(hint));
     }
+}
+
+/// Stops where a text installs a release that does so, unless the weights' format is stated.
+pub(super) fn date(reading: &mut Reading, installed: Installed) {
+    let Some([major, minor]) = installed.lightning.filter(|release| *release < [2, 6]) else { return };
+    let half = reading.value(Field::Autocast).filter(|half| *half != "none").map(str::to_owned);
+    if let Some(half) = half.filter(|_| reading.value(Field::DataParallelEngine) == Some("fsdp1")) {
+        let what = "weights and optimizer states in 16 bits, as Lightning before 2.6.2 makes them under mixed precision with FSDP; set \
+                    params_dtype to that format";
+        let item = NotModelled::new("lightning", &format!("{major}.{minor}"), Effect::Memory, what);
+        reading.not_modelled.push(item.unless_at(Field::ParamsDtype, &half));
+    }
+}
+
+/// Pre-training compiles the model once it is sharded (`pretrain.py:main`), and trains all of it.
+fn compiled(leaves: &mut Leaves<'_>) {
     leaves.reading.software = Some((Software::LitgptPretrain, LITGPT.title.to_owned()));
     let why = "litgpt's pre-training compiles the model";
     leaves.state(Field::CompiledLayers, "true", Origin::Default, why);
