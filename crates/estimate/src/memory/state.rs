@@ -193,8 +193,7 @@ impl ParameterCounts {
         self.trained + self.adapters
     }
 
-    /// Trainable ones plus the padding of the plan's buffers, which only Megatron core's distributed optimizer has.
-    /// Buckets beyond the first add a few hundred elements each and are ignored.
+    /// Trainable ones plus the padding that Megatron core's distributed optimizer gives a buffer's first bucket.
     pub(super) fn in_buffers(self, plan: &Plan, shards: u64) -> Count {
         let recipe = plan.recipe();
         let core = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;

@@ -218,9 +218,7 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
 /// accumulates, and FSDP as it reduces.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
     let semantics = recipe.software.semantics();
-    !semantics.compiled_step
-        && !(is_torch_fsdp(recipe) && semantics.casts_reduced_gradients)
-        && !recipe.steps_narrow_shards()
-        && recipe.grads_dtype.width() < NumberFormat::Fp32.width()
-        && !recipe.optimizer.precision_aware
+    let casts = is_torch_fsdp(recipe) && semantics.casts_reduced_gradients;
+    let none = semantics.compiled_step || casts || recipe.steps_narrow_shards();
+    !none && recipe.grads_dtype.width() < NumberFormat::Fp32.width() && !recipe.optimizer.precision_aware
 }

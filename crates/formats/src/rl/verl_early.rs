@@ -136,7 +136,7 @@ fn has_any(leaves: &Leaves<'_>, keys: &[&str]) -> bool {
         let below = |key: &&str| {
             leaf.path.strip_prefix(*key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        keys.iter().any(|key| below(key))
+        keys.iter().any(below)
     })
 }
 

@@ -353,45 +353,6 @@ fn a_word_does_in_each_framework_what_that_does_with_it() {
     };
     assert_eq!(value(&line("--optim adamw_torch --adafactor True"), Field::Optimizer), "adafactor");
     assert_eq!(value(&line("--optim sgd --adafactor False"), Field::Optimizer), "sgd");
-    // verl's supervised trainer over engines counts micro-batches in tokens, whatever its command leaves out
-    // (`verl/trainer/config/sft_trainer_engine.yaml`, `verl/workers/engine/utils.py:prepare_micro_batches`).
-    let verl = |more: &str| {
-        script(&format!(
-            "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer data.train_batch_size=256 data.max_length=4096 \
-             data.micro_batch_size_per_gpu=4 model.path=Qwen/Qwen2.5-7B optim.lr=1e-5 {more}"
-        ))
-    };
-    for (more, tokens, packs) in [
-        ("", "8192", "16"),
-        ("engine.strategy=fsdp2", "8192", "16"),
-        ("data.max_token_len_per_gpu=16384", "16384", "8"),
-        // Ranks that share a sequence share a pack.
-        ("engine.ulysses_sequence_parallel_size=2", "16384", "16"),
-    ] {
-        let read = verl(more);
-        assert!(read.plan.is_some(), "{more}: {:?}", read.not_modelled);
-        assert_eq!(
-            (value(&read, Field::SeqLength), value(&read, Field::NumMicroBatches)),
-            (tokens.to_owned(), packs.to_owned())
-        );
-        assert_eq!(value(&read, Field::LossKind), "in_place_logits");
-    }
-    let even = verl("data.use_dynamic_bsz=False");
-    assert_eq!(
-        (value(&even, Field::SeqLength), value(&even, Field::MicroBatchSize)),
-        ("4096".to_owned(), "4".to_owned())
-    );
-    assert_eq!(value(&even, Field::LossKind), "in_place_logits");
-    stopped(&verl("model.use_remove_padding=False"), &["model.use_remove_padding"]);
-    let held = verl("engine.model_dtype=bfloat16 data.use_dynamic_bsz=False");
-    assert_eq!(value(&held, Field::ParamsDtype), "bf16");
-    assert!(
-        verl("engine.strategy=fsdp2 engine.forward_prefetch=True data.use_dynamic_bsz=False").plan.is_some()
-    );
-    stopped(
-        &verl("engine.reshard_after_forward=False data.use_dynamic_bsz=False"),
-        &["engine.reshard_after_forward"],
-    );
 }
 
 /// DimensionSTP/llm-fine-tune-hf `configs/sft.yaml` was read as a model configuration without sizes.

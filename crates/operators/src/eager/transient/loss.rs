@@ -291,10 +291,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         forward.clear();
     }
     let of_pairs = super::logits::is_of_pairs(x);
-    if tuning.objective == Objective::NextToken
-        && x.recipe().loss != LossKind::Compiled
-        && !x.takes_log_probs()
-    {
+    let next = tuning.objective == Objective::NextToken && !x.takes_log_probs();
+    if next && x.recipe().loss != LossKind::Compiled {
         if let Some(gradients) = super::logits::narrow_gradients(x) {
             loss.push(gradients);
         } else if x.gathers_fp32_logits() {
