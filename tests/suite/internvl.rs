@@ -24,7 +24,7 @@ fn plan_of(case: &Value) -> Plan {
     let parts =
         [("tower", "vision_tower"), ("projector", "multi_modal_projector"), ("decoder", "language_model")];
     let frozen =
-        parts.iter().filter(|(part, _)| !way.contains(part) && !(way == "lora" && *part == "decoder"));
+        parts.iter().filter(|(part, _)| !(way.contains(part) || way == "lora" && *part == "decoder"));
     let frozen = match frozen.map(|(_, name)| *name).collect::<Vec<_>>().join(" ") {
         none if none.is_empty() => "none".to_owned(),
         some => some,
