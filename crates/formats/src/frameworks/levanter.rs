@@ -1,7 +1,7 @@
 //! levanter, in JAX. Keys and defaults: `src/levanter/trainer.py`, `src/levanter/models/{gpt2,llama,mistral}.py`.
 
 use super::jax::{self, Lacking};
-use super::row::Row;
+use super::row::{Row, WATCH_TARGETS};
 use crate::leaves::{Leaf, Leaves};
 use crate::llama_like::LLAMA_LAYER;
 use crate::{Effect, NotModelled, Origin};
@@ -118,9 +118,6 @@ const WATCHED: [(&str, &[&str]); 4] = [
     ("trainer.watch.include_histograms", &["false"]),
     ("trainer.watch.split_scan_layers", &["true"]),
 ];
-
-/// The tensors that norms are taken of: gradients and weights, by default and as recorded.
-pub(super) const WATCH_TARGETS: &str = "trainer.watch.watch_targets";
 
 /// By default every tenth step, the first one too, is another program, which also takes norms of gradients and weights
 /// (`trainer.py:train_step`, `callbacks/watch.py`): the output layer's weight gradient comes after the layers

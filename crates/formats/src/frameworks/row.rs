@@ -51,9 +51,12 @@ const EMPTY: [(&str, &[&str]); 1] = [(
     ],
 )];
 
+/// levanter's list of tensors that norms are taken of, which is off if it is empty.
+pub(super) const WATCH_TARGETS: &str = "trainer.watch.watch_targets";
+
 /// Adds those of `paths` that are empty groups: they have no scalars of their own.
 fn add_empty(root: &Node, paths: &[&str], scalars: &mut Scalars) {
-    let targets = super::levanter::WATCH_TARGETS;
+    let targets = WATCH_TARGETS;
     if let Some(list) =
         root.at(targets).filter(|node| matches!(&node.value, Value::List(items) if items.is_empty()))
     {
