@@ -6,6 +6,8 @@
 //! that it concerns something around the training.
 
 use crate::{Effect, NotModelled};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// The message for a setting whose name suggests what it changes.
 pub(crate) const WHAT: &str =
@@ -110,19 +112,24 @@ fn named(path: &str) -> String {
     name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_")
 }
 
+/// The words of the long lists, hashed once: every unknown setting of a text is looked up in them.
+static HASHED: LazyLock<[HashSet<&str>; 3]> =
+    LazyLock::new(|| [AROUND, GROUPS, SMALL].map(|list| list.split_ascii_whitespace().collect()));
+
 /// Whether a setting is switched off, or concerns something around the training.
 fn is_around(path: &str, value: &str) -> bool {
     let name = named(path);
+    let [around, groups, small] = &*HASHED;
     let listed = |list: &str, part: &str| list.split_ascii_whitespace().any(|known| known == part);
     let any = |list: &str| name.split('_').any(|part| listed(list, part));
-    let grouped = path.split('.').any(|group| listed(GROUPS, group));
+    let grouped = path.split('.').any(|group| groups.contains(group));
     // A function that scores samples needs no memory besides the model; one that creates them does.
     let own = |part: &str| listed(OWN, part) && !(any(REWARDS) && listed(FUNCTIONS, part));
     is_off(&name, value)
         || grouped
         || name.contains("learning_rate")
-        || listed(SMALL, &name)
-        || any(AROUND) && !name.split('_').any(own)
+        || small.contains(name.as_str())
+        || name.split('_').any(|part| around.contains(part)) && !name.split('_').any(own)
 }
 
 /// Whether a value means that something is off or absent.
