@@ -195,13 +195,13 @@ fn torchtune_has_copies_of_what_its_other_ranks_share() {
     stopped(&[("run.sh", launch), ("a.yaml", &alone)], "data_parallel_replicate_dim");
 }
 
-/// verl's supervised trainer makes the mesh that its other workers do.
+/// verl's supervised trainer over engines makes the mesh that its other workers do.
 #[test]
 fn verls_supervised_trainer_shares_within_groups_of_a_size() {
     let of = |machines: &str, size: &str| {
         let script = format!(
             "torchrun --nnodes 4 --nproc_per_node 8 -m verl.trainer.sft_trainer data.train_batch_size=64 data.use_dynamic_bsz=False \
-             data.micro_batch_size_per_gpu=1 data.max_length=2048 model.partial_pretrain=Qwen/Qwen2.5-7B {machines} {size}"
+             data.micro_batch_size_per_gpu=1 data.max_length=2048 model.path=Qwen/Qwen2.5-7B {machines} {size}"
         );
         said(&[("run.sh", &script)])
     };

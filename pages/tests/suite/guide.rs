@@ -129,6 +129,10 @@ const UNREACHED: [(&str, &str); 5] = [
     ),
     ("The key/value latent's norm input.", "as the query latent's: in Megatron's own layers alone"),
     (
+        "Square root of the largest parameter's second moment: each parameter is stepped alone as soon as its gradient is there.",
+        "over two ranks or more, where torchtitan steps within backward, backward of the embedding holds more",
+    ),
+    (
         "The recomputed MLP's input: the norm output.",
         "in Megatron's own layers; Transformer Engine's norm is recomputed with the MLP",
     ),
