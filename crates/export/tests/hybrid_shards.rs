@@ -198,18 +198,22 @@ fn torchtune_has_copies_of_what_its_other_ranks_share() {
 /// verl's supervised trainer over engines makes the mesh that its other workers do.
 #[test]
 fn verls_supervised_trainer_shares_within_groups_of_a_size() {
-    let of = |machines: &str, size: &str| {
+    let of = |nodes: &str, machines: &str, size: &str| {
         let script = format!(
-            "torchrun --nnodes 4 --nproc_per_node 8 -m verl.trainer.sft_trainer data.train_batch_size=64 data.use_dynamic_bsz=False \
+            "torchrun --nnodes {nodes} --nproc_per_node 8 -m verl.trainer.sft_trainer data.train_batch_size=64 data.use_dynamic_bsz=False \
              data.micro_batch_size_per_gpu=1 data.max_length=2048 model.path=Qwen/Qwen2.5-7B {machines} {size}"
         );
         said(&[("run.sh", &script)])
     };
     let stated = "trainer.nnodes=4 trainer.n_gpus_per_node=8";
-    let shared = of(stated, "engine.fsdp_size=8").plan.expect("a plan");
-    assert_eq!(groups(&shared), (4, 8, DpSharding::Parameters));
-    assert_eq!(groups(&of(stated, "engine.fsdp_size=-1").plan.expect("a plan")).0, 1);
-    assert!(of("", "engine.fsdp_size=8").not_modelled.iter().any(|item| item.is_called("engine.fsdp_size")));
+    // What the launcher starts counts as much as what the trainer's own keys say.
+    for machines in [stated, ""] {
+        let shared = of("4", machines, "engine.fsdp_size=8").plan.expect("a plan");
+        assert_eq!(groups(&shared), (4, 8, DpSharding::Parameters));
+    }
+    assert_eq!(groups(&of("4", stated, "engine.fsdp_size=-1").plan.expect("a plan")).0, 1);
+    let unknown = of("$WORLD_SIZE", "", "engine.fsdp_size=8").not_modelled;
+    assert!(unknown.iter().any(|item| item.is_called("engine.fsdp_size")));
 }
 
 #[test]

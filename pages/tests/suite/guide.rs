@@ -114,7 +114,7 @@ fn meanings() -> Vec<(String, String)> {
 }
 
 /// Formulas that no setting reaches yet, each with the reason.
-const UNREACHED: [(&str, &str); 5] = [
+const UNREACHED: [(&str, &str); 6] = [
     (
         "The gradient of the output layer's weight, accumulated in fp32.",
         "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
