@@ -54,6 +54,9 @@ enum Command {
         /// Only build it
         #[arg(long)]
         build: bool,
+        /// Only test what is in npm/dist
+        #[arg(long, conflicts_with = "build")]
+        test: bool,
     },
     /// Builds the Python wheel, installs it into an environment of its own and tests it there
     Wheel,
@@ -140,7 +143,8 @@ fn main() -> ExitCode {
         Command::Test { phases } => phases::run(&phases),
         Command::Install { what } => install::install(what),
         Command::Size { record } => weight::gate(record),
-        Command::Npm { build: true } => javascript::build(),
+        Command::Npm { build: true, .. } => javascript::build(),
+        Command::Npm { test: true, .. } => javascript::test(),
         Command::Npm { .. } => javascript::build().and_then(|()| javascript::test()),
         Command::Wheel => wheel::test(),
         Command::Installed => installed::test(),

@@ -53,6 +53,13 @@ impl Count {
         }
     }
 
+    /// Adds those of another phase.
+    pub(super) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.not_checked.extend(other.not_checked);
+    }
+
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
