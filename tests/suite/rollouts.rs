@@ -212,8 +212,12 @@ fn models_of_another_shape_take_what_they_take_alone() {
     };
     let beside = rl(&plan(&[("rl_critic", "device"), own]));
     let totals = alone(&[]);
-    let held = totals.parameters + totals.gradients + totals.optimizer;
-    assert_eq!(part(&beside, PhaseKind::Training, "critic"), Some(held));
+    // `verl/workers/critic/dp_critic.py:update_critic` ends in `zero_grad`.
+    let freed = totals.parameters + totals.optimizer;
+    assert_eq!(part(&beside, PhaseKind::Training, "critic"), Some(freed));
+    let kept = rl(&plan(&[("rl_critic", "device"), own, ("rl_framework", "nemo_rl")]));
+    assert!(totals.gradients > Bytes::ZERO);
+    assert_eq!(part(&kept, PhaseKind::Training, "critic"), Some(freed + totals.gradients));
     assert_eq!(part(&beside, PhaseKind::Critic, "training peak of the critic"), Some(totals.peak_reserved));
     let sdpa = ("attn_implementation", "sdpa");
     let padded = rl(&plan(&[("rl_critic", "host"), own, ("rl_critic_padding", "true"), sdpa]));

@@ -300,6 +300,9 @@ impl ArgumentReader<'_> {
             self.idle.push(Idle { flag: format!("--{name}"), why });
             return;
         }
+        if idle::is_read_elsewhere(&dashed) {
+            return;
+        }
         let flag = format!("--{name}");
         let item = telling::stop(&flag, plain);
         let stops = item.is_some();
