@@ -208,7 +208,7 @@ fn composer_reduces_gradients_in_the_format_of_its_mixed_precision() {
     let named = "  name: hf_causal_lm\n  pretrained_model_name_or_path: Qwen/Qwen2.5-0.5B";
     let (pure, default) = ("  mixed_precision: PURE\n", "  mixed_precision: DEFAULT\n");
     assert_eq!(job(own, pure), (NumberFormat::Bf16, None));
-    assert_eq!(job(own, default), (NumberFormat::Fp32, None));
+    assert_eq!(job(own, default), (NumberFormat::Fp32, Some(NumberFormat::Fp32)));
     assert_eq!(job(own, ""), (NumberFormat::Fp32, None));
     assert_eq!(job(named, pure).1, None, "as they were gathered");
     assert_eq!(job(named, default).1, Some(NumberFormat::Fp32));

@@ -122,11 +122,11 @@ fn reductions(leaves: &mut Leaves<'_>) {
                 leaves.say(Field::GradsDtype, "bf16", leaf);
             }
         }
-        Some(leaf) if wraps_modules => leaves.say(Field::ReduceDtype, "fp32", leaf),
+        Some(leaf) => leaves.say(Field::ReduceDtype, "fp32", leaf),
         None if wraps_modules => {
             leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mixed_precision DEFAULT of Composer");
         }
-        _ => {}
+        None => {}
     }
 }
 
