@@ -196,6 +196,26 @@ fn queries_of_nanotron_hold_the_projection() {
     assert_eq!([leaves(&grouped, "query"), leaves(&grouped, "key")], [[Some(STREAM)], [Some(STREAM / 4)]]);
 }
 
+/// Its linear layers save the rank's own part of an input that they gathered into one buffer, and gather it again in backward
+/// (`parallel/tensor_parallel/functional.py`, `tp_recompute_allgather`); before August 2024 they saved all of it.
+#[test]
+fn nanotron_gathers_inputs_again_unless_it_saved_them_whole() {
+    let flags = format!("{LLAMA} --tensor-model-parallel-size 4 --sequence-parallel");
+    let of = |more: &[(&str, &str)]| {
+        plan(&flags, &[&[("software", "nanotron"), ("world_size", "4")][..], more].concat())
+    };
+    let (now, before) = (of(&[]), of(&[("gathered_inputs", "true")]));
+    for label in ["linear_qkv input", "linear_fc1 input", "output_layer input"] {
+        assert_eq!(leaves(&now, label), [Some(STREAM / 4)], "{label}");
+        assert_eq!(leaves(&before, label), [Some(STREAM)], "{label}");
+    }
+    let buffer = "sequence-parallel gather buffer";
+    assert_eq!([leaves(&now, buffer), leaves(&before, buffer)], [[Some(STREAM)], [None]]);
+    // Two gathers in backward for each layer, and one for the output layer.
+    let calls = |plan: &Plan| traffic(plan).dimension(Parallelism::Tensor).expect("it sends").per_gpu().calls;
+    assert_eq!(calls(&now) - calls(&before), 2 * 8 + 1);
+}
+
 /// Its loss reads fp32 logits, the only ones that the model returns: the 16-bit ones are freed by then.
 #[test]
 fn logits_of_nanotron_are_in_fp32_alone() {

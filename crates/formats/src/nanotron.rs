@@ -297,6 +297,10 @@ fn layout(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(item);
         }
     }
+    if !alone && leaves.reading.value(Field::SequenceParallel) == Some("true") {
+        let why = "tp_recompute_allgather, on since August 2024; before, gathered inputs were saved (gathered_inputs=true)";
+        leaves.state(Field::GatheredInputs, "false", Origin::Default, why);
+    }
     let asynchronous = "parallelism.tp_linear_async_communication";
     leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);
 }

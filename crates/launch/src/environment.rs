@@ -30,15 +30,23 @@ fn experts_of_slime(reading: &mut Reading) {
     if reading.value(Field::RlFramework) != Some("slime") || !reading.found.iter().any(named) {
         return;
     }
-    for (field, value) in
-        [(Field::MoeGroupedGemm, "true"), (Field::MoePermuteFusion, "true"), (Field::MoeRouterDtype, "fp32")]
-    {
+    let scatters = |note: &String| SCATTERED.iter().any(|family| note.starts_with(family));
+    let scattered =
+        reading.found.iter().any(|found| named(found) && found.note.as_ref().is_some_and(scatters));
+    let own = scattered.then_some((Field::MoeTokenDispatcherType, "alltoall"));
+    let all =
+        [(Field::MoeGroupedGemm, "true"), (Field::MoePermuteFusion, "true"), (Field::MoeRouterDtype, "fp32")];
+    for (field, value) in all.into_iter().chain(own) {
         if reading.value(field).is_none() {
             let found = Found::new(field, value, Origin::Derived);
-            reading.take(found.note("stated by every file of slime's for a model with experts"));
+            reading.take(found.note("stated by the file of slime's for a model with experts"));
         }
     }
 }
+
+/// Models whose files state `--moe-token-dispatcher-type alltoall`; those of GLM-4.7 and 5, Nemotron 3 and Gemma 4 state none
+/// (`scripts/models` of slime and miles).
+const SCATTERED: [&str; 6] = ["DeepSeek-V3", "GLM-4.5", "Kimi-K2", "Moonlight", "Qwen3-", "gpt-oss"];
 
 /// The shape of the model if a missing file states it: from the catalog, by the name of the trained checkpoint
 /// (`--hf-checkpoint`) or else of that file.

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Asked, Request, Resolution, read};
-use shardscope_plan::{Field, Recompute};
+use shardscope_plan::{Field, NumberFormat, Recompute};
 use shardscope_source::Source;
 
 /// A run of transformers' example with these options.
@@ -186,4 +186,31 @@ fn a_file_is_read_whoever_names_it_and_none_in_the_place_of_another() {
         "{:?}",
         dump.not_modelled
     );
+}
+
+/// Composer's FSDP reduces gradients in 16 bits under PURE, and in fp32 under DEFAULT, which also holds where nothing is stated
+/// (`composer/distributed/mosaic_parallelism.py:get_mixed_precision`, `composer/utils/parallelism.py:FSDPConfig`). The shards that the
+/// optimizer steps are fp32 under each.
+#[test]
+fn composer_reduces_gradients_in_the_format_of_its_mixed_precision() {
+    let job = |model: &str, precision: &str| {
+        let text = format!(
+            "max_seq_len: 1024\nmodel:\n{model}\ntrain_loader:\n  name: text\noptimizer:\n  name: decoupled_adamw\n\
+             global_train_batch_size: 16\ndevice_train_microbatch_size: 2\nprecision: amp_bf16\n\
+             fsdp_config:\n  sharding_strategy: FULL_SHARD\n{precision}"
+        );
+        let answers = [H100, ("world_size", "8")];
+        let read = resolved_files(&[("job.yaml", &text)], &answers);
+        let plan = read.plan.unwrap_or_else(|| panic!("no plan: {:?}", read.diagnostics));
+        (plan.recipe().grads_dtype, plan.recipe().transformers.reduce)
+    };
+    let own = "  name: mpt_causal_lm\n  d_model: 512\n  n_heads: 8\n  n_layers: 4\n  vocab_size: 50368\n  attn_config:\n    attn_impl: flash";
+    let named = "  name: hf_causal_lm\n  pretrained_model_name_or_path: Qwen/Qwen2.5-0.5B";
+    let (pure, default) = ("  mixed_precision: PURE\n", "  mixed_precision: DEFAULT\n");
+    assert_eq!(job(own, pure), (NumberFormat::Bf16, None));
+    assert_eq!(job(own, default), (NumberFormat::Fp32, Some(NumberFormat::Fp32)));
+    assert_eq!(job(own, ""), (NumberFormat::Fp32, None));
+    assert_eq!(job(named, pure).1, None, "as they were gathered");
+    assert_eq!(job(named, default).1, Some(NumberFormat::Fp32));
+    assert_eq!(job(named, "").1, Some(NumberFormat::Fp32));
 }

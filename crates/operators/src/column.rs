@@ -2,7 +2,6 @@
 
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::ColumnInput;
 
 /// The saved input: the rank's part, described by `sharded`, or the gathered input, described by `gathered`.
 pub(crate) fn input(
@@ -12,8 +11,8 @@ pub(crate) fn input(
     sharded: &'static Formula,
     gathered: &'static Formula,
 ) -> Saved {
-    match x.recipe().software.semantics().column_input {
-        ColumnInput::Gathered if x.sequence_parallel => Saved::new(name, &[x.n, x.h], width, gathered),
-        ColumnInput::Gathered | ColumnInput::Sharded => Saved::new(name, &[x.s_local, x.h], width, sharded),
+    if x.recipe().transformers.gathered_inputs && x.sequence_parallel {
+        return Saved::new(name, &[x.n, x.h], width, gathered);
     }
+    Saved::new(name, &[x.s_local, x.h], width, sharded)
 }

@@ -121,7 +121,8 @@ pub(super) fn column_of(
     let trained = [&calls.gather, &calls.again, &calls.scatter];
     let frozen = [&calls.gather, &calls.scatter];
     // DTensor's layers save the full input.
-    let again = trains && !x.recipe().transformers.dtensor_plan;
+    let saved = x.recipe().transformers.dtensor_plan || x.recipe().transformers.gathered_inputs;
+    let again = trains && !saved;
     let cut = if again { &trained[..] } else { &frozen[..] };
     // Without sequence parallelism every rank already has the full input: forward is the identity, backward an
     // all-reduce (`mappings.py:_CopyToModelParallelRegion`).

@@ -239,6 +239,7 @@ fields! {
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
     DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync, FSDP1's no_sync)";
     KeepGathered "keep_gathered" Flag, "weights that FSDP2's stage 2 gathered are freed only behind a step's last micro-batch (set_reshard_after_backward)";
+    GatheredInputs "gathered_inputs" Flag, "linear layers save their input as gathered over tensor ranks (nanotron before August 2024, tp_recompute_allgather off)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 returns a layer's output (transformers), where it is not the compute dtype";
     // What trains and what is frozen.

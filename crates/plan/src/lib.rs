@@ -99,9 +99,8 @@ pub use setting::{Origin, Setting, SettingValue};
 pub use setting_word::Word;
 pub use silicon::{Generation, Processor};
 pub use software::{
-    AttentionBuild, BatchMask, ColumnInput, EndsGathered, GatedActivation, GradientBuffers, HostIssue,
-    HostOptimizer, MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics,
-    Software,
+    AttentionBuild, BatchMask, EndsGathered, GatedActivation, GradientBuffers, HostIssue, HostOptimizer,
+    MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};

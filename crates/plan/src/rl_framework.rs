@@ -127,6 +127,13 @@ impl RlFramework {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
     }
 
+    /// Whether a critic's gradients are freed once it has stepped, before the next phase; `cut` as in `semantics`
+    /// (`verl/workers/critic/dp_critic.py:update_critic` ends in `zero_grad`, of EasyR1 `_optimizer_step`).
+    #[must_use]
+    pub const fn frees_gradients_of_critic(self, cut: bool) -> bool {
+        !cut && matches!(self, Self::Verl | Self::VerlShared | Self::EasyR1)
+    }
+
     /// Whether fp32 logits over tensor ranks are divided by a temperature in place before log-probabilities take theirs, and
     /// copied where an entropy is taken (`verl/workers/actor/megatron_actor.py:logits_processor`).
     #[must_use]

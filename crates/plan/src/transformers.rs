@@ -107,6 +107,9 @@ pub struct Transformers {
     pub defers_reduction: bool,
     /// Whether FSDP2 frees what it gathered only behind a step's last backward pass (`set_reshard_after_backward`).
     pub keeps_gathered: bool,
+    /// Whether column-parallel layers under sequence parallelism save their input as it was gathered over tensor ranks, so that
+    /// backward gathers nothing again.
+    pub gathered_inputs: bool,
     /// Sequences in one evaluation batch between steps; 0 if none is counted.
     pub evaluation_batch: u64,
     /// Whether an evaluation fills a cache of keys and values.
@@ -157,6 +160,7 @@ impl Default for Transformers {
             z_loss: false,
             defers_reduction: false,
             keeps_gathered: false,
+            gathered_inputs: false,
             evaluation_batch: 0,
             evaluation_cache: false,
             log_prob_tokens: 0,

@@ -18,7 +18,8 @@ pub(super) fn spell_out(table: &mut Table) {
     recomputation(table);
     // Also recognised by its own flag, since slime's scripts are otherwise Megatron's; other frameworks that pack by
     // tokens name themselves.
-    let by_flag = table.has(Field::MaxTokensPerGpu) && !table.has(Field::RlFramework);
+    let names_itself = table.has(Field::RlFramework) || table.is(Software::HfTransformers);
+    let by_flag = table.has(Field::MaxTokensPerGpu) && !names_itself;
     if by_flag || is_slime(table) {
         slime(table);
     }

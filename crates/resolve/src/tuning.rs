@@ -348,6 +348,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         // `accelerate/accelerator.py:no_sync` does nothing under ZeRO-2 and 3.
         defers_reduction: table.on(Field::DeferReduction) && !table.is(word::DataParallelEngine::DeepSpeed),
         keeps_gathered: table.on(Field::KeepGathered),
+        gathered_inputs: table.on(Field::GatheredInputs),
         holds_output: table.on(Field::LogitsHeld),
         steps_in_backward: table.on(Field::StepInBackward),
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),

@@ -155,6 +155,10 @@ fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
 /// Megatron's own layers share one buffer, which grows to its largest user: the gathered input of a linear
 /// layer, or the scores of unfused attention. Under Transformer Engine only the output layer is Megatron's.
 fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    // What is saved is gathered into tensors of its own.
+    if x.recipe().transformers.gathered_inputs {
+        return None;
+    }
     let own_layers = match x.recipe().software.semantics().memory_buffer {
         MemoryBuffer::AllLayers => true,
         MemoryBuffer::OutputLayer => false,

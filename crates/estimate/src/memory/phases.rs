@@ -39,7 +39,7 @@ static CRITIC_PEAK: Formula = Formula::new(
 static CRITIC: Formula =
     Formula::new("W + G + O", "Weights, gradients and optimizer states of the critic.", COPIES).letters(&[
         ("W", "bytes of weights"),
-        ("G", "bytes of gradients"),
+        ("G", "bytes of gradients, none where they are freed after its step"),
         ("O", "bytes of optimizer states"),
     ]);
 static REWARD: Formula = Formula::new(
@@ -310,12 +310,12 @@ fn beside(
         // Without a critic model of its own, it is assumed to equal the policy, including the output layer.
         let shaped = own[0].filter(|_| plan.recipe().beside.critic.is_some());
         let totals = shaped.unwrap_or(totals);
-        let bytes = totals.parameters + totals.gradients + totals.optimizer;
-        let given = [
-            ("W", totals.parameters.number()),
-            ("G", totals.gradients.number()),
-            ("O", totals.optimizer.number()),
-        ];
+        let cuts = plan.recipe().software.semantics().cuts_models;
+        let freed = rollout.framework.frees_gradients_of_critic(cuts);
+        let gradients = if freed { Bytes::ZERO } else { totals.gradients };
+        let bytes = totals.parameters + gradients + totals.optimizer;
+        let given =
+            [("W", totals.parameters.number()), ("G", gradients.number()), ("O", totals.optimizer.number())];
         out.push(leaf("critic", bytes, &CRITIC, &given));
     }
     out

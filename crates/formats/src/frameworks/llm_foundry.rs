@@ -74,6 +74,7 @@ fn foundry(leaves: &mut Leaves<'_>) {
         Some("hf_causal_lm") => transformers(leaves, &named),
         _ => mpt(leaves, "model."),
     }
+    reductions(leaves);
 }
 
 /// Composer shards the model if there is an `fsdp_config` and replicates it otherwise (`composer/trainer/trainer.py`).
@@ -91,17 +92,6 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         };
         leaves.say(Field::ZeroStage, stage, leaf);
     }
-    // `composer/distributed/mosaic_parallelism.py:get_mixed_precision`: both PURE and DEFAULT gather weights in 16
-    // bits; PURE reduces gradients in 16 bits, DEFAULT in fp32; FULL computes in fp32.
-    match leaves.get("fsdp_config.mixed_precision") {
-        Some(leaf) if leaf.value == "FULL" => {
-            let what = "FSDP that gathers weights in fp32 under autocast";
-            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
-        Some(leaf) if leaf.value == "DEFAULT" => leaves.say(Field::ReduceDtype, "fp32", leaf),
-        _ => {}
-    }
     leaves.pass_below(&[
         "fsdp_config.activation_checkpointing_reentrant",
         "fsdp_config.limit_all_gathers",
@@ -109,6 +99,35 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         "fsdp_config.state_dict_type",
         "fsdp_config.backward_prefetch",
     ]);
+}
+
+/// Both PURE and DEFAULT gather weights in 16 bits; PURE reduces gradients in 16 bits, DEFAULT in fp32; FULL computes in fp32
+/// (`composer/distributed/mosaic_parallelism.py:get_mixed_precision`). DEFAULT also where nothing is stated
+/// (`composer/utils/parallelism.py:FSDPConfig`).
+fn reductions(leaves: &mut Leaves<'_>) {
+    if !leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config.")) {
+        return;
+    }
+    let wraps_modules = matches!(leaves.reading.software, Some((Software::HfTransformers, _)));
+    let in_bf16 = leaves.text("precision").is_some_and(|precision| precision.ends_with("bf16"));
+    match leaves.get("fsdp_config.mixed_precision") {
+        Some(leaf) if leaf.value == "FULL" => {
+            let what = "FSDP that gathers weights in fp32 under autocast";
+            leaves.lack(leaf, Effect::Memory, what);
+        }
+        // The shards of transformers' gradients are reduced as they were gathered unless something else is said.
+        Some(leaf) if leaf.value == "PURE" => {
+            if in_bf16 && !wraps_modules {
+                leaves.switch(Field::GradReduceInBf16, true, leaf);
+                leaves.say(Field::GradsDtype, "bf16", leaf);
+            }
+        }
+        Some(leaf) => leaves.say(Field::ReduceDtype, "fp32", leaf),
+        None if wraps_modules => {
+            leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mixed_precision DEFAULT of Composer");
+        }
+        None => {}
+    }
 }
 
 fn transformers(leaves: &mut Leaves<'_>, name: &str) {

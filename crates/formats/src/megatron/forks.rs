@@ -62,6 +62,8 @@ const EXCHANGES: &str = "MindSpeed's overlap of expert GEMMs and all-to-alls, wh
 const CHUNKS: &str = "tensor-parallel GEMMs split to overlap their communication (MindSpeed's CoC)";
 pub(super) const SAMPLES: &str = "samples from a custom function, which chooses their length and number";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
+/// `megablocks/layers/moe.py`, `mlp.py`: no biases, scores in 16 bits, outputs kept for the weights', gradients of all experts at once.
+const MEGABLOCKS: &str = "experts of MegaBlocks, which save other tensors than Megatron's";
 const DIFFUSION: &str = "a diffusion model in place of the decoder";
 const VISION: &str = "a vision model in addition to the decoder";
 /// slime's option to run without the rollout engine.
@@ -324,7 +326,12 @@ const FORKS: &[Fork] = &[
     ),
     lacking("use-critic", Arity::On, Effect::Memory, "a critic in addition to the policy"),
     // megablocks.
-    takes("moe-num-experts", &[(Field::NumExperts, None)]),
+    Fork {
+        name: "moe-num-experts",
+        arity: Arity::One,
+        states: &[(Field::NumExperts, None)],
+        lacking: Some((Effect::Memory, MEGABLOCKS)),
+    },
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),
     // Each expert gathers as many rows of tokens as its capacity (`megablocks/layers/moe.py`, binned_gather).
     takes(
@@ -334,7 +341,11 @@ const FORKS: &[Fork] = &[
     takes("moe-loss-weight", &[(Field::MoeAuxLossCoeff, None)]),
     // Experts are sharded over all data-parallel ranks, but at most over as many as there are experts
     // (`megablocks/layers/mpu.py`, expert_sharding_degree). The degree is resolved with the world size.
-    switch("moe-expert-model-parallelism", &[(Field::ExpertsOverData, Some("true"))]),
+    // Tokens go to their experts' ranks alone (`megablocks/layers/moe.py:parallel_forward_once`).
+    switch(
+        "moe-expert-model-parallelism",
+        &[(Field::ExpertsOverData, Some("true")), (Field::MoeTokenDispatcherType, Some("alltoall"))],
+    ),
     lacking(
         "moe-weight-parallelism",
         Arity::On,

@@ -53,22 +53,30 @@ fn reasons() -> &'static [Reason] {
 /// The line after the reasons that hold for any program.
 const BORDER: &str = "====";
 
-/// Options of slime and miles that are not Megatron's: sampling and rewards of rollouts, and values that the
-/// launch states itself. A teacher behind a URL runs elsewhere. SGLang splits experts by number or by width over
+/// Options of slime and miles that are not Megatron's: sampling and rewards of rollouts. A teacher behind a URL runs elsewhere. SGLang splits experts by number or by width over
 /// the same accelerators, with the same number of bytes on each (`sglang/srt/distributed/parallel_state.py`: TP is
 /// EP times the degree that splits each expert). Checks of a test compare values that are computed anyway, and
 /// engines under health checks are restarted if they fail. miles' `--num-gpus-per-node` is the size of the
 /// machine, of which actors use a part.
 const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
     eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
-    rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
-    use-tis tis-clip tis-clip-low n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint \
+    rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type \
+    use-tis tis-clip tis-clip-low n-samples-per-eval-prompt \
     disable-compute-advantages-and-returns use-opd opd-type opd-kl-coef opd-teacher-ckpt-step opd-teacher-urls \
     opd-teacher-key ci-test ci-disable-kl-checker ci-disable-logprobs-checker ci-metric-checker-key ci-metric-checker-threshold \
     use-fault-tolerance rollout-health-check-interval rollout-health-check-timeout rollout-health-check-first-wait dump-details \
     sglang-enable-metrics sglang-decode-log-interval num-gpus-per-node sglang-expert-parallel-size sglang-ep-size \
     sglang-moe-runner-backend sglang-lora-backend over-sampling-batch-size dynamic-sampling-filter-path \
     custom-reward-post-process-path rm-url use-rollout-logprobs use-miles-router miles-router-middleware-paths";
+
+/// Those that `slime.rs` and the launch read: the accelerators of the actors, the checkpoint, and whether a reference is loaded.
+const READ: [&str; 5] =
+    ["actor-num-nodes", "actor-num-gpus-per-node", "hf-checkpoint", "kl-coef", "use-kl-loss"];
+
+/// Whether such an option is read elsewhere, so that nothing is said of it here.
+pub(super) fn is_read_elsewhere(name: &str) -> bool {
+    READ.contains(&name)
+}
 
 /// Whether such an option changes no figure at this value: PPO's estimator requires a critic, and an entropy weight
 /// requires the entropy's gradient.

@@ -281,23 +281,23 @@ impl ArgumentReader<'_> {
             return;
         }
         let dashed = name.replace('_', "-");
-        let next = self.words.get(self.at).map_or("", |word| word.text.as_str());
-        let value = inline.unwrap_or(next);
+        let value = inline.unwrap_or(self.words.get(self.at).map_or("", |word| word.text.as_str()));
         if dashed == "hf-checkpoint" {
             self.rollout_weights(value, word.span);
         }
-        let words = self.words;
         let plain = if value.starts_with("--") { "" } else { value };
-        let own = of_key(self.framework, &dashed, plain);
-        let among = || self.frameworks.get_or_insert_with(|| OfWords::new(words)).changes(&dashed, plain);
-        if let Some(changes) = own.or_else(among) {
+        let among =
+            || self.frameworks.get_or_insert_with(|| OfWords::new(self.words)).changes(&dashed, plain);
+        if let Some(changes) = of_key(self.framework, &dashed, plain).or_else(among) {
             return self.known(name, plain, changes, word.span);
         }
         let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
         let known = idle::reason_anywhere(&dashed).or_else(|| idle::reason_named(&dashed));
         if let Some(why) = known.or(rollouts) {
             self.first_idle = self.first_idle.or(word.span);
-            self.idle.push(Idle { flag: format!("--{name}"), why });
+            return self.idle.push(Idle { flag: format!("--{name}"), why });
+        }
+        if idle::is_read_elsewhere(&dashed) {
             return;
         }
         let flag = format!("--{name}");

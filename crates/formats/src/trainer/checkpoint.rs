@@ -8,6 +8,11 @@ use crate::remote_code;
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
+/// Whether a key that other trainers pass over names the model here.
+pub(super) fn may_name(dialect: Dialect, key: &str) -> bool {
+    key == "model_name" && matches!(dialect, Dialect::LlamaCookbook | Dialect::Transformers)
+}
+
 pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     super::medical::weights(leaves);
     // In ms-swift this key is the name by which the model introduces itself.

@@ -72,7 +72,7 @@ pub fn read_started(
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // A model loaded again after the training, or after unsloth's own call, is for inference.
-    let mut loaded = false;
+    let (mut loaded, mut reloaded) = (false, false);
     let mut stages = Stages::default();
     let mut adapters = false;
     // The position at which a checkpoint's adapters are loaded.
@@ -177,7 +177,8 @@ pub fn read_started(
         }
         let again =
             loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
-        loaded |= loads;
+        loaded |= loads && !stages.has_trained();
+        reloaded |= loads;
         if loads && !again {
             other = other.or(calls::loaded(name, &mut seq2seq));
         }
@@ -199,6 +200,8 @@ pub fn read_started(
         }
     }
     let several = stages.last(&mut seen, &mut trainers, &mut program.leaves);
+    // A trainer that is given a name loads the model itself; otherwise what is loaded further down the text may come first.
+    loaded |= reloaded && !program.leaves.iter().any(|leaf| leaf.path == "model");
     let has = |part: &str| seen.iter().any(|name| name.contains(part));
     let is_called =
         |names: &[&str]| seen.iter().any(|name| names.contains(&name.rsplit('.').next().unwrap_or(name)));

@@ -1,6 +1,6 @@
 //! What TRL's trainers make of adapters over quantized weights, which it changed twice.
 
-use super::behind;
+use super::behind::{self, OF_OLDER_ROLLOUTS};
 use super::dialect::Dialect;
 use super::fused_head;
 use crate::leaves::{Leaf, Leaves};
@@ -80,9 +80,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         Some("policy") => (OF_SFT, false),
         _ => return,
     };
+    let rolls_out = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     // A text that only tells transformers 4 says no release of TRL (0.0).
     let release = behind::release(leaves).filter(|release| *release > [0, 0]);
-    let older = fused_head::is_of_older(leaves);
+    let older = if rolls_out {
+        OF_OLDER_ROLLOUTS.iter().any(|key| leaves.has(key))
+    } else {
+        fused_head::is_of_older(leaves)
+    };
     let prepared = trainer.prepared.is_none_or(|last| release.map_or(older, |release| release <= last));
     let norms = trainer.prepared == Some(PREPARED) && release == Some(NORMS) && !leaves.has(behind::AT_MOST);
     if let Some(built) = built.filter(|_| (prepared || norms) && builds) {

@@ -190,6 +190,8 @@ fn table(leaves: &mut Leaves<'_>, dialect: Dialect) {
             }
             // A word's effect in this framework takes precedence over its effect in the others.
             Meaning::Idle(_) if changes_in(dialect, leaf) => {}
+            // The key that names the model, where it is one.
+            Meaning::Idle(_) if checkpoint::may_name(dialect, &leaf.path) => leaf.used.set(true),
             Meaning::Idle(why) => {
                 leaf.used.set(true);
                 idle.push((why, leaf));

@@ -197,6 +197,7 @@ fn slimes_files_of_models_with_experts_state_how_they_run() {
         ))
     };
     let fields = [Field::MoeGroupedGemm, Field::MoePermuteFusion, Field::MoeRouterDtype, Field::RolloutDtype];
+    let sends = |read: &Resolution| value(read, Field::MoeTokenDispatcherType);
     let shown = |read: &Resolution| fields.map(|field| value(read, field));
     let experts = of("qwen3-30B-A3B", "\u{201c}/root/Qwen3-30B-A3B-FP8/\u{201d}", "");
     assert!(experts.not_modelled.is_empty(), "{:?}", experts.not_modelled);
@@ -205,4 +206,8 @@ fn slimes_files_of_models_with_experts_state_how_they_run() {
     assert_eq!(shown(&stated), ["true", "true", "fp64", "bf16"]);
     let dense = of("qwen3-8B", "/root/Qwen3-8B", "");
     assert_eq!(shown(&dense)[..3], ["", "", ""]);
+    // The files of Qwen3's experts state an all-to-all, which the command may overrule.
+    assert_eq!([&experts, &stated, &dense].map(sends), ["alltoall", "alltoall", ""]);
+    let fused = of("qwen3-30B-A3B", "/root/Qwen3-30B-A3B", "--moe-token-dispatcher-type flex");
+    assert_eq!(sends(&fused), "flex");
 }

@@ -8,12 +8,15 @@ use shardscope_plan::Field;
 fn heads_and_experts_of_forks_are_read() {
     let multi = script(&launch("pretrain_gpt.py", "--attention-head-type multiquery"));
     assert_eq!([value(&multi, Field::NumQueryGroups), value(&multi, Field::WholeKeys)], ["1", "true"]);
-    let experts =
-        script(&launch("third_party/Megatron-LM/pretrain_gpt.py", "--moe-num-experts 64 --moe-top-k 2"));
+    let more = "--moe-num-experts 64 --moe-top-k 2 --moe-expert-model-parallelism";
+    let experts = script(&launch("third_party/Megatron-LM/pretrain_gpt.py", more));
     assert_eq!(
         (value(&experts, Field::NumExperts), value(&experts, Field::MoeRouterTopk)),
         ("64".into(), "2".into())
     );
+    // They were answered as Megatron's, whose router and experts have biases and which gathers all tokens on every rank.
+    stopped(&experts, &["--moe-num-experts"]);
+    assert_eq!(value(&experts, Field::MoeTokenDispatcherType), "alltoall");
 }
 
 #[test]

@@ -153,6 +153,8 @@ fn llama_cookbook_is_read_by_its_own_words() {
     };
     let sharded =
         tuned("torchrun --nnodes 1 --nproc_per_node 8 finetuning.py", "--enable_fsdp --context_length 2048");
+    // The key that names the model was listed among those without influence.
+    assert!(sharded.diagnostics.iter().all(|said| !said.message.contains("model_name")));
     let shown = [Field::DataParallelEngine, Field::ZeroStage, Field::GradientCheckpointing, Field::TrainType]
         .map(|field| value(&sharded, field));
     assert_eq!(shown, ["fsdp1", "3", "true", "lora"]);

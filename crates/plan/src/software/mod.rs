@@ -14,8 +14,8 @@ mod xtuner;
 
 pub use offers::{HostOptimizer, Offers, RecomputedModules};
 pub use semantics::{
-    AttentionBuild, BatchMask, ColumnInput, EndsGathered, GatedActivation, GradientBuffers, HostIssue,
-    MemoryBuffer, Modules, NormModule, Rotation, Semantics,
+    AttentionBuild, BatchMask, EndsGathered, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
+    Modules, NormModule, Rotation, Semantics,
 };
 
 /// Which software runs the plan. What it saves, fuses, overlaps and offers is in [`Software::semantics`].

@@ -2,8 +2,8 @@
 
 use super::offers::{HostOptimizer, Offers, RecomputedModules};
 use super::semantics::{
-    AttentionBuild, BatchMask, ColumnInput, EndsGathered, GatedActivation, GradientBuffers, HostIssue,
-    MemoryBuffer, Modules, NormModule, Rotation, Semantics,
+    AttentionBuild, BatchMask, EndsGathered, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
+    Modules, NormModule, Rotation, Semantics,
 };
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
@@ -115,7 +115,6 @@ pub(super) const CORE_TE: Semantics = Semantics {
     compiled_step: false,
     logits_gradient_waits: false,
     gradients_as_computed: false,
-    column_input: ColumnInput::Sharded,
     gated_activation: GatedActivation::KernelOrOffset,
     norm_in_projection: true,
     stand_in_each_time: false,
@@ -236,11 +235,11 @@ pub(super) const TORCHTITAN: Semantics = Semantics {
     ..TORCH_FSDP
 };
 
-/// nanotron gathers in a separate operation, and its loss shifts a copy of fp32 logits (`column_linear`, `_ShardedCrossEntropy`
-/// of `parallel/tensor_parallel/functional.py`). Since January 2024 its Llama rotates queries in place, joins keys with values
+/// nanotron gathers into a buffer of its own (`column_linear`), and its loss shifts a copy of fp32 logits (`_ShardedCrossEntropy`, both of
+/// `parallel/tensor_parallel/functional.py`). Since January 2024 its Llama rotates queries in place, joins keys with values
 /// for flash-attn (`models/llama.py:CausalSelfAttention`), and returns only fp32 logits (`forward_with_hidden_states`).
 pub(super) const NANOTRON: Semantics = Semantics {
-    column_input: ColumnInput::Gathered,
+    memory_buffer: MemoryBuffer::AllLayers,
     loss: Some(LossKind::Legacy),
     queries_hold_projection: true,
     drops_cast_logits: true,

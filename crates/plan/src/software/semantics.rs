@@ -26,8 +26,6 @@ pub struct Semantics {
     pub logits_gradient_waits: bool,
     /// Whether gradients of fp32 shards stay in the format in which layers compute them, up to the optimizer.
     pub gradients_as_computed: bool,
-    /// What a column-parallel layer saves of its input under sequence parallelism.
-    pub column_input: ColumnInput,
     /// What a gated activation saves in addition to its input and its output.
     pub gated_activation: GatedActivation,
     /// Whether a norm's weight is created with the projection after it (Transformer Engine's `LayerNormLinear`).
@@ -268,15 +266,6 @@ pub enum Rotation {
     Whole,
     /// In fp32, computed once by each layer and retained.
     EachLayer,
-}
-
-/// What a column-parallel layer saves of its input under sequence parallelism.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnInput {
-    /// The rank's own part; backward gathers it again.
-    Sharded,
-    /// The tokens of all tensor ranks, as the matmul read them.
-    Gathered,
 }
 
 /// How a gated activation is written.

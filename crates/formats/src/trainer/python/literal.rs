@@ -1,6 +1,7 @@
 //! Python literals as written, and the ends of strings and calls.
 
 use shardscope_python::statements::string_end;
+use std::borrow::Cow;
 
 /// Characters of a computed value that are shown.
 const SHOWN: usize = 40;
@@ -32,6 +33,28 @@ pub(super) fn call_end(text: &str, open: usize) -> usize {
         at += 1;
     }
     bytes.len()
+}
+
+/// The text without its comments; those in strings are none.
+pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
+    if !text.contains('#') {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let (mut kept, mut from, mut at) = (String::with_capacity(text.len()), 0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => at = string_end(bytes, at),
+            b'#' => {
+                kept.push_str(text.get(from..at).unwrap_or_default());
+                at = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |end| at + end);
+                from = at;
+            }
+            _ => at += 1,
+        }
+    }
+    kept.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(kept)
 }
 
 /// A literal as written, or a dotted name such as `torch.bfloat16` or `TaskType.CAUSAL_LM`; `None` for anything that is computed.

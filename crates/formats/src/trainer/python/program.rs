@@ -4,7 +4,7 @@ use super::super::device_map;
 use super::super::vocabulary::{self, Meaning};
 use super::cut;
 use super::known::Known;
-use super::literal::{literal, plain, shown, within_call};
+use super::literal::{literal, plain, shown, within_call, without_comments};
 use super::names::Names;
 use crate::scalars::Leaf;
 use shardscope_plan::Field;
@@ -233,6 +233,9 @@ impl<'a> Program<'a> {
             kept = rest.get(line..).unwrap_or("").trim_start();
             from = end - kept.len();
         }
+        // Comments behind it, and between the elements of a list or a dictionary.
+        let bare = without_comments(kept);
+        let kept = bare.as_ref();
         let (key, value) = match kept.split_once('=') {
             Some((key, value))
                 if key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
@@ -243,7 +246,7 @@ impl<'a> Program<'a> {
             _ => return,
         };
         let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
-        let value = value.split(" #").next().unwrap_or(value).trim();
+        let value = value.trim();
         // The arguments with which TRL loads the model if it receives a name.
         if key == "model_init_kwargs" && value != "None" {
             return self.unpack(call, value, from, end, true);

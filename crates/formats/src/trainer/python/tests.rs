@@ -109,6 +109,56 @@ fn what_is_loaded_behind_the_training_is_not_trained() {
     assert_eq!(reading.not_modelled.first().map(|item| item.name.as_str()), Some("PeftModel"));
 }
 
+/// TRL's trainers load a model that they are given by name in fp32 (`trl/trainer/utils.py:create_model_from_path`), whatever the text
+/// loads for inference afterwards.
+#[test]
+fn a_trainer_that_is_given_a_name_loads_the_model_itself() {
+    let read = |keywords: &str, behind: &str| {
+        let text = format!(
+            "name = 'Qwen/Qwen3-8B'\nargs = GRPOConfig(num_generations=4, max_completion_length=512{keywords})\n\
+             trainer = GRPOTrainer(model=name, args=args)\ntrainer.train()\n{behind}"
+        );
+        read_python(&text, 0).expect("calls").value(Field::ParamsDtype).map(str::to_owned)
+    };
+    let behind = "tuned = AutoModelForCausalLM.from_pretrained('out', dtype='auto')\n";
+    assert_eq!(read("", "").as_deref(), Some("fp32"));
+    assert_eq!(read("", behind).as_deref(), Some("fp32"));
+    let stated = ", model_init_kwargs={\n 'attn_implementation': 'sdpa',  # or flash\n 'dtype': 'bfloat16',  # or float32\n}";
+    assert_eq!(read(stated, behind).as_deref(), Some("bfloat16"));
+    // A function that trains may stand above the lines that load its model.
+    let text = "def tune(model):\n    trainer = SFTTrainer(model=model, args=SFTConfig(max_length=512))\n    trainer.train()\n\
+                model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\ntune(model)\n";
+    assert_eq!(read_python(text, 0).expect("calls").value(Field::ParamsDtype), Some("bf16"));
+}
+
+#[test]
+fn comments_between_the_elements_of_a_list_hide_none_of_them() {
+    let text = "peft = LoraConfig(\n    r=8,\n    target_modules=[\n        'q_proj',  # queries, don't drop\n        # 'k_proj',\n        \
+                'v_proj',  # values (and no more)\n    ],\n)\nargs = SFTConfig(max_length=512, gradient_checkpointing_kwargs={\n    \
+                # of the first kind\n    'use_reentrant': True,  # faster\n}, output_dir='a #1')\n\
+                trainer = SFTTrainer(model='Qwen/Qwen3-8B', args=args, peft_config=peft)\n";
+    let reading = read_python(text, 0).expect("calls");
+    let targets = reading.value(Field::LoraTargetModules).unwrap_or_default();
+    let targets: Vec<&str> = targets.trim_matches(['[', ']']).split(',').map(str::trim).collect();
+    assert_eq!(targets.iter().filter(|name| !name.is_empty()).collect::<Vec<_>>(), [&"q_proj", &"v_proj"]);
+    assert_eq!(reading.value(Field::ReentrantCheckpoints), Some("true"));
+}
+
+/// GRPO still has `max_completion_length` (`trl/trainer/grpo_config.py`), which other trainers of TRL lost.
+#[test]
+fn grpo_casts_adapters_over_quantized_weights_to_bf16() {
+    let read = |keywords: &str| {
+        let text = format!(
+            "lora = LoraConfig(r=8)\nquantized = BitsAndBytesConfig(load_in_4bit=True)\n\
+             args = GRPOConfig(max_completion_length=256{keywords})\n\
+             trainer = GRPOTrainer(model='Qwen/Qwen3-8B', args=args, peft_config=lora, quantization_config=quantized)\n"
+        );
+        read_python(&text, 0).expect("calls").value(Field::AdapterDtype).map(str::to_owned)
+    };
+    assert_eq!(read("").as_deref(), Some("bf16"));
+    assert_eq!(read(", max_prompt_length=512"), None);
+}
+
 #[test]
 fn literal_calls_are_read_and_the_rest_is_left_open() {
     let text = r#"
