@@ -28,6 +28,7 @@ pub mod options;
 #[cfg(test)]
 mod options_of_trainers;
 mod primus;
+mod projections;
 mod reader;
 pub mod recipes;
 mod register;

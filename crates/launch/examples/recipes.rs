@@ -38,6 +38,7 @@ const USUAL: &[(&str, &str)] = &[
     ("model.account_for_loss_in_pipeline_split", "false"),
     ("model.transformer_impl", "transformer_engine"),
     ("model.cuda_graph_impl", "none"),
+    ("optimizer.optimizer", "adam"),
     ("optimizer.use_precision_aware_optimizer", "false"),
     ("optimizer.main_grads_dtype", "torch.float32"),
     ("optimizer.main_params_dtype", "torch.float32"),
@@ -140,9 +141,10 @@ fn main() -> ExitCode {
             lines.push(format!("{alias}\t@{name}"));
         }
     }
-    // Among functions of the same name, the one without unknown calls is kept: the others import from it.
+    // Among functions of the same name, the one without unknown calls is kept: the others import from it. Of two such the library's
+    // is, which comes first and which `run_recipe.py` finds.
     lines.sort_by_cached_key(|line| {
-        (line.split('\t').next().unwrap_or_default().to_owned(), line.matches("\t!").count(), line.clone())
+        (line.split('\t').next().unwrap_or_default().to_owned(), line.matches("\t!").count())
     });
     lines.dedup_by(|later, first| later.split('\t').next() == first.split('\t').next());
     println!("{}\n{}", paths.join("\t"), lines.join("\n"));

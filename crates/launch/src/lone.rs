@@ -6,8 +6,8 @@ use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
 
-const SAID: &str = "TRL leaves what ranks shard to accelerate's configuration, which is not here: each of several ranks is taken to hold the \
-     whole model";
+const SAID: &str = "the trainer leaves what ranks shard to accelerate's configuration, which is not here: each of several ranks is taken to \
+     hold the whole model";
 const HINT: &str = "paste that configuration or the launch line beside this file, or set zero_stage";
 
 const SCRIPT: &str = "paste the script that names it, with its options";

@@ -7,6 +7,7 @@ use super::branches::{Block, enter};
 use super::expression::{Argument, Expression, expression};
 use super::program::{Constants, Function};
 use super::scope::{LARGEST, Scope};
+use super::targets::{assignment, changed, unpacking};
 use super::tree::{Scalar, Tree, below};
 use std::rc::Rc;
 
@@ -20,7 +21,7 @@ const STATEMENT: usize = 20;
 
 /// Calls that are known without their source.
 pub trait Calls {
-    /// The value of a call; `None` if unknown.
+    /// The value of a call; `None` if unknown. The parts of a tuple are under their numbers, `0.` and `1.`.
     fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
     /// What a call with this name assigns under its first argument; `None` if unknown.
     fn assigns(&self, name: &str, tree: &Tree) -> Option<Tree>;
@@ -155,6 +156,9 @@ impl Run<'_> {
 
     /// An assignment or a call.
     fn statement(&mut self, written: &str, undecided: Option<String>, scope: &mut Scope<'_>) {
+        if let Some((targets, value)) = unpacking(written) {
+            return self.unpack(&targets, value, undecided, scope);
+        }
         let Some((target, value)) = assignment(written) else {
             if let Expression::Call(name, arguments) = expression(written) {
                 self.effect(&name, &arguments, undecided, scope);
@@ -173,6 +177,26 @@ impl Run<'_> {
         }
         // An attribute of something that was missing: `None` was replaced elsewhere.
         scope.assign(target, tree);
+    }
+
+    /// `first, second = call()`: the parts of a call whose result is known are under their numbers.
+    fn unpack(&mut self, targets: &[&str], value: &str, undecided: Option<String>, scope: &mut Scope<'_>) {
+        let whole = self.value(&expression(value), scope);
+        for (number, target) in targets.iter().enumerate() {
+            let mut part = if undecided.is_none() { below(&whole, &number.to_string()) } else { Tree::new() };
+            if part.is_empty() {
+                let hole = undecided.clone().unwrap_or_else(|| (*target).to_owned());
+                part = vec![(String::new(), Scalar { hole: Some(hole), ..Scalar::default() })];
+            }
+            for (_, scalar) in part.iter_mut().filter(|(_, scalar)| scalar.at == 0) {
+                scalar.at = scope.at;
+            }
+            self.spend(STATEMENT + part.len() + scope.values.len());
+            if self.left == 0 {
+                return;
+            }
+            scope.assign(target, part);
+        }
     }
 
     /// A call for its effect on its first argument.
@@ -340,33 +364,4 @@ impl Run<'_> {
             Expression::Unknown => open("an expression that is not read"),
         }
     }
-}
-
-/// Target and value of an assignment that modifies the previous value: `name *= 2`.
-fn changed(target: &str, value: Expression) -> (&str, Expression) {
-    for sign in ["//", "**", "+", "-", "*", "/", "%"] {
-        if let Some(name) = target.strip_suffix(sign) {
-            let name = name.trim();
-            let before = Expression::Name(name.to_owned());
-            return (name, Expression::Computed(Box::new(before), sign, Box::new(value)));
-        }
-    }
-    (target, value)
-}
-
-/// Target and value of an assignment to a dotted name.
-fn assignment(written: &str) -> Option<(&str, &str)> {
-    let at = written.find('=')?;
-    let (target, value) = (written.get(..at)?, written.get(at + 1..)?);
-    if value.starts_with('=') {
-        return None;
-    }
-    // `name: Type = value`
-    let target = target.split_once(':').map_or(target, |(name, _)| name).trim();
-    let dotted = !target.is_empty()
-        && target
-            .trim_end_matches(['/', '*', '+', '-', '%', ' '])
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-    dotted.then(|| (target, value.trim()))
 }

@@ -16,5 +16,6 @@ mod scope;
 pub mod statements;
 mod strings;
 pub mod syntax;
+mod targets;
 pub mod tree;
 pub mod value;

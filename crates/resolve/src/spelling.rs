@@ -24,9 +24,11 @@ pub(super) fn spell_out(table: &mut Table) {
         slime(table);
     }
     if table.is(word::Optimizer::DistMuon) {
+        // `megatron/core/optimizer/__init__.py`: data-parallel ranks share the layers' states out whatever DDP's own switch says,
+        // which recipes turn off beside it.
         let rule = "dist_muon is muon with the distributed optimizer";
         table.overrule(Field::Optimizer, word::Optimizer::Muon.value(), rule);
-        table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
+        table.overrule(Field::UseDistributedOptimizer, Bool(true), rule);
     }
     // Others (Megatron-DeepSpeed among them) have no such rule.
     let megatron =

@@ -102,6 +102,7 @@ pub(super) fn first(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(item.at_some(leaf.span));
         }
     }
+    remainders(leaves);
     // `transformer.py:ParallelTransformer`: selective and uniform means the attention of every layer, which
     // Megatron writes without a method.
     let reads = |field, value| leaves.reading.value(field) == Some(value);
@@ -117,6 +118,10 @@ pub(super) fn first(leaves: &mut Leaves<'_>) {
         ("model.normalize_attention_scores", "true"),
         ("model.attention_type", "multihead"),
         ("model.fp16_lm_cross_entropy", "false"),
+        ("model.mcore_gpt", "true"),
+        ("model.use_emha", "false"),
+        ("model.mcore_customization_config.new_decoder_architecture", "false"),
+        ("model.mcore_customization_config.parallel_attention", "false"),
     ] {
         if leaves.text(path).is_some_and(|value| value.eq_ignore_ascii_case(usual)) {
             leaves.pass(path);
@@ -125,6 +130,20 @@ pub(super) fn first(leaves: &mut Leaves<'_>) {
     let dropout = leaves.get("model.ffn_dropout");
     if dropout.is_some_and(|leaf| leaf.value.parse::<f64>() == Ok(0.0)) {
         leaves.pass("model.ffn_dropout");
+    }
+}
+
+/// Apex's distributed Adam keeps 16 bits beside each bf16 weight, which complete it to fp32, unless weights are stored in fp8
+/// (`megatron_base_model.py:setup_optimization`); Megatron calls such an optimizer precision-aware.
+fn remainders(leaves: &mut Leaves<'_>) {
+    let of_apex = leaves.text("model.optim.name") == Some("distributed_fused_adam");
+    let stored = ["store_params", "dtype"].iter().any(|key| leaves.has(&format!("model.optim.{key}")));
+    let narrow = leaves.flag("model.megatron_amp_O2") == Some(true)
+        && leaves.reading.value(Field::Bf16) == Some("true")
+        && leaves.flag("model.fp8_params") != Some(true);
+    if of_apex && narrow && !stored {
+        let why = "store_param_remainders of Apex's distributed Adam, which NeMo sets over bf16 weights";
+        leaves.state(Field::UsePrecisionAwareOptimizer, "true", Origin::Derived, why);
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
+use super::bridge_adapters;
 use super::bridge_layouts;
 use super::bridge_towers::{self, TUNING};
 use super::table::leaf;
@@ -55,6 +56,11 @@ const BENCHMARK: Rows = &[
     ("model.cross_entropy_fusion_impl", "te"),
     ("mixed_precision.grad_reduce_in_fp32", "false"),
 ];
+
+/// The optimizer's settings in the pairs that functions of `recipes/utils/optimizer_utils.py` return.
+const FUSED_ADAM: Rows = &[("0.optimizer", "adam"), ("0.use_distributed_optimizer", "true")];
+/// The same for `distributed_muon_with_cosine_annealing`: Muon whose layers' states the data-parallel ranks share out.
+const MUON: Rows = &[("0.optimizer", "dist_muon")];
 
 /// Number formats by the function that returns them, with the settings of each beyond bf16 or fp16.
 const PRECISIONS: &[(&str, Rows)] = &[
@@ -120,6 +126,12 @@ pub(crate) const EXPERTS: &[(Field, &str)] = &[
 const AROUND: &str = "peft. scheduler. rng. dist. logger. checkpoint. validation. env_vars rerun_ train.manual_gc \
     ddp.check_for_nan_in_grad ddp.average_in_collective";
 
+/// The modules that CUDA graphs capture, by today's name and the one of releases before.
+const GRAPHED: [&str; 2] = ["model.cuda_graph_modules", "model.cuda_graph_scope"];
+
+/// The distributed optimizer's switches.
+const SHARDED: [&str; 2] = ["ddp.use_distributed_optimizer", "optimizer.use_distributed_optimizer"];
+
 /// Vocabulary of the null tokenizer (`recipes/utils/tokenizer_utils.py`).
 const NULL_TOKENIZER: &str = "32000";
 
@@ -142,10 +154,10 @@ impl Calls for Bridge {
                 }
                 Some(tree)
             }
-            "default_peft_config" => Some(adapters(first().unwrap_or("lora"), arguments)),
-            "LoRA" => Some(adapters("lora", arguments)),
-            "DoRA" => Some(adapters("dora", arguments)),
-            "CanonicalLoRA" => Some(adapters("canonical_lora", arguments)),
+            "default_peft_config" => Some(bridge_adapters::call(first().unwrap_or("lora"), arguments)),
+            "LoRA" => Some(bridge_adapters::call("lora", arguments)),
+            "DoRA" => Some(bridge_adapters::call("dora", arguments)),
+            "CanonicalLoRA" => Some(bridge_adapters::call("canonical_lora", arguments)),
             "_perf_precision" => {
                 let word = first()?;
                 let (_, function) = PERFORMANCE.iter().find(|(known, _)| *known == word)?;
@@ -161,6 +173,8 @@ impl Calls for Bridge {
             "_get_deepseek_v3_pipeline_layout" => bridge_layouts::deepseek_v3(arguments),
             "from_hf_pretrained" | "from_hf_config" => Some(scalar(first()?)),
             "DEFAULT_NULL_TOKENIZER_VOCAB_SIZE" => Some(scalar(NULL_TOKENIZER)),
+            "distributed_fused_adam_with_cosine_annealing" => Some(rows(FUSED_ADAM)),
+            "distributed_muon_with_cosine_annealing" => Some(rows(MUON)),
             function => precision(function).or_else(|| super::table::recipe(function)),
         }
     }
@@ -190,19 +204,6 @@ impl Calls for Bridge {
             _ => bridge_towers::finishes(name).map(rows),
         }
     }
-}
-
-/// Adapters of this kind, with the settings in the call's own arguments.
-fn adapters(kind: &str, arguments: &[(Option<String>, Tree)]) -> Tree {
-    let mut out = scalar(kind);
-    for (name, tree) in arguments {
-        let Some(name) = name.as_deref().filter(|name| *name != "peft_scheme") else { continue };
-        for (path, scalar) in tree {
-            let path = if path.is_empty() { name.to_owned() } else { format!("{name}.{path}") };
-            out.push((path, scalar.clone()));
-        }
-    }
-    out
 }
 
 fn rows(rows: Rows) -> Tree {
@@ -238,7 +239,9 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     for word in words {
         // A number format given by name brings all of its own settings.
         let below = |leaf: &Leaf| word.path == "mixed_precision" && leaf.path.starts_with("mixed_precision.");
-        leaves.retain(|leaf| leaf.path != word.path && !below(leaf));
+        let renamed =
+            |leaf: &Leaf| GRAPHED.contains(&leaf.path.as_str()) && GRAPHED.contains(&word.path.as_str());
+        leaves.retain(|leaf| leaf.path != word.path && !below(leaf) && !renamed(leaf));
         let beside = if word.path == "mixed_precision" { precision(&word.value) } else { None };
         for (path, scalar) in beside.unwrap_or_default().iter().filter(|(path, _)| !path.is_empty()) {
             leaves.push(Leaf { span: word.span, ..leaf(&format!("mixed_precision.{path}"), scalar, base) });
@@ -256,6 +259,11 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
         };
     leaves.retain(|leaf| leaf.path != "ddp.grad_reduce_in_fp32");
     leaves.push(leaf("ddp.grad_reduce_in_fp32", &Scalar { text: reduces, ..Scalar::default() }, base));
+    // What either has on, both get (`training/config.py:_validate_and_sync_distributed_optimizer_settings`).
+    let shards = |leaf: &Leaf| SHARDED.contains(&leaf.path.as_str());
+    if leaves.iter().any(|leaf| shards(leaf) && leaf.value == "true") {
+        leaves.retain(|leaf| !shards(leaf) || leaf.value == "true");
+    }
     let scalars = Scalars::from_leaves(leaves);
     let mut leaves = Leaves::over(&scalars);
     nemo::keys(&mut leaves);
@@ -283,8 +291,8 @@ fn formats(leaves: &mut Leaves<'_>) {
         leaves.take(&[path], field);
     }
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
-    adapters_of(leaves);
-    leaves.take(&["model.cuda_graph_modules", "model.cuda_graph_scope"], Field::CudaGraphModules);
+    bridge_adapters::read(leaves);
+    leaves.take(&GRAPHED, Field::CudaGraphModules);
     leaves.take_all(&[
         ("model.fine_grained_activation_offloading", Field::FineGrainedActivationOffloading),
         ("model.offload_modules", Field::OffloadModules),
@@ -299,41 +307,6 @@ fn formats(leaves: &mut Leaves<'_>) {
     // The random number generator.
     leaves.pass("model.use_te_rng_tracker");
     leaves.pass_below(&AROUND.split_ascii_whitespace().collect::<Vec<_>>());
-}
-
-/// Adapters (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).
-fn adapters_of(leaves: &mut Leaves<'_>) {
-    let Some(leaf) =
-        leaves.get("peft").cloned().filter(|leaf| !leaf.value.is_empty() && leaf.value != "none")
-    else {
-        return;
-    };
-    leaves.say(Field::TrainType, "lora", &leaf);
-    let canonical = leaf.value == "canonical_lora";
-    let library = if canonical { "megatron-bridge-canonical" } else { "megatron-bridge" };
-    leaves.say(Field::AdapterLibrary, library, &leaf);
-    if leaf.value == "dora" {
-        leaves.say(Field::UseDora, "true", &leaf);
-    }
-    leaves.take(&["peft.dim"], Field::LoraRank);
-    leaves.take(&["peft.dropout"], Field::LoraDropout);
-    leaves.take(&["peft.target_modules"], Field::LoraTargetModules);
-    // Settings that share the adapters of experts differently (by default a rank's experts share
-    // one), or give them another rank.
-    for (path, usual) in [
-        ("peft.normalize_moe_lora", false),
-        ("peft.share_expert_adapters", true),
-        ("peft.experts_shared_outer_loras", false),
-        ("peft.sequence_parallel_input_regather", false),
-        ("peft.a2a_experimental", false),
-    ] {
-        let other = leaves.flag(path).is_some_and(|on| on != usual);
-        if let Some(leaf) = leaves.get(path).filter(|_| other) {
-            let what = "adapters sharded or shared in another way";
-            let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
-    }
 }
 
 /// The model on the Hub whose configuration the provider takes.

@@ -2,6 +2,7 @@
 //! interpreted as far as they assign literals; nothing is executed.
 
 mod bridge;
+mod bridge_adapters;
 mod bridge_layouts;
 mod bridge_towers;
 mod nemotron;
@@ -218,10 +219,31 @@ fn which(recipes: &[(&str, Kind)], base: u32) -> Reading {
 mod tests {
     use super::read_recipes;
     use crate::spent::processor_time;
+    use shardscope_plan::Field;
     use std::time::Duration;
 
     /// Far above the time that an optimized build takes: tests run without optimization.
     const LONG: Duration = Duration::from_secs(3);
+
+    /// The optimizer's settings are the first of a pair; what the recipe says of them afterwards is added.
+    #[test]
+    fn optimizers_come_in_pairs_with_their_schedule() {
+        let of = |function: &str| {
+            let text = format!(
+                "def mine() -> ConfigContainer:\n    cfg = _pretrain_common()\n    opt_cfg, scheduler = {function}(max_lr=1e-4)\n    \
+                 opt_cfg.exp_avg_dtype = torch.bfloat16\n    cfg.optimizer = opt_cfg\n    cfg.ddp.use_distributed_optimizer = False\n    \
+                 return cfg\n"
+            );
+            let read = read_recipes(&text, None, 0).expect("a recipe");
+            [Field::Optimizer, Field::ExpAvgDtype].map(|field| read.value(field).map(str::to_owned))
+        };
+        let [kind, moments] = of("distributed_muon_with_cosine_annealing");
+        assert_eq!((kind.as_deref(), moments.as_deref()), (Some("dist_muon"), Some("torch.bfloat16")));
+        let [kind, _] = of("distributed_fused_adam_with_cosine_annealing");
+        assert_eq!(kind.as_deref(), Some("adam"));
+        // A function that is not known.
+        assert_eq!(of("lion_with_my_schedule")[0], None);
+    }
 
     #[test]
     fn hostile_programs_end_soon() {
@@ -242,6 +264,7 @@ mod tests {
             of(&called),
             of(&nested),
             of(&"    if a > b:\n".repeat(50_000)),
+            of(&format!("    {}b = a()\n", "a, ".repeat(100_000)).repeat(3)),
         ];
         for text in texts {
             let start = processor_time();

@@ -8,6 +8,7 @@ use super::stages;
 use crate::{Argument, Effect, NotModelled, telling};
 use shardscope_plan::Field;
 use shardscope_python::evaluate::Outcome;
+use shardscope_python::tree::text;
 
 /// Options that modify a recipe, and the paths that they set.
 const CHANGES: &[(&str, &str)] = &[
@@ -99,6 +100,11 @@ pub(super) fn changes(words: &[Argument], outcome: &Outcome, recipe: &str) -> Ve
             leaves.push(said("model.sequence_parallel", &(value != "1").to_string()));
         }
         leaves.push(Leaf { hole: word.hole.clone(), ..said(path, &value) });
+    }
+    // `scripts/training/run_recipe.py` calls a recipe of adapters with its `--mode`; without it they are LoRA's.
+    let adapts = text(&outcome.tree, "peft").is_some_and(|kind| !kind.is_empty());
+    if let Some((kind @ ("lora" | "dora"), span)) = option(words, "--mode").filter(|_| adapts) {
+        leaves.push(Leaf { path: "peft".to_owned(), value: kind.to_owned(), span, ..Leaf::default() });
     }
     if option(words, "--cuda-graph-scope").is_some_and(|(scope, _)| scope.contains("full_iteration")) {
         let word = argument(words, "--cuda-graph-scope");

@@ -44,9 +44,11 @@ pub fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Reading> {
     };
     let exact = table::outcome(&name).map(|outcome| (name.clone(), outcome));
     let asked = asked.and_then(|asked| Some((asked.to_owned(), table::outcome(asked)?)));
-    let Some((name, outcome)) = exact.or(asked) else { return which(&name, place) };
-    let mut reading = bridge::read(&outcome, &name, 0, overrides::changes(words, &outcome, &name));
+    let Some((known, outcome)) = exact.or(asked) else { return which(&name, place) };
+    let mut reading = bridge::read(&outcome, &known, 0, overrides::changes(words, &outcome, &known));
     reading.not_modelled.extend(overrides::lacking(words));
+    reading.not_modelled.extend(other_purpose(&name, &known).map(|item| item.at_some(place)));
+    let name = known;
     for found in &mut reading.found {
         if found.span.is_none() && found.origin == Origin::Script {
             // A recipe's settings are attributed to the place where it is named.
@@ -57,6 +59,23 @@ pub fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Reading> {
     }
     machines(&mut reading, words);
     Some(reading)
+}
+
+/// Adapters that only one of two recipes trains: the one that the words name, or the one `known` that the user calls closest
+/// to it. A name without a purpose tells nothing.
+fn other_purpose(named: &str, known: &str) -> Option<NotModelled> {
+    let has = |name: &str, words: &[&str]| name.split('_').any(|word| words.contains(&word));
+    let adapts = |name: &str| has(name, &["peft", "lora", "dora"]);
+    let what = match adapts(known) {
+        false if adapts(named) => {
+            "adapters, where the recipe that it is called closest to trains all weights"
+        }
+        true if has(named, &["sft", "pretrain"]) => {
+            "all weights trained, where the recipe that it is called closest to trains adapters"
+        }
+        _ => return None,
+    };
+    Some(NotModelled::new("--recipe", named, Effect::Memory, what))
 }
 
 /// `torchtitan.train --module llama3 --config llama3_8b --training.steps 10`: a registry's

@@ -1,15 +1,10 @@
 //! Programs of well-known repositories around transformers' Trainer that have options or defaults of their own.
 
 use super::dialect::Dialect;
-use super::quantized_peft;
+use super::{quantized_peft, qwen};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
-
-/// Whether these are the arguments of QwenLM/Qwen's `finetune.py` with adapters.
-fn is_qwen(leaves: &Leaves<'_>) -> bool {
-    leaves.flag("use_lora") == Some(true) && leaves.has("lazy_preprocess")
-}
 
 /// Reads their options and defaults.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
@@ -19,9 +14,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         super::early_pairs::read(leaves);
         medical(leaves);
         super::qwen_vl::defaults(leaves);
-        if is_qwen(leaves) {
-            qwen(leaves);
-        }
+        qwen::read(leaves);
     }
     if leaves.has("use_peft_lora") {
         tuning_of_peft(leaves);
@@ -246,34 +239,6 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     if !leaves.has("gradient_accumulation_steps") {
         let prompt = "Gradient accumulation steps? QLoRA's program defaults to 16, others to 1";
         left_open(leaves, Field::NumMicroBatches, prompt, "1");
-    }
-}
-
-/// Qwen's program (`finetune.py`): `LoraArguments`, GPTQ weights under adapters, and an embedding and an output layer
-/// that train along with them unless the model is a chat model.
-fn qwen(leaves: &mut Leaves<'_>) {
-    let why = "default of Qwen's finetune.py";
-    leaves.state_all(
-        &[
-            (Field::LoraRank, "64"),
-            (Field::LoraAlpha, "16"),
-            (Field::LoraDropout, "0.05"),
-            // `c_attn`, `c_proj`, `w1` and `w2`; Qwen multiplies `w1` by an activated `w2` (`modeling_qwen.py`).
-            (Field::LoraTargetModules, "c_attn c_proj gate_proj up_proj"),
-        ],
-        Origin::Default,
-        why,
-    );
-    if let Some(leaf) = leaves.yes("q_lora") {
-        let what = "GPTQ weights under the adapters (Qwen's finetune.py)";
-        let item = NotModelled::new("q_lora", "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-        return;
-    }
-    let chat =
-        leaves.text("model_name_or_path").is_some_and(|name| name.to_ascii_lowercase().contains("chat"));
-    if !chat {
-        leaves.state(Field::ModulesToSave, "embed_tokens lm_head", Origin::Default, why);
     }
 }
 

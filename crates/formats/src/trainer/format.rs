@@ -48,9 +48,10 @@ impl Reader for Trainer {
         self.0.states_machines()
     }
 
-    /// TRL's files have no such keys but transformers' own (`deepspeed`, `fsdp`); its examples name accelerate's file.
+    /// TRL's files have no such keys but transformers' own (`deepspeed`, `fsdp`); its examples name accelerate's file. open-instruct's
+    /// programs have none at all and are started with DeepSpeed's file (`scripts/finetune_with_accelerate_config.sh`).
     fn is_sharded_by_launch(&self) -> bool {
-        self.0 == Dialect::Trl
+        matches!(self.0, Dialect::Trl | Dialect::OpenInstruct)
     }
 
     fn about(&self) -> &'static str {

@@ -37,6 +37,7 @@ mod place;
 mod presets;
 mod python;
 mod quantized_peft;
+mod qwen;
 mod qwen_vl;
 mod read;
 mod recomputed;

@@ -4,9 +4,12 @@
 
 use super::dialect::Dialect;
 use crate::leaves::Leaves;
+use crate::projections::{model_type, of_model};
 use crate::{Asked, Found, Origin, Question};
-use shardscope_catalog as catalog;
 use shardscope_plan::Field;
+
+/// The linear layers of Llama and its like.
+const LLAMA: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 /// Types with other modules. Phi's were Wqkv, out_proj, fc1 and fc2 in 0.7, before transformers split its projections.
 const OTHERS: [(&str, &str, &str); 1] =
@@ -29,32 +32,25 @@ const WITHOUT: [&str; 14] = [
     "cohere2",
 ];
 
-/// The types of models whose rows in the catalog have none.
-fn by_name(name: &str) -> Option<&'static str> {
-    const STARTS: [(&str, &str); 9] = [
-        ("phi-1", "phi"),
-        ("phi-2", "phi"),
-        ("phi-3", "phi3"),
-        ("phi-4", "phi3"),
-        ("qwen3-30b-a3b", "qwen3_moe"),
-        ("qwen3-235b-a22b", "qwen3_moe"),
-        ("deepseek-v2", "deepseek_v2"),
-        ("deepseek-v3", "deepseek_v3"),
-        ("deepseek-r1", "deepseek_v3"),
-    ];
-    // Qwen's and Llama's layers.
-    let distilled = name.contains("distill");
-    STARTS.iter().find(|(start, _)| name.starts_with(start) && !distilled).map(|(_, word)| *word)
-}
-
-/// The type of a model of the catalog; of those under short names, which have none, by the name.
-fn model_type(model: &str) -> Option<String> {
-    let known = catalog::find(model.trim_end_matches('/')).model()?;
-    if let Some(read) = known.architecture() {
-        return Some(read.model_type);
+/// Names among those stated that the model's layers have: PEFT passes over any other as long as one of them is there
+/// (`peft/tuners/tuners_utils.py:inject_adapter`).
+fn keep_its_own(leaves: &mut Leaves<'_>) {
+    let Some(layers) = leaves.text("model_name_or_path").and_then(of_model) else { return };
+    let is_targets = |found: &&mut Found| found.field == Field::LoraTargetModules;
+    let Some(found) = leaves.reading.found.iter_mut().find(is_targets) else { return };
+    let named: Vec<&str> = found
+        .value
+        .split(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\''))
+        .filter(|name| !name.is_empty())
+        .collect();
+    // Llama's names alone: others may be of parts that are no linear layers of a decoder's.
+    let is_there = |name: &&str| !LLAMA.contains(name) || layers.contains(name);
+    let kept: Vec<&str> = named.iter().copied().filter(is_there).collect();
+    if kept.is_empty() || kept.len() == named.len() {
+        return;
     }
-    let name = known.name().to_ascii_lowercase();
-    by_name(&name).map(str::to_owned)
+    found.value = kept.join(" ");
+    found.note = Some("the others are no layers of this model".to_owned());
 }
 
 /// States or asks for them.
@@ -62,6 +58,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // The others name them.
     let is_peft = matches!(dialect, Dialect::Transformers | Dialect::Trl);
     let stated = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
+    if stated && !matches!(dialect, Dialect::Unsloth | Dialect::UnslothArguments) {
+        keep_its_own(leaves);
+    }
     if !is_peft || stated || !matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         return;
     }

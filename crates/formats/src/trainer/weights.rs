@@ -1,7 +1,7 @@
 //! The format in which a trainer loads weights.
 
 use super::dialect::Dialect;
-use super::{behind, early};
+use super::{behind, early, qwen};
 use crate::Origin;
 use crate::leaves::Leaves;
 use shardscope_plan::Field;
@@ -30,6 +30,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let sharded = leaves.reading.value(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
     let (format, why) = match dialect {
         Dialect::Trl => ("fp32", "TRL loads models in fp32 unless dtype says otherwise"),
+        _ if qwen::turns_to_bf16(leaves) => ("bf16", "Qwen's own modules turn their weights to bf16"),
         _ if dialect.upcasts() && full && !sharded => {
             ("fp32", "LLaMA-Factory holds weights that train in fp32")
         }

@@ -38,6 +38,9 @@ pub(super) fn missing(
     source: &Source,
     bare: bool,
 ) -> Option<(String, Diagnostic)> {
+    if let Some(named) = named_by_variable(words, source) {
+        return Some(named);
+    }
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
     let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
     // The parsers of transformers, TRL and ms-swift accept a file before all options, which override it.
@@ -60,6 +63,20 @@ pub(super) fn missing(
         name.push_str(".yaml");
     }
     absent(name, span, source)
+}
+
+/// A file that a variable names in front of all options (`llamafactory-cli train $1`, `finetune.py "$CONFIG_FILE"`): what trains is
+/// then stated there alone, unless another text may be that file.
+fn named_by_variable(words: &[Argument], source: &Source) -> Option<(String, Diagnostic)> {
+    let [word] = words else { return None };
+    let is_name = word.hole.is_some() && !word.text.starts_with('-') && !word.text.contains('=');
+    if !is_name || source.parts().len() > 1 {
+        return None;
+    }
+    let name = word.text.trim_matches(['"', '\'']).to_owned();
+    let message = format!("this training takes its settings from {name}, which the text does not give");
+    let hint = "paste or drop that file as well";
+    Some((name, Diagnostic::error(Code::MissingFile, message).hint(hint).at_some(word.span)))
 }
 
 /// The configuration beneath settings of verl, or of EasyR1, if it is not one of their own: its contents are unknown.

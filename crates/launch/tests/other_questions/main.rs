@@ -29,6 +29,7 @@ mod drawn_twenty_third;
 mod forks;
 mod foundry;
 mod frameworks;
+mod given_elsewhere;
 mod grouped;
 mod layer_kinds;
 mod lingua;

@@ -11,11 +11,12 @@ use self::modules::{implementation, is_usual};
 use self::tensor::{has_plan, over_tensor_ranks};
 use super::row::Row;
 use crate::leaves::Leaves;
+use crate::projections::of_model;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
 
-/// The modules that `*_proj` matches in transformers decoders.
+/// The modules that `*_proj` matches in decoders like Llama's.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
 /// The linear layers of such a decoder.
@@ -219,6 +220,20 @@ fn spread(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// The layers that `*_proj` matches (`components/_peft/module_matcher.py:wildcard_match`).
+fn projections(leaves: &mut Leaves<'_>) {
+    let note = "*_proj of Automodel";
+    let Some(layers) = MODELS.iter().find_map(|path| leaves.text(path)).and_then(of_model) else {
+        return leaves.state(Field::LoraTargetModules, PROJECTIONS, Origin::Default, note);
+    };
+    let matched: Vec<&str> = layers.iter().copied().filter(|name| name.ends_with("_proj")).collect();
+    if matched.is_empty() {
+        let what = "adapters on *_proj, which no linear layer of this model is called";
+        return lack(leaves, "peft.target_modules", Effect::Model, what);
+    }
+    leaves.state(Field::LoraTargetModules, &matched.join(" "), Origin::Default, note);
+}
+
 /// Automodel's adapters (`components/_peft/lora.py`). `LinearLoRA` without its own autograd function is
 /// `lora_B(lora_A(x) * scale)` added to the frozen product: it saves the input and the low-rank product, as PEFT's
 /// adapters do, in the type of the weights. Its memory-efficient function, the default, recomputes the low-rank
@@ -257,7 +272,7 @@ fn adapters(leaves: &mut Leaves<'_>) {
                 leaves.say(Field::LoraTargetModules, &leaf.value, leaf);
             }
         }
-        _ => leaves.state(Field::LoraTargetModules, PROJECTIONS, Origin::Default, "*_proj of Automodel"),
+        _ => projections(leaves),
     }
     for path in ["peft.exclude_modules", "peft.lora_dtype"] {
         if leaves.get(path).is_some() {

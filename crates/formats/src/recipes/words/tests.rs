@@ -146,3 +146,49 @@ fn a_name_that_is_like_others_is_asked_for() {
     assert!(reading.questions[0].choices.iter().all(|name| name.starts_with("llama3_70b")));
     assert!(read_words(&Argument::split("run_recipe.py --recipe rocket_7b"), None).is_none());
 }
+
+/// Recipes of adapters on models with a vision tower are not in the table; their names and `--mode` say what trains.
+#[test]
+fn a_recipe_of_adapters_is_none_that_trains_all_weights() {
+    let words = Argument::split("run_recipe.py --recipe qwen3_vl_30b_a3b_peft_config --mode lora");
+    let stops = |asked: &str| {
+        let read = read_words(&words, Some(asked)).expect("a recipe");
+        read.not_modelled.iter().any(|item| item.name == "--recipe")
+    };
+    assert!(stops("qwen3_vl_30b_a3b_sft_config"));
+    assert!(!stops("qwen3_30b_a3b_peft_config"));
+    let full = Argument::split("run_recipe.py --recipe llama3_70b_sft_mine_config");
+    let read = read_words(&full, Some("llama3_70b_peft_config")).expect("a recipe");
+    assert!(read.not_modelled.iter().any(|item| item.name == "--recipe"));
+    check(
+        "run_recipe.py --recipe llama3_8b_peft_config --mode dora",
+        &[(Field::TrainType, "lora"), (Field::UseDora, "true")],
+    );
+}
+
+/// `scripts/performance` call the modules of graphs by the old name, in recipes that have the new one, and the other way round.
+#[test]
+fn words_replace_what_a_recipe_says_under_the_other_name() {
+    let line = "run_script.py --model_recipe_name llama3_8b --gpu b200 --num_gpus 8 --compute_dtype bf16 --cuda_graph_impl \
+                transformer_engine --cuda_graph_scope attn";
+    let read = read_words(&Argument::split(line), None).expect("a recipe");
+    assert_eq!(read.value(Field::CudaGraphModules), Some("attn"));
+    assert!(read.found.iter().all(|found| found.field != Field::NotRead), "{:?}", read.found);
+}
+
+/// `recipes/kimi/h100/kimi_k2.py`: Muon, by a pair that a function of another file returns.
+#[test]
+fn a_recipe_has_the_optimizer_of_the_pair_that_it_unpacks() {
+    for recipe in ["kimi_k2_pretrain_config", "kimi_k2_pretrain_256gpu_gb200_bf16_config"] {
+        check(&format!("run_recipe.py --recipe {recipe}"), &[(Field::Optimizer, "dist_muon")]);
+    }
+    check("run_recipe.py --recipe deepseek_v4_flash_pretrain_muon_config", &[(Field::Optimizer, "muon")]);
+}
+
+#[test]
+fn the_distributed_optimizer_is_on_where_either_switch_is() {
+    let line = "run_recipe.py --recipe qwen3_8b_sft_config ddp.use_distributed_optimizer=false";
+    check(line, &[(Field::UseDistributedOptimizer, "true")]);
+    let off = format!("{line} optimizer.use_distributed_optimizer=false");
+    check(&off, &[(Field::UseDistributedOptimizer, "false")]);
+}
