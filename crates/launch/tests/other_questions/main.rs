@@ -31,6 +31,7 @@ mod foundry;
 mod frameworks;
 mod grouped;
 mod layer_kinds;
+mod levanter;
 mod lingua;
 mod loops;
 mod misread;
