@@ -32,6 +32,7 @@ mod frameworks;
 mod given_elsewhere;
 mod grouped;
 mod layer_kinds;
+mod levanter;
 mod lingua;
 mod loops;
 mod misread;

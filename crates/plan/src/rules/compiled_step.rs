@@ -89,6 +89,12 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             "keep none by name",
         ),
         (
+            recipe.transformers.evaluation_batch <= recipe.micro_batch_size,
+            &[Field::EvaluationBatchSize],
+            "not modelled: evaluation of a JAX trainer in larger batches than training's, whose program was not compiled",
+            "evaluate in batches of the training's size",
+        ),
+        (
             trains_all && adam && recipe.fp8.is_none(),
             &[Field::Optimizer, Field::TrainType, Field::Fp8],
             "not modelled: a JAX trainer with other than all weights trained by Adam in bf16",

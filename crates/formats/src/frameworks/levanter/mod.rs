@@ -1,11 +1,13 @@
 //! levanter, in JAX. Keys and defaults: `src/levanter/trainer.py`, `src/levanter/models/{gpt2,llama,mistral}.py`.
 
+mod checkpoint;
+mod compiled;
+
 use super::jax::{self, Lacking};
 use super::row::{Row, WATCH_TARGETS};
 use crate::leaves::{Leaf, Leaves};
 use crate::llama_like::LLAMA_LAYER;
 use crate::{Effect, NotModelled, Origin};
-use shardscope_plan::limits::{COMPILED_LANES, COMPILED_WIDTH};
 use shardscope_plan::{Field, Software};
 
 /// levanter's settings file.
@@ -47,9 +49,13 @@ const DEFAULTS: [(&str, [&str; 6]); 4] = [
 const WHOSE: &str = "default of levanter";
 
 fn levanter(leaves: &mut Leaves<'_>) {
+    let replaced = checkpoint::replaces(leaves);
+    checkpoint::refused(leaves);
     let kind = leaves.text("model.type").unwrap_or("");
     let known = DEFAULTS.iter().find(|(name, _)| *name == kind);
-    if let Some((_, [length, width, layers, heads, inner, groups])) = known {
+    if replaced && (checkpoint::is_of_sft(leaves) || matches!(kind, "" | "llama" | "mistral")) {
+        // The checkpoint's configuration says what its layers are; the rules of a plan refuse all but Llama's.
+    } else if let Some((_, [length, width, layers, heads, inner, groups])) = known.filter(|_| !replaced) {
         let sizes = [
             (Field::SeqLength, *length),
             (Field::HiddenSize, *width),
@@ -74,7 +80,12 @@ fn levanter(leaves: &mut Leaves<'_>) {
     }
     leaves.state(Field::GlobalBatchSize, "512", Origin::Default, WHOSE);
     batch(leaves);
-    remat(leaves);
+    evaluation(leaves);
+    if replaced {
+        jax::recompute_by_default(leaves, WHOSE);
+    } else {
+        remat(leaves);
+    }
     // Weights are fp32 and sharded over the axis `embed`; computation is in fp32, too,
     // unless the policy says otherwise.
     match leaves.get("trainer.mp") {
@@ -96,11 +107,10 @@ fn levanter(leaves: &mut Leaves<'_>) {
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
-    of_checkpoint(leaves);
-    options(leaves);
+    compiled::options(leaves);
     leaves.pass_words("levanter");
-    let beside = beside(leaves);
-    let unlike = unlike(leaves);
+    let beside = compiled::beside(leaves);
+    let unlike = compiled::unlike(leaves, replaced);
     if !beside && unlike.is_empty() {
         leaves.state(Field::AttentionKernel, "flash", Origin::Default, WHOSE);
         leaves.state(Field::GradReduceInBf16, "true", Origin::Derived, jax::GRADIENTS);
@@ -153,174 +163,6 @@ fn watched(leaves: &mut Leaves<'_>) {
     leaves.pass_below(&["trainer.watch"]);
 }
 
-/// Keys that change the compiled step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 20] = [
-    ("model.type", &["llama"]),
-    // Whether or not the policy names the carry: a scan's inputs are kept.
-    ("model.gradient_checkpointing", &["true", "full", "recompute"]),
-    ("model.scan_layers", &["true"]),
-    ("model.use_bias", &["false"]),
-    ("model.use_layer_norm_weight", &["true"]),
-    ("model.hybrid_norm", &["false"]),
-    ("model.input_embedding_norm", &["false"]),
-    ("model.tie_word_embeddings", &["false"]),
-    ("model.activation_function", &["silu"]),
-    ("model.upcast_attn", &["false"]),
-    ("model.attn_backend", &["default", "splash"]),
-    ("model.use_flash_attention", &["true"]),
-    ("optimizer.type", &["adam"]),
-    ("trainer.fsdp_axis", &["embed"]),
-    ("trainer.batch_axis", &["batch"]),
-    ("trainer.model_axis_size", &["1"]),
-    ("trainer.replica_ici_axis_size", &["1"]),
-    ("trainer.replica_dcn_axis_size", &["1"]),
-    ("trainer.jax_config.jax_threefry_partitionable", &["true"]),
-    ("trainer.jax_config.jax_softmax_custom_jvp", &["true"]),
-];
-/// Keys that change it wherever they or a key below them have a value, and what they stand for. The weight of the normalizer's
-/// term adds nothing at 0, its default (`models/loss.py`).
-const ABSENT: [(&str, &str); 6] = [
-    ("model.cross_entropy_block_size", "levanter's loss in blocks of the vocabulary"),
-    ("trainer.quantization", "levanter's quantized products"),
-    ("trainer.model_averaging", "levanter's average of weights, another copy of all of them"),
-    ("trainer.axis_resources", "levanter's own mapping of axes to devices"),
-    ("trainer.parameter_axis_resources", "levanter's own mapping of axes of weights to devices"),
-    (Z_LOSS, "levanter's loss with a term of its normalizer"),
-];
-const Z_LOSS: &str = "z_loss_weight";
-/// Options of Adam that set the learning rate's course or a factor of the update, or that say which weights decay
-/// (`optim/config.py:OptimizerConfig`, `AdamConfig`): not a tensor more or less.
-const HARMLESS: [&str; 17] = [
-    "type",
-    "learning_rate",
-    "weight_decay",
-    "min_lr_ratio",
-    "warmup",
-    "decay",
-    "rewarmup",
-    "cooldown",
-    "cycle_length",
-    "cycles",
-    "lr_schedule",
-    "haps",
-    "weight_decay_modules",
-    "default_weight_decay_mask",
-    "beta1",
-    "beta2",
-    "epsilon",
-];
-/// Options that are off by default, as in the recorded steps.
-const OFF: [&str; 3] = ["nesterov", "skip_bad_steps", "adamc_weight_decay"];
-
-/// Keys that only `main/sft.py` and `main/sft_mixture.py` take.
-const OF_SFT: [&str; 14] = [
-    "model_name_or_path",
-    "max_seq_len",
-    "dataset_type",
-    "messages_field",
-    "input_role",
-    "output_role",
-    "chat_train_urls",
-    "reinit_tokens",
-    "reinit_lm_head",
-    "reinit_embeddings",
-    "supervised_data",
-    "mixture_weights",
-    "mixture_block_size",
-    "stop_strategy",
-];
-
-/// With `use_hf_model_config`, `main/train_lm.py` replaces the model of the file by the checkpoint's, with levanter's
-/// defaults for all that the checkpoint does not say; `main/sft.py` and `sft_mixture.py` do so whenever they start from one.
-fn of_checkpoint(leaves: &mut Leaves<'_>) {
-    // Sources and weights are groups of keys.
-    let of_sft = leaves.all().iter().any(|leaf| {
-        let top = leaf.path.split('.').next().unwrap_or_default();
-        OF_SFT.contains(&top)
-    });
-    let path = if of_sft { "initialize_from_hf" } else { "use_hf_model_config" };
-    let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) else {
-        return;
-    };
-    leaves.lack(
-        leaf,
-        Effect::Model,
-        "the checkpoint's configuration, which replaces the whole model written here",
-    );
-}
-
-/// Any option of Adam stops that was not in the recorded steps and may change them. Other optimizers stop by their type.
-fn options(leaves: &mut Leaves<'_>) {
-    let is_adam = leaves.text("optimizer.type").is_none_or(|name| name == "adam");
-    for leaf in leaves.all() {
-        let Some(option) = leaf.path.strip_prefix("optimizer.") else { continue };
-        leaf.used.set(true);
-        let is_recorded = match option {
-            // The recorded steps clip; without, no update waits for the norm of all gradients.
-            "max_grad_norm" => leaf.value.parse::<f64>().is_ok_and(|norm| norm.is_finite() && norm > 0.0),
-            _ if HARMLESS.contains(&option) || option.starts_with("lr_schedule.") => true,
-            _ if OFF.contains(&option) => leaf.value.is_empty() || leaf.flag() == Some(false),
-            _ => leaf.value.is_empty() && !option.contains('.'),
-        };
-        if is_adam && !is_recorded {
-            leaves.lack(leaf, Effect::Memory, "levanter's steps with this option of the optimizer");
-        }
-    }
-}
-
-/// Whether keys stand in the file that no recorded step had; each stops.
-fn beside(leaves: &mut Leaves<'_>) -> bool {
-    let mut any = false;
-    for (path, what) in ABSENT {
-        let is_of = |leaf: &&Leaf| match leaf.path.strip_prefix(path) {
-            Some("") => !leaf.value.is_empty() && (path != Z_LOSS || leaf.value.parse() != Ok(0.0)),
-            Some(rest) => rest.starts_with('.'),
-            None => false,
-        };
-        let below: Vec<&Leaf> = leaves.all().iter().filter(is_of).collect();
-        let Some(first) = below.first() else { continue };
-        below.iter().for_each(|leaf| leaf.used.set(true));
-        let item = NotModelled::new(path, &first.value, Effect::Memory, what).at_some(first.span);
-        leaves.reading.not_modelled.push(item);
-        any = true;
-    }
-    any
-}
-
-/// What sets the step apart from those that XLA compiled for TPUs (`tests/data/levanter/steps.jsonl`); empty for one like them.
-fn unlike(leaves: &Leaves<'_>) -> Vec<String> {
-    let mut found = jax::unlike(leaves, &RECORDED);
-    if leaves.text("model.type").is_none() {
-        found.push("a model without its type".to_owned());
-    }
-    let mixed = leaves.text("trainer.mp").is_some_and(|policy| {
-        let is = |names: [&str; 2], values: [&str; 2]| {
-            policy
-                .split(',')
-                .filter_map(|part| part.trim().split_once('='))
-                .any(|(name, value)| names.contains(&name) && values.contains(&value))
-        };
-        is(["p", "params"], ["f32", "float32"]) && is(["c", "compute"], ["bf16", "bfloat16"])
-    });
-    if !mixed {
-        found.push(format!("trainer.mp {}", leaves.text("trainer.mp").unwrap_or("f32")));
-    }
-    let count = |field| leaves.reading.count(field);
-    let head = count(Field::KvChannels)
-        .or_else(|| count(Field::HiddenSize)?.checked_div(count(Field::NumAttentionHeads)?));
-    // Attention of other sizes may be another kernel (`layers/attention.py:_tpu_splash_attention`).
-    for (size, what) in [(head, "heads"), (count(Field::SeqLength), "sequences")] {
-        match size {
-            Some(size) if !size.is_multiple_of(COMPILED_LANES) => found.push(format!("{what} of {size}")),
-            Some(_) => {}
-            None => found.push(format!("{what} of unknown size")),
-        }
-    }
-    let wide = |value: &str| value.parse::<u64>().is_ok_and(|width| width >= COMPILED_WIDTH);
-    found.extend(jax::outside(leaves, Field::HiddenSize, wide));
-    found
-}
-
 fn layer(leaves: &mut Leaves<'_>, kind: &str) {
     let why = "the code of levanter's model";
     if kind == "gpt2" {
@@ -359,6 +201,16 @@ fn batch(leaves: &mut Leaves<'_>) {
             leaves.say_noted(Field::NumMicroBatches, "1", leaf, "-1: all samples of a device at once")
         }
         None => leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE),
+    }
+}
+
+/// Batches between steps that have no backward pass (`trainer.py:per_device_eval_parallelism`): -1, the default, means as many
+/// samples as in training.
+fn evaluation(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("trainer.per_device_eval_parallelism") {
+        if leaf.whole().is_some_and(|count| count > 0) {
+            leaves.say(Field::EvaluationBatchSize, &leaf.value, leaf);
+        }
     }
 }
 
