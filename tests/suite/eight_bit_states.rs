@@ -95,6 +95,39 @@ fn recorded_states_are_met_to_the_byte() {
     assert_eq!(compared, 15);
 }
 
+/// A recipe of Automodel with flashoptim's AdamW.
+const RECIPE: &str = "step_scheduler: {global_batch_size: 1, local_batch_size: 1}\ndataset: {seq_len: 2048}\n\
+    model: {pretrained_model_name_or_path: Qwen/Qwen2.5-0.5B, force_hf: true}\ndistributed: {strategy: fsdp2}\n\
+    optimizer: {_target_: flashoptim.FlashAdamW, lr: 1.0e-5";
+
+#[test]
+fn flashoptims_states_are_met_to_the_byte() {
+    let recorded = include_str!("../data/activations/flash_states.jsonl");
+    let mut compared = 0;
+    for case in recorded.lines().skip(1) {
+        let case: Value = serde_json::from_str(case).expect("JSON");
+        let held = case["held"].as_object().expect("parameters").values();
+        let expected: u64 = held.map(|pair| pair[1].as_u64().expect("a number")).sum();
+        let bits =
+            case["master"].as_u64().map_or(String::new(), |bits| format!(", master_weight_bits: {bits}"));
+        let recipe = format!("{RECIPE}{bits}}}\n");
+        let source = Source::from_files([("a.yaml", recipe.as_str())]);
+        let set = [("accelerator", "H100-SXM"), ("world_size", "1")];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
+        let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+        let mut draft = configured(&case);
+        draft.recipe.software = Software::HfTransformers;
+        draft.recipe.dp_sharding = DpSharding::Replicated;
+        draft.recipe.params_dtype = NumberFormat::Bf16;
+        draft.recipe.optimizer = plan.recipe().optimizer;
+        let ours = memory(&draft.plan()).ranks[0].totals.optimizer.get();
+        assert_eq!(ours, expected, "{bits}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}
+
 /// A program of the Trainer with another optimizer.
 #[test]
 fn the_override_is_read_where_the_trainer_makes_the_optimizer() {

@@ -43,6 +43,12 @@ pub enum StateFormat {
     FourBit,
     /// An 8-bit float for each element and an fp32 constant for each block of 256 (torchao).
     Float8,
+    /// A byte for each element of a moment and an fp16 scale for each group of 32; beside narrower weights also the bytes that
+    /// complete each to `master` (flashoptim).
+    Flash {
+        /// Bytes of a weight together with its completion (`master_weight_bits`).
+        master: u64,
+    },
 }
 
 /// An optimizer, by the states it holds for each parameter.

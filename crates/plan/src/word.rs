@@ -61,7 +61,7 @@ words! {
         Adam "adam", Sgd "sgd", Muon "muon", DistMuon "dist_muon", Lion "lion", Soap "soap", AdamMini
         "adam_mini", AdamWKahan "adamw_kahan", AdaptiveMuon "adaptive_muon", AdamW32Bit "adamw_32bit",
         AdamW8Bit "adamw_8bit", PagedAdamW "paged_adamw", PagedAdamW8Bit "paged_adamw_8bit", AdamW4Bit
-        "adamw_4bit", AdamWFp8 "adamw_fp8", Lion8Bit "lion_8bit", Lion32Bit "lion_32bit", PagedLion
+        "adamw_4bit", AdamWFp8 "adamw_fp8", FlashAdamW "flash_adamw", FlashAdamW32 "flash_adamw_32bit", Lion8Bit "lion_8bit", Lion32Bit "lion_32bit", PagedLion
         "paged_lion", PagedLion8Bit "paged_lion_8bit", Adafactor "adafactor", Adagrad "adagrad", RmsProp
         "rmsprop", RmsProp8Bit "rmsprop_8bit", RmsProp32Bit "rmsprop_32bit", GaLore "galore", GaLore8Bit
         "galore_8bit", Apollo "apollo", ApolloSvd "apollo_svd", AdEmaMix "ademamix", AdEmaMix8Bit

@@ -18,6 +18,9 @@ const KNOWN: &[(word::Optimizer, OptimizerKind, StateFormat)] = &[
     (word::Optimizer::PagedAdamW8Bit, OptimizerKind::Adam, StateFormat::EightBit),
     (word::Optimizer::AdamW4Bit, OptimizerKind::Adam, StateFormat::FourBit),
     (word::Optimizer::AdamWFp8, OptimizerKind::Adam, StateFormat::Float8),
+    // `flashoptim/optimizers.py:FlashOptimizer`, whose `master_weight_bits` is 24 unless stated.
+    (word::Optimizer::FlashAdamW, OptimizerKind::Adam, StateFormat::Flash { master: 3 }),
+    (word::Optimizer::FlashAdamW32, OptimizerKind::Adam, StateFormat::Flash { master: 4 }),
     (word::Optimizer::Lion, OptimizerKind::Lion, StateFormat::Plain),
     (word::Optimizer::PagedLion, OptimizerKind::Lion, StateFormat::Single),
     (word::Optimizer::Lion8Bit, OptimizerKind::Lion, StateFormat::EightBit),
@@ -63,6 +66,7 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 pub(super) fn lacking(table: &mut Table, software: Software) {
     super::placed::lacking(table);
     compensated(table);
+    completed(table, software);
     second_shards(table, software);
     resharded_in_pipelines(table, software);
     within_backward(table, software);
@@ -173,6 +177,17 @@ fn compensated(table: &mut Table) {
         let what =
             "an optimizer that compensates rounding, beside other weights than bf16 in flat shards (FSDP1)";
         table.lack(Field::Optimizer, "adamw_kahan", Effect::Memory, what);
+    }
+}
+
+/// Weights that flashoptim's states complete are known where the optimizer steps the model's own parameters.
+fn completed(table: &mut Table, software: Software) {
+    let flash = table.is_any(&[word::Optimizer::FlashAdamW, word::Optimizer::FlashAdamW32]);
+    let steps = software.semantics().steps_parameters && !table.is(word::DataParallelEngine::DeepSpeed);
+    if flash && !steps {
+        let what = "flashoptim's states in software that steps copies of the weights";
+        let value = table.word(Field::Optimizer).to_owned();
+        table.lack(Field::Optimizer, &value, Effect::Memory, what);
     }
 }
 

@@ -7,6 +7,9 @@ use shardscope_plan::{NumberFormat, Optimizer, OptimizerKind, StateFormat};
 const EIGHT_BIT_BLOCK: u64 = 256;
 /// The same for 4-bit states (`torchao/optim/subclass_4bit.py`).
 const FOUR_BIT_BLOCK: u64 = 128;
+/// The same for flashoptim's groups, each with an fp16 scale (`flashoptim/optimizers.py:quantize`).
+const FLASH_GROUP: u64 = 32;
+const FLASH_SCALE: u64 = 2;
 /// Bytes of a block's constant, and of an fp32 moment.
 const CONSTANT: u64 = 4;
 
@@ -14,7 +17,7 @@ const CONSTANT: u64 = 4;
 pub(super) type OfOptimizer = (&'static str, u64, Of);
 
 /// The states of `optimizer` for the parameters `of`; `widths` are the bytes of each moment if stored as plain
-/// numbers.
+/// numbers, which those of the parameter are where the optimizer steps it itself.
 pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOptimizer> {
     let [first, second] = widths;
     let plain_of = of;
@@ -28,6 +31,18 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
         StateFormat::Single => plain(optimizer.kind, [CONSTANT; 2], of),
         StateFormat::EightBit if optimizer.whole_embedding => with_embedding(optimizer.kind, of),
         StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
+        StateFormat::Flash { master } => {
+            let mut states = vec![
+                ("first moment", 1, of),
+                ("second moment", 1, of),
+                ("scales of groups of 32", 2 * FLASH_SCALE, Of::Blocks(FLASH_GROUP)),
+            ];
+            let completion = master.saturating_sub(first);
+            if completion > 0 {
+                states.push(("bits that complete the weights", completion, of));
+            }
+            states
+        }
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![
             ("4-bit moments", 1, of),

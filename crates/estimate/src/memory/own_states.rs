@@ -256,9 +256,14 @@ pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
         StateFormat::Plain => width,
         StateFormat::Single => NumberFormat::Fp32.width(),
         // Half a byte counts as one, because it is unpacked.
-        StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit => 1,
+        StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit | StateFormat::Flash { .. } => 1,
     };
-    Some(4 * width + 2 * width + 4 * moment)
+    // Read and written; the groups' scales are left out, as the blocks' constants are.
+    let completion = match recipe.optimizer.states {
+        StateFormat::Flash { master } => 2 * master.saturating_sub(width),
+        _ => 0,
+    };
+    Some(4 * width + 2 * width + 4 * moment + completion)
 }
 
 /// How often norm, clipping and update pass over a gradient; a step within backward comes before any norm of all

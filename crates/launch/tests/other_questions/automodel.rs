@@ -2,7 +2,7 @@
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
-use shardscope_plan::{Field, Recompute, RecomputeModule};
+use shardscope_plan::{Field, NumberFormat, OptimizerKind, Recompute, RecomputeModule, StateFormat};
 
 fn recipe(model: &str, distributed: &str, more: &str) -> Resolution {
     let text = format!(
@@ -157,7 +157,14 @@ fn what_automodel_does_otherwise_stops_by_name() {
             "loss_fn",
         ),
         ("", "optimizer: {_target_: transformer_engine.pytorch.optimizers.FusedAdam}", "optimizer._target_"),
-        ("", "optimizer: {_target_: flashoptim.FlashAdamW}", "optimizer._target_"),
+        (
+            "",
+            "optimizer: {_target_: transformer_engine.pytorch.optimizers.FusedAdam, master_weights: true, \
+             store_param_remainders: true, exp_avg_dtype: torch.bfloat16}",
+            "optimizer._target_",
+        ),
+        ("", "optimizer: {_target_: flashoptim.FlashAdamW, quantize: false}", "optimizer._target_"),
+        ("", "optimizer: {_target_: flashoptim.FlashLion}", "optimizer._target_"),
     ] {
         stopped(&recipe(PLAIN, distributed, more), &[name]);
     }
@@ -177,6 +184,28 @@ fn what_automodel_does_otherwise_stops_by_name() {
     assert!(said("a.yaml", &other, &[("world_size", "8")]).plan.is_some());
     let whole = format!("{other}compile: {{enabled: true}}\n");
     stopped(&said("a.yaml", &whole, &[("world_size", "8")]), &["compile.enabled"]);
+}
+
+/// `examples/convergence/tulu3/models/qwen3-moe-30b/qwen3_moe_30b_ep8_te_fusedadam.yaml`, `…/moonlight-16b/
+/// moonlight_16b_ep8_flashoptim.yaml`: moments in 16 bits, and in 8 with the bits that complete each weight.
+#[test]
+fn optimizers_hold_what_completes_16_bit_weights() {
+    let run = |more: &str| {
+        let run =
+            recipe(PLAIN, "", &format!("moe_metrics: {{enabled: true, mode: brief}}\noptimizer: {{{more}}}"));
+        run.plan.unwrap_or_else(|| panic!("{:?}", run.not_modelled)).recipe().optimizer
+    };
+    let te = "_target_: transformer_engine.pytorch.optimizers.FusedAdam, master_weights: true, store_param_remainders: true";
+    let whole = run(te);
+    assert!(whole.precision_aware && whole.exp_avg == NumberFormat::Fp32);
+    let narrow = run(&format!("{te}, exp_avg_dtype: torch.bfloat16, exp_avg_sq_dtype: torch.bfloat16"));
+    assert!(narrow.precision_aware);
+    assert_eq!([narrow.exp_avg, narrow.exp_avg_sq], [NumberFormat::Bf16; 2]);
+    let flash = "_target_: flashoptim.FlashAdamW, betas: [0.9, 0.95], compress_state_dict: false";
+    for (bits, master) in [("", 3), (", master_weight_bits: 24", 3), (", master_weight_bits: 32", 4)] {
+        let flash = run(&format!("{flash}{bits}"));
+        assert_eq!((flash.kind, flash.states), (OptimizerKind::Adam, StateFormat::Flash { master }));
+    }
 }
 
 /// `examples/llm_finetune/llama3_2/llama3_2_1b_squad.yaml`, `…_squad_neftune.yaml`,

@@ -3,6 +3,7 @@
 mod experts;
 mod lacking;
 mod modules;
+mod optimizer;
 mod tensor;
 
 use self::lacking::lack;
@@ -70,7 +71,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
     }
     implementation(leaves, MODELS);
     over_tensor_ranks(leaves, MODELS);
-    optimizer(leaves);
+    optimizer::optimizer(leaves);
     machines(leaves);
     let groups = [
         ("flow_matching.", Effect::Model, "a diffusion model"),
@@ -297,40 +298,6 @@ fn adapters(leaves: &mut Leaves<'_>) {
         }
     }
     leaves.pass_below(&["peft._target_", "peft.use_triton", "peft.use_memory_efficient_lora"]);
-}
-
-/// PyTorch's own optimizers update the parameters in their own type; most others hold
-/// states that no estimator knows here.
-fn optimizer(leaves: &mut Leaves<'_>) {
-    let class = leaves.text("optimizer._target_").unwrap_or("torch.optim.");
-    if class.starts_with("transformer_engine.") && class.ends_with(".FusedAdam") && fused_adam(leaves) {
-        return;
-    }
-    if leaves.text("optimizer._target_").is_some_and(|class| !class.starts_with("torch.optim.")) {
-        leaves.reading.keep(&|found| found.field != Field::Optimizer);
-        let what = "this optimizer's states; PyTorch's would be counted";
-        lack(leaves, "optimizer._target_", Effect::Memory, what);
-    }
-}
-
-/// Transformer Engine's FusedAdam with the remainders that complete bf16 weights to fp32
-/// (`transformer_engine/pytorch/optimizers/fused_adam.py`), which Megatron calls precision-aware; `false` if it has
-/// other states: a step makes fp32 copies of states narrower than fp32.
-fn fused_adam(leaves: &mut Leaves<'_>) -> bool {
-    let wide = |key: &str| {
-        leaves
-            .text(&format!("optimizer.{key}"))
-            .is_none_or(|word| word.trim_start_matches("torch.") == "float32")
-    };
-    let yes = |key: &str| leaves.flag(&format!("optimizer.{key}")) == Some(true);
-    let fp32 = ["exp_avg_dtype", "exp_avg_sq_dtype", "master_weight_dtype"].into_iter().all(wide);
-    let halves = fp32 && yes("master_weights") && yes("store_param_remainders") && !yes("use_decoupled_grad");
-    if halves {
-        let why = "master_weights and store_param_remainders of FusedAdam";
-        leaves.state(Field::UsePrecisionAwareOptimizer, "true", Origin::Derived, why);
-        leaves.pass_below(&["optimizer."]);
-    }
-    halves
 }
 
 /// Automodel's training of draft models.
