@@ -58,8 +58,8 @@ pub(super) fn is_of_sft(leaves: &Leaves<'_>) -> bool {
 
 /// With `use_hf_model_config`, `main/train_lm.py` replaces the model of the file by the checkpoint's, with levanter's
 /// defaults for all that the checkpoint does not say; `main/sft.py` and `sft_mixture.py` do so whenever they start from one.
-/// Whether this file's model is replaced.
-pub(super) fn replaces(leaves: &mut Leaves<'_>) -> bool {
+/// Whether this file's model is replaced; `whose` defaults its length is.
+pub(super) fn replaces(leaves: &mut Leaves<'_>, whose: &'static str) -> bool {
     let starts = leaves.get("initialize_from_hf").filter(|leaf| leaf.flag() != Some(false));
     let Some(starts) = starts.filter(|leaf| !leaf.value.is_empty()) else { return false };
     let of_sft = is_of_sft(leaves);
@@ -79,7 +79,7 @@ pub(super) fn replaces(leaves: &mut Leaves<'_>) -> bool {
     take_model(&mut leaves.reading, name, &named.unwrap_or(starts).path, named.unwrap_or(starts).span);
     match length {
         Some(leaf) => leaves.say(Field::SeqLength, &leaf.value, leaf),
-        None if of_sft => leaves.state(Field::SeqLength, SFT_LENGTH, Origin::Default, super::WHOSE),
+        None if of_sft => leaves.state(Field::SeqLength, SFT_LENGTH, Origin::Default, whose),
         // `models/llama.py:from_hf_config`.
         None => {
             if let Some(longest) = leaves.reading.count(Field::MaxPositionEmbeddings) {

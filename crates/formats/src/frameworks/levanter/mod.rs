@@ -49,7 +49,7 @@ const DEFAULTS: [(&str, [&str; 6]); 4] = [
 const WHOSE: &str = "default of levanter";
 
 fn levanter(leaves: &mut Leaves<'_>) {
-    let replaced = checkpoint::replaces(leaves);
+    let replaced = checkpoint::replaces(leaves, WHOSE);
     checkpoint::refused(leaves);
     let kind = leaves.text("model.type").unwrap_or("");
     let known = DEFAULTS.iter().find(|(name, _)| *name == kind);
