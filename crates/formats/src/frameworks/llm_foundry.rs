@@ -116,12 +116,11 @@ fn reductions(leaves: &mut Leaves<'_>) {
             leaves.lack(leaf, Effect::Memory, what);
         }
         // The shards of transformers' gradients are reduced as they were gathered unless something else is said.
-        Some(leaf) if leaf.value == "PURE" => {
-            if in_bf16 && !wraps_modules {
-                leaves.switch(Field::GradReduceInBf16, true, leaf);
-                leaves.say(Field::GradsDtype, "bf16", leaf);
-            }
+        Some(leaf) if leaf.value == "PURE" && in_bf16 && !wraps_modules => {
+            leaves.switch(Field::GradReduceInBf16, true, leaf);
+            leaves.say(Field::GradsDtype, "bf16", leaf);
         }
+        Some(leaf) if leaf.value == "PURE" => {}
         Some(leaf) => leaves.say(Field::ReduceDtype, "fp32", leaf),
         None if wraps_modules => {
             leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mixed_precision DEFAULT of Composer");

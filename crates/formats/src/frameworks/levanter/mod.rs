@@ -207,10 +207,9 @@ fn batch(leaves: &mut Leaves<'_>) {
 /// Batches between steps that have no backward pass (`trainer.py:per_device_eval_parallelism`): -1, the default, means as many
 /// samples as in training.
 fn evaluation(leaves: &mut Leaves<'_>) {
-    if let Some(leaf) = leaves.get("trainer.per_device_eval_parallelism") {
-        if leaf.whole().is_some_and(|count| count > 0) {
-            leaves.say(Field::EvaluationBatchSize, &leaf.value, leaf);
-        }
+    let evaluation = leaves.get("trainer.per_device_eval_parallelism");
+    if let Some(leaf) = evaluation.filter(|leaf| leaf.whole().is_some_and(|count| count > 0)) {
+        leaves.say(Field::EvaluationBatchSize, &leaf.value, leaf);
     }
 }
 
