@@ -7,6 +7,7 @@ use super::super::nemo;
 use super::bridge_adapters;
 use super::bridge_layouts;
 use super::bridge_towers::{self, TUNING};
+use super::providers;
 use super::table::leaf;
 use crate::named::{take_model, with_vision};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
@@ -264,6 +265,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     if leaves.iter().any(|leaf| shards(leaf) && leaf.value == "true") {
         leaves.retain(|leaf| !shards(leaf) || leaf.value == "true");
     }
+    providers::defaults(&mut leaves);
     let scalars = Scalars::from_leaves(leaves);
     let mut leaves = Leaves::over(&scalars);
     nemo::keys(&mut leaves);
@@ -292,6 +294,11 @@ fn formats(leaves: &mut Leaves<'_>) {
     }
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
     bridge_adapters::read(leaves);
+    // `megatron_fsdp/param_and_grad_buffer.py:FixedPoolAllocator`.
+    let buffers = leaves.yes("ddp.fsdp_double_buffer");
+    if let Some(leaf) = buffers.filter(|_| leaves.flag("ddp.use_megatron_fsdp") == Some(true)) {
+        leaves.lack(leaf, Effect::Memory, "two buffers of gathered weights and gradients");
+    }
     leaves.take(&GRAPHED, Field::CudaGraphModules);
     leaves.take_all(&[
         ("model.fine_grained_activation_offloading", Field::FineGrainedActivationOffloading),
@@ -314,7 +321,7 @@ fn model(leaves: &mut Leaves<'_>, recipe: &str) {
     let named = leaves.first(&["model", "model.hf_model_id"]).cloned();
     leaves.pass("model.is_hybrid_model");
     let class = named.as_ref().map_or("", |leaf| leaf.value.as_str());
-    if class.contains('/') || !super::providers::take(leaves, class, recipe) {
+    if class.contains('/') || !providers::take(leaves, class, recipe) {
         let Some(leaf) = named.as_ref().filter(|leaf| leaf.value.contains('/')) else {
             if !class.is_empty() {
                 let what = "the model of this class; paste its config.json, or say its name";

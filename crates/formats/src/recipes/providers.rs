@@ -1,7 +1,7 @@
 //! Classes of models that recipes of Megatron-Bridge build from sizes, and the model on the Hub with these sizes
 //! (`recipes/nemotronh/h100/*.py`, `recipes/olmoe/h100/olmoe_7b.py`, commit 067f987).
 
-use super::super::leaves::Leaves;
+use super::super::leaves::{Leaf, Leaves};
 use crate::named::take_model;
 use shardscope_plan::Field;
 
@@ -21,6 +21,20 @@ const KNOWN: [(&str, &str, &str); 10] = [
 ];
 const HYBRID: &str = "HybridModelProvider";
 
+/// Adds what Megatron-Bridge's providers set beside a recipe: experts are not sharded over tensor ranks unless the recipe says so,
+/// where Megatron-LM shards them like everything else (`models/transformer_config.py:_set_moe_expert_tensor_parallel_default`).
+pub(super) fn defaults(leaves: &mut Vec<Leaf>) {
+    const EXPERTS: &str = "model.expert_model_parallel_size";
+    const TENSOR: &str = "model.expert_tensor_parallel_size";
+    let said = |path: &str| leaves.iter().rev().find(|leaf| leaf.path == path && !leaf.value.is_empty());
+    let spread = said(EXPERTS).is_some_and(|leaf| leaf.hole.is_some() || leaf.value != "1");
+    let own =
+        leaves.iter().any(|leaf| leaf.path == TENSOR && (leaf.hole.is_some() || !leaf.value.is_empty()));
+    if spread && !own {
+        leaves.push(Leaf { path: TENSOR.to_owned(), value: "1".to_owned(), ..Leaf::default() });
+    }
+}
+
 /// Takes the model that a class stands for in such a recipe, in addition to the recipe's own
 /// settings; returns whether it is known.
 pub(super) fn take(leaves: &mut Leaves<'_>, class: &str, recipe: &str) -> bool {
@@ -38,6 +52,21 @@ mod tests {
     use super::super::read_words;
     use crate::Argument;
     use shardscope_plan::Field;
+
+    /// Megatron-LM's parser shards experts over as many tensor ranks as everything else, Megatron-Bridge over one.
+    #[test]
+    fn experts_stay_whole_unless_a_recipe_shards_them() {
+        let of = |more: &str| {
+            let line = format!("run_recipe.py --recipe gpt_oss_120b_sft_48gpu_h100_bf16_32k_config {more}");
+            let read = read_words(&Argument::split(&line), None).expect("a recipe");
+            assert_eq!(read.value(Field::TensorModelParallelSize), Some("2"));
+            read.value(Field::ExpertTensorParallelSize).map(str::to_owned)
+        };
+        assert_eq!(of("").as_deref(), Some("1"));
+        assert_eq!(of("model.expert_tensor_parallel_size=2").as_deref(), Some("2"));
+        // Without expert parallelism Megatron core's own default holds.
+        assert_eq!(of("model.expert_model_parallel_size=1"), None);
+    }
 
     /// `hybrid_layer_pattern`, `mamba_num_heads` and `mamba_head_dim` of `recipes/nemotronh/h100/nemotron_3_nano.py`,
     /// and sizes in `recipes/olmoe/h100/olmoe_7b.py`.

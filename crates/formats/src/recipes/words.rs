@@ -61,17 +61,15 @@ pub fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Reading> {
     Some(reading)
 }
 
-/// Adapters that only one of two recipes trains: the one that the words name, or the one `known` that the user calls closest
-/// to it. A name without a purpose tells nothing.
+/// Adapters that only one of two recipes trains: the one that the words name, or `known`, which the user picked as the closest.
+/// A name that does not say what it trains tells nothing.
 fn other_purpose(named: &str, known: &str) -> Option<NotModelled> {
     let has = |name: &str, words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let adapts = |name: &str| has(name, &["peft", "lora", "dora"]);
     let what = match adapts(known) {
-        false if adapts(named) => {
-            "adapters, where the recipe that it is called closest to trains all weights"
-        }
+        false if adapts(named) => "adapters, while the recipe picked as the closest trains all weights",
         true if has(named, &["sft", "pretrain"]) => {
-            "all weights trained, where the recipe that it is called closest to trains adapters"
+            "all weights trained, while the recipe picked as the closest trains adapters"
         }
         _ => return None,
     };
