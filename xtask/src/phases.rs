@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use count::Count;
 
@@ -53,8 +53,9 @@ impl Phase {
         self == Self::Publish
     }
 
-    /// Whether it is built for release, beside the phases before it, which are not. Linking a release is the work of one processor,
-    /// for minutes, and neither waits for the other: cargo locks the folder of a profile.
+    /// Whether it runs beside the phases before it because it builds for release and they do not: linking a release keeps one
+    /// processor busy for minutes, and cargo locks the folder of each profile by itself. Only the program that writes the pages
+    /// beside the main page, which is of the development profile, waits for their builds.
     fn is_beside(self) -> bool {
         matches!(self, Self::Page | Self::Size | Self::Javascript)
     }
@@ -164,7 +165,9 @@ pub fn run(phases: &[Phase]) -> Result<()> {
         for phase in before {
             totals.add(done(phase, &mut io::stdout()));
         }
-        for (done, lines) in built.and_then(|built| built.join().ok()).unwrap_or_default() {
+        let ended =
+            built.map(|built| built.join().map_err(|_| anyhow!("a phase beside the others broke off")));
+        for (done, lines) in ended.transpose()?.unwrap_or_default() {
             io::stdout().write_all(&lines)?;
             totals.add(done);
         }

@@ -53,8 +53,8 @@ fn reasons() -> &'static [Reason] {
 /// The line after the reasons that hold for any program.
 const BORDER: &str = "====";
 
-/// Options of slime and miles that are not Megatron's: sampling and rewards of rollouts. A teacher behind a URL runs elsewhere. SGLang splits experts by number or by width over
-/// the same accelerators, with the same number of bytes on each (`sglang/srt/distributed/parallel_state.py`: TP is
+/// Options of slime and miles that are not Megatron's: sampling and rewards of rollouts. A teacher behind a URL runs
+/// elsewhere. SGLang splits experts by number or by width over the same accelerators, with the same number of bytes on each (`sglang/srt/distributed/parallel_state.py`: TP is
 /// EP times the degree that splits each expert). Checks of a test compare values that are computed anyway, and
 /// engines under health checks are restarted if they fail. miles' `--num-gpus-per-node` is the size of the
 /// machine, of which actors use a part.

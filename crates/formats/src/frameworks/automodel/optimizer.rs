@@ -39,8 +39,10 @@ fn flash_adamw(leaves: &mut Leaves<'_>) -> bool {
         "optimizer.master_weight_bits",
         "optimizer.compress_state_dict",
         "optimizer.quantize",
+        "optimizer.fused",
+        "optimizer.check_numerics",
+        "optimizer.decouple_lr",
     ]);
-    leaves.pass_below(&["optimizer.fused", "optimizer.check_numerics", "optimizer.decouple_lr"]);
     true
 }
 
