@@ -102,7 +102,9 @@ impl Model {
     /// How many of the layers satisfy `asked`.
     #[must_use]
     pub fn count_layers(&self, asked: impl Fn(LayerKind) -> bool) -> u64 {
-        (0..self.num_layers).map(|index| u64::from(asked(self.layer_kind(index)))).sum()
+        let mut sum = 0;
+        self.layer_kinds(0..self.num_layers, |kind, layers| sum += if asked(kind) { layers } else { 0 });
+        sum
     }
 
     /// How many of the layers are MoE layers.
