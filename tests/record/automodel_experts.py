@@ -26,6 +26,7 @@ from nemo_automodel.components.loss.masked_ce import MaskedCrossEntropy
 from nemo_automodel.components.models.common import BackendConfig
 from nemo_automodel.components.models.deepseek_v3 import model as deepseek
 from nemo_automodel.components.models.glm4_moe import model as glm
+from nemo_automodel.components.models.glm4_moe_lite import model as glm_lite
 from nemo_automodel.components.models.qwen3_moe import model as qwen
 from nemo_automodel.components.moe import experts as moe_experts
 from nemo_automodel.components.moe.megatron import moe_utils, token_dispatcher
@@ -128,15 +129,21 @@ def dispatcher(experts):
     return made
 
 
+def latent_shape(c):
+    return dict(
+        num_key_value_heads=c["a"], q_lora_rank=c["ql"], kv_lora_rank=c["kl"], qk_nope_head_dim=c["dn"], qk_rope_head_dim=c["dr"],
+        v_head_dim=c["dv"], n_routed_experts=c["E"], num_experts_per_tok=c["topk"], moe_intermediate_size=c["fm"],
+        n_shared_experts=c["shared"], first_k_dense_replace=1, n_group=c["groups"], topk_group=max(1, c["groups"] // 2),
+        norm_topk_prob=True, routed_scaling_factor=2.5)
+
+
 CASES = {
     "qwen3_moe": (qwen.Qwen3MoeForCausalLM, lambda c: dict(
         num_key_value_heads=c["k"], head_dim=c["d"], num_experts=c["E"], num_experts_per_tok=c["topk"],
         moe_intermediate_size=c["fm"], norm_topk_prob=True, router_aux_loss_coef=c["aux"])),
-    "deepseek_v3": (deepseek.DeepseekV3ForCausalLM, lambda c: dict(
-        num_key_value_heads=c["a"], q_lora_rank=c["ql"], kv_lora_rank=c["kl"], qk_nope_head_dim=c["dn"], qk_rope_head_dim=c["dr"],
-        v_head_dim=c["dv"], n_routed_experts=c["E"], num_experts_per_tok=c["topk"], moe_intermediate_size=c["fm"],
-        n_shared_experts=c["shared"], first_k_dense_replace=1, n_group=c["groups"], topk_group=max(1, c["groups"] // 2),
-        norm_topk_prob=True, routed_scaling_factor=2.5)),
+    "deepseek_v3": (deepseek.DeepseekV3ForCausalLM, latent_shape),
+    "glm4_moe_lite": (glm_lite.Glm4MoeLiteForCausalLM, lambda c: latent_shape(c) | dict(
+        head_dim=c["dr"], mlp_layer_types=["dense"] + ["sparse"] * (LAYERS - 1))),
     "glm4_moe": (glm.Glm4MoeForCausalLM, lambda c: dict(
         num_key_value_heads=c["k"], head_dim=c["d"], n_routed_experts=c["E"], num_experts_per_tok=c["topk"],
         moe_intermediate_size=c["fm"], n_shared_experts=c["shared"], first_k_dense_replace=1, n_group=1, topk_group=1,
@@ -225,6 +232,8 @@ if __name__ == "__main__":
                 elif arch == "deepseek_v3":
                     latent = more | dict(kl=48, dn=32, dr=16, dv=32, shared=2)
                     variants = [latent, latent | dict(ql=80, groups=4, shared=1)]
+                elif arch == "glm4_moe_lite":
+                    variants = [more | dict(kl=48, dn=32, dr=16, dv=32, shared=1, ql=80)]
                 else:
                     variants = [more | dict(shared=1), more | dict(shared=1, qk=True)]
                 for index, variant in enumerate(variants):

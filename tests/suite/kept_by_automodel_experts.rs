@@ -17,9 +17,10 @@ fn recorded() -> impl Iterator<Item = Value> {
     RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
 }
 
-/// Layers for which there is a plan.
+/// Layers for which there is a plan: not GLM's, whose experts are weighted behind their second product (which keeps its
+/// result) and whose gate multiplies in 16 bits.
 fn cases() -> impl Iterator<Item = Value> {
-    recorded().filter(|case| case["arch"].is_string() && case["arch"] != "glm4_moe")
+    recorded().filter(|case| case["arch"].as_str().is_some_and(|arch| !arch.starts_with("glm4_moe")))
 }
 
 fn plan(case: &Value, more: &[(&str, &str)]) -> Plan {

@@ -64,6 +64,13 @@ fn dropped_results(table: &mut Table, software: Software) {
     }
 }
 
+/// Whether adapters are on experts, or on a projection that other layers of the model have too.
+fn reach_experts(table: &Table) -> bool {
+    let named = table.words(Field::LoraTargetModules);
+    let modules = named.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    named.is_empty() || modules.reach_experts()
+}
+
 /// Functions that replace PEFT's modules and whose saved tensors are not known.
 pub(super) fn fused(table: &mut Table, software: Software) {
     joined(table, software);
@@ -80,7 +87,7 @@ pub(super) fn fused(table: &mut Table, software: Software) {
         "these fused LoRA kernels in this software"
     } else if each && (table.number(Field::WorldSize) == 1 && !own || !table.is(word::Autocast::None)) {
         "MLPs fused with their adapters into one autograd function, as in Automodel on one GPU"
-    } else if each && table.number(Field::NumExperts) > 0 {
+    } else if each && table.number(Field::NumExperts) > 0 && reach_experts(table) {
         "Automodel adapters on experts"
     } else if table.on(Field::UseDora) {
         "fused LoRA kernels with DoRA"

@@ -134,7 +134,14 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
     assert!(one(adapters).plan.is_some());
     stopped(&llama("mistralai/Mistral-7B-v0.1", "1", adapters), &["lora_kernels"]);
     stopped(&one(&format!("{adapters}distributed: {{strategy: ddp}}\n")), &["peft"]);
-    stopped(&llama("mistralai/Mixtral-8x7B-v0.1", "8", adapters), &["lora_kernels"]);
+    // `*_proj` matches no expert of Mixtral, whose experts are parameters; Liger replaces them.
+    stopped(&llama("mistralai/Mixtral-8x7B-v0.1", "8", adapters), &["liger_kernel"]);
+    let mixtral = llama("mistralai/Mixtral-8x7B-v0.1, use_liger_kernel: false", "8", adapters);
+    assert!(mixtral.plan.is_some(), "{:?}", mixtral.not_modelled);
+    assert_eq!(value(&mixtral, Field::LoraTargetModules), "q_proj k_proj v_proj o_proj");
+    let named = "peft: {dim: 8, target_modules: [q_proj, gate_proj]}\n";
+    let experts = llama("mistralai/Mixtral-8x7B-v0.1, use_liger_kernel: false", "8", named);
+    stopped(&experts, &["lora_kernels"]);
 }
 
 #[test]

@@ -19,7 +19,13 @@ fn recipe(model: &str, backend: &str, distributed: &str, more: &str) -> Resoluti
 
 #[test]
 fn qwen_and_moonlight_train_behind_deepeps_exchange() {
-    for model in ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-30B-A3B-Instruct-2507", "moonshotai/Moonlight-16B-A3B"] {
+    for model in [
+        "Qwen/Qwen3-30B-A3B",
+        "Qwen/Qwen3-30B-A3B-Instruct-2507",
+        "moonshotai/Moonlight-16B-A3B",
+        "deepseek-ai/DeepSeek-V3",
+        "moonshotai/Kimi-K2-Base",
+    ] {
         let run = recipe(model, BACKEND, "ep_size: 8", "");
         let plan = run.plan.as_ref().unwrap_or_else(|| panic!("{model}: {:?}", run.diagnostics));
         assert_eq!(plan.recipe().software.name(), "automodel");

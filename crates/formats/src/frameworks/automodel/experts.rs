@@ -5,10 +5,10 @@ use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
 
-/// Models whose layers were recorded (`tests/record/automodel_experts.py`): `Qwen3MoeForCausalLM` and
-/// `DeepseekV3ForCausalLM` with Moonlight's shape.
+/// Models whose layers were recorded (`tests/record/automodel_experts.py`): `Qwen3MoeForCausalLM`,
+/// `DeepseekV3ForCausalLM`, which is Moonlight's, DeepSeek-V3's and Kimi-K2's.
 const QWEN: &[&str] = &["Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-235B-A22B"];
-const LATENT: &[&str] = &["moonshotai/Moonlight-16B-A3B"];
+const LATENT: &[&str] = &["moonshotai/Moonlight-16B-A3B", "moonshotai/Kimi-K2", "deepseek-ai/DeepSeek-V3"];
 /// What names of their other editions end with.
 const EDITIONS: &[&str] = &["", "-Base", "-Instruct", "-Instruct-2507", "-Thinking-2507"];
 

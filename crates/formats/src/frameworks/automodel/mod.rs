@@ -20,6 +20,15 @@ use shardscope_plan::{Field, Software};
 /// The modules that `*_proj` matches in decoders like Llama's.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
+/// The same in Mixtral.
+const ATTENTION: &str = "q_proj k_proj v_proj o_proj";
+
+/// Whether the model is Mixtral, which trains with transformers' modules.
+fn is_mixtral(leaves: &Leaves<'_>) -> bool {
+    let named = MODELS.iter().find_map(|path| leaves.text(path));
+    named.is_some_and(|name| name.starts_with("mistralai/Mixtral-"))
+}
+
 /// The linear layers of such a decoder.
 const ALL_LINEAR: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head";
 
@@ -272,6 +281,10 @@ fn adapters(leaves: &mut Leaves<'_>) {
             } else {
                 leaves.say(Field::LoraTargetModules, &leaf.value, leaf);
             }
+        }
+        // Its experts are parameters (`modeling_mixtral.py:MixtralExperts`); only linear layers are matched.
+        _ if is_mixtral(leaves) => {
+            leaves.state(Field::LoraTargetModules, ATTENTION, Origin::Default, "*_proj of Automodel");
         }
         _ => projections(leaves),
     }
