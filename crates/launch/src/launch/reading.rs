@@ -26,7 +26,7 @@ use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes
 use crate::megatron;
 use crate::options::SWIFT_MEGATRON;
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Reading};
-use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
+use shardscope_bash::{self as shell, Branch, Environment, HoleId, HoleKind, Script, Word};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 
@@ -186,7 +186,10 @@ impl Launch {
         for (at, word) in words.iter().enumerate() {
             let before = words.get(at.wrapping_sub(1)).map_or("", Word::text);
             let follows_flag = before.starts_with("--") && !before.contains('=');
-            if !follows_flag && let Some((id, hole)) = lone_variable(script, word) {
+            // Alone behind the program it names the file that states what trains ([`elsewhere`]).
+            let names_file = words.len() == 1 && unset::names_settings(script, word);
+            let options = (!follows_flag && !names_file).then(|| unset::lone(script, word)).flatten();
+            if let Some((id, hole)) = options {
                 if hole.needs.is_empty() {
                     unset.push(hole.name.clone());
                 } else {
@@ -382,11 +385,4 @@ fn printed<'s>(script: &'s Script, word: &Word) -> Option<&'s str> {
     const SHAPES: &str = "external_utils/";
     let hole = script.hole(word.value.only_hole()?).filter(|hole| !hole.name.contains(SHAPES))?;
     (hole.kind == HoleKind::Command).then_some(hole.name.as_str())
-}
-
-/// An unset variable, if the word is nothing else.
-fn lone_variable<'s>(script: &'s Script, word: &Word) -> Option<(HoleId, &'s Hole)> {
-    let id = word.value.only_hole()?;
-    let hole = script.hole(id)?;
-    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then_some((id, hole))
 }

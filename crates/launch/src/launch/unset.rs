@@ -1,6 +1,6 @@
 //! Options in variables that a script does not set: those of its caller, or of files that it reads and that are not here.
 
-use shardscope_bash::{Script, base_name};
+use shardscope_bash::{Hole, HoleId, HoleKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Whether a sourced file may set options: Python environments and environment modules do not.
@@ -43,4 +43,18 @@ pub(super) fn said(unset: &[String], script: &Script, command: Option<Span>) -> 
         Diagnostic::error(Code::UnsetOptions, message).hint(hint)
     };
     Some(said.at_some(command))
+}
+
+/// Whether the word is a variable, set nowhere, that is called as a file of settings is.
+pub(super) fn names_settings(script: &Script, word: &Word) -> bool {
+    let of_file =
+        |name: &str| ["config", "cfg", "yaml", "json", "recipe"].iter().any(|part| name.contains(part));
+    lone(script, word).is_some_and(|(_, hole)| of_file(&hole.name.to_ascii_lowercase()))
+}
+
+/// An unset variable, if the word is nothing else.
+pub(super) fn lone<'s>(script: &'s Script, word: &Word) -> Option<(HoleId, &'s Hole)> {
+    let id = word.value.only_hole()?;
+    let hole = script.hole(id)?;
+    matches!(hole.kind, HoleKind::Variable | HoleKind::Branch).then_some((id, hole))
 }

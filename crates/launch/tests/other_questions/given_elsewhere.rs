@@ -20,6 +20,7 @@ fn a_file_that_a_variable_names_is_not_its_programs_defaults() {
     for line in [
         "llamafactory-cli train $1\n",
         "CONFIG_FILE=\"$1\"\naccelerate launch --num_processes 8 open_instruct/finetune.py \"$CONFIG_FILE\"\n",
+        "accelerate launch --num_machines 1 --num_processes 8 open_instruct/finetune.py \"$CONFIG_FILE\"\n",
         "CONFIG=$2\naccelerate launch --num_machines 1 --num_processes 8 --mixed_precision bf16 open_instruct/dpo_tune_cache.py $CONFIG\n",
     ] {
         let read = said("run.sh", line, &answers);
