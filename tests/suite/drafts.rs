@@ -208,6 +208,7 @@ fn recipe() -> Recipe {
             kind: OptimizerKind::Adam,
             precision_aware: false,
             shares_weights: false,
+            paged: false,
             whole_embedding: false,
             low_rank: None,
             main_params: NumberFormat::Fp32,

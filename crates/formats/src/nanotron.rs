@@ -102,6 +102,13 @@ fn read(root: &Node) -> Reading {
         Some(_) => leaves.precision("model.dtype"),
         None => leaves.state_all(PRECISION, Origin::Default, WHOSE),
     }
+    // `trainer.py:_init_model`: the length trained on takes the place of a shorter limit.
+    let [limit, length] =
+        [Field::MaxPositionEmbeddings, Field::SeqLength].map(|field| leaves.reading.count(field));
+    if let Some(length) = length.filter(|length| limit.is_some_and(|limit| limit < *length)) {
+        let why = "nanotron goes by tokens.sequence_length where max_position_embeddings is shorter";
+        leaves.state(Field::MaxPositionEmbeddings, &length.to_string(), Origin::Derived, why);
+    }
     optimizer(&mut leaves);
     doremi(&mut leaves);
     stages(&mut leaves);
@@ -298,8 +305,16 @@ fn layout(leaves: &mut Leaves<'_>) {
         }
     }
     if !alone && leaves.reading.value(Field::SequenceParallel) == Some("true") {
-        let why = "tp_recompute_allgather, on since August 2024; before, gathered inputs were saved (gathered_inputs=true)";
-        leaves.state(Field::GatheredInputs, "false", Origin::Default, why);
+        // Arguments of Adam beside the learning rate belong to a factory since April 2024 (`config/config.py:OptimizerArgs`).
+        let (is_early, why) = if leaves.has("optimizer.adam_beta1")
+            || leaves.has("optimizer.torch_adam_is_fused")
+        {
+            ("true", "before tp_recompute_allgather (August 2024) gathered inputs were saved")
+        } else {
+            let why = "tp_recompute_allgather, on since August 2024; before, gathered inputs were saved (gathered_inputs=true)";
+            ("false", why)
+        };
+        leaves.state(Field::GatheredInputs, is_early, Origin::Default, why);
     }
     let asynchronous = "parallelism.tp_linear_async_communication";
     leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);

@@ -40,16 +40,16 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     stage3_max_reuse_distance allgather_partitions round_robin_gradients auto_cast opt_level adam_w_mode \
     grad_allreduce_chunk_size_mb grad_div_ar_fusion sync_batch_comm batch_p2p_comm contiguous_grad_buffer contiguous_param_buffer \
     bucket_cap_mb megatron_legacy mcore_gpt reduce_amax get_attention_mask_from_fusion bf16 pipeline_dtype comm_overlap \
-    check_for_nan_in_grad average_in_collective gc_freq no_fp8_weight_transpose_cache fuse_loss policy_loss \
-    bnb_4bit_compute_dtype bnb_4bit_quant_storage llm_int8_threshold is_mistral_derived_model is_llama_derived_model is_falcon_derived_model \
+    check_for_nan_in_grad average_in_collective gc_freq fuse_loss policy_loss \
+    bnb_4bit_compute_dtype bnb_4bit_quant_storage llm_int8_threshold is_llama_derived_model is_falcon_derived_model \
     is_qwen_derived_model revision_of_model model_name model_author use_ray lazy_tokenize async_generate tool_format \
     enable_dft_loss use_shared_fs num_processes max_new_tokens max_model_len expandable_segments neat_pack pack \
-    attention_mask_type gemm_gradient_accumulation_fusion shape_order abort_on_unmet_fused_kernel_constraints filter_fqns fqns \
+    attention_mask_type gemm_gradient_accumulation_fusion shape_order filter_fqns fqns \
     _fused_rms_norm _fused_rotary_emb _use_qkv_packed _use_doc_masking z_loss_coefficient ring_attn_heads_k_stride \
     sglang_model_loader_extra_config world_size global_batch_size eps ref_pretrain group_method \
     no_remove_unused_columns ignore_mismatched_sizes eta_min deallocate_pipeline_outputs persist_layer_norm \
-    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
-    curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
+    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sample_packing_sequentially \
+    curriculum_sampling base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
     first_last_layers_bf16 config config_file config_path config_name \
     pin_memory prefetch_factor num_proc from_local";
 

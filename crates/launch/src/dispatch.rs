@@ -150,10 +150,10 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     if let Some(launch) = &launch {
         texts.iter_mut().for_each(|text| launch.tell_devices(&mut text.reading));
         if launch.arguments.is_empty() {
-            by_itself(&texts, &mut launched);
+            by_itself(&mut texts, &mut launched, launch);
         } else {
             together(&mut texts, &mut launched, &files, &launch.arguments);
-            with_line(&mut texts, &mut launched, &programs, &launch.arguments, installed);
+            with_line(&mut texts, &mut launched, &programs, &launch.with_objective(), installed);
         }
     }
     // For XTuner's configuration the words only say how it is started.
@@ -166,7 +166,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let each = several::files(&texts, &order).into_iter().chain(stray);
     texts.append(&mut launched);
     several::covered(&mut texts);
-    lone::tell(&mut texts);
+    lone::ask(&mut texts, source);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not invalidate the others.
         let errors = remarks.iter_mut().filter(|remark| remark.severity == Severity::Error);

@@ -1,14 +1,20 @@
 //! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
 //! configuration of an engine without a program.
 
-use crate::formats::{FSDP_SETTINGS, Role, Text};
+use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage};
 use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
-use shardscope_source::{Code, Diagnostic};
+use shardscope_source::{Code, Diagnostic, Source};
 
-const SAID: &str = "the trainer leaves what ranks shard to accelerate's configuration, which is not here: each of several ranks is taken to \
-     hold the whole model";
-const HINT: &str = "paste that configuration or the launch line beside this file, or set zero_stage";
+/// Maximum number of lines of a text, and of characters in a remark, that are examined.
+const MOST_LINES: usize = 2_000;
+const LONGEST: usize = 400;
+
+/// What says how ranks share the model where the trainer's own settings do not.
+const LAUNCH: &str = "accelerate's configuration";
+
+/// accelerate shards nothing without a configuration or options of its own.
+const UNSHARDED: &str = "0";
 
 const SCRIPT: &str = "paste the script that names it, with its options";
 
@@ -61,8 +67,32 @@ const OWN_CHECKPOINTS: &str = "no program is given; cpu_checkpointing acts only 
      Megatron-DeepSpeed does";
 const SOFTWARE: &str = "paste the launch line or the program beside it; if it trains transformers' layers, set software to hf_transformers";
 
-/// Says what is assumed where neither a command nor a file of the launcher or of the engine says what ranks shard.
-pub(crate) fn tell(texts: &mut [Text]) {
+/// The sharding that a remark names: `# Config for 16 nodes of 8 H100s with FSDP1`, a launch line in a comment.
+fn remarked(source: &Source) -> Option<&'static str> {
+    const SIGNS: [(&str, &str); 12] = [
+        ("zero3", "3"),
+        ("zero-3", "3"),
+        ("zero_3", "3"),
+        ("zero 3", "3"),
+        ("stage 3", "3"),
+        ("stage3", "3"),
+        ("fsdp", "3"),
+        ("zero2", "2"),
+        ("zero-2", "2"),
+        ("zero_2", "2"),
+        ("zero 2", "2"),
+        ("stage2", "2"),
+    ];
+    let parts = (0..source.parts().len()).map(|index| source.part_text(index));
+    let mut remarks = parts.flat_map(|text| text.lines().take(MOST_LINES)).filter_map(|line| {
+        let (_, remark) = line.split_once('#')?;
+        (remark.len() <= LONGEST).then(|| remark.to_ascii_lowercase())
+    });
+    remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).map(|(_, stage)| *stage))
+}
+
+/// Asks what ranks shard where neither a command nor a file of the launcher or of the engine says it.
+pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     if let [text] = texts
         && text.format.is_some_and(|format| format.name() == FSDP_SETTINGS)
     {
@@ -83,6 +113,10 @@ pub(crate) fn tell(texts: &mut [Text]) {
     }
     let left = |text: &&mut Text| text.format.is_some_and(|format| format.is_sharded_by_launch());
     if let Some(text) = texts.iter_mut().find(left) {
-        text.reading.diagnostics.push(Diagnostic::warning(Code::MissingFile, SAID).hint(HINT));
+        let (mut found, mut question) = open_stage(LAUNCH, LAUNCH, None);
+        found.origin = Origin::Default;
+        question.proposal = Some(remarked(source).unwrap_or(UNSHARDED).to_owned());
+        text.reading.take(found);
+        text.reading.questions.push(question);
     }
 }

@@ -146,7 +146,10 @@ fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
         .iter()
         .find_map(|card| {
             let before = words.get(..words.find(card)?)?.trim_end_matches("nvidia ").trim_end_matches("amd ");
-            let count = last_number(before.trim_end().strip_suffix(['x', '×', '*'])?.trim_end())?;
+            let before = before.trim_end();
+            // `8 x H100`, and `16 nodes of 8 H100s`.
+            let times = before.strip_suffix(['x', '×', '*']).map(str::trim_end);
+            let count = last_number(times.or_else(|| before.contains("node").then_some(before))?)?;
             Some((count, kind(words.get(words.find(card)?..)?)))
         });
     let nodes = counted(words, "node").filter(|nodes| *nodes > 1);
@@ -233,6 +236,7 @@ mod tests {
         check("a", "deepspeed --include localhost:0,1,5 finetune.py \\\n", all(3));
         check("a", "NUM_DEVICES=8\nA=$((B / NUM_DEVICES))", all(8));
         check("a", "# Config for 1 node of 8 x H100s (80GB)", all(8));
+        check("a", "# Config for 16 nodes of 8 H100s with FSDP1", of_node(8, Some(16)));
         check("a", "# This config is only tested on an 8xA100 machine.", all(8));
         check("a", "micro: 1 # If 2 nodes with 8 gpus each, the batch is 16", of_node(8, Some(2)));
         check("a", "global_train_batch_size: 64  # assuming 8 gpus", all(8));

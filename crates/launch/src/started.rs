@@ -2,10 +2,11 @@
 //! among the texts or be the answer to a question.
 
 use super::formats::releases::Installed;
-use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
+use super::formats::{Dialect, Format, Role, Text, Trainer, Workload, launcher, read_started};
 use super::limits::MAX_TEXTS;
 use super::scheduled;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
+use launch::Launch;
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::Asked;
@@ -63,16 +64,23 @@ pub(super) fn with_line(
     }
 }
 
-/// A launch line without options starts a program that is among the texts and was read: it takes its settings from nowhere else.
-pub(super) fn by_itself(texts: &[Text], launched: &mut [Text]) {
-    let read = |name: &str| {
-        texts.iter().any(|text| {
-            let states = !text.reading.found.is_empty() || !text.reading.questions.is_empty();
-            name.ends_with(".py") && base_name(&text.name) == name && states
-        })
-    };
+/// A launch line without options starts a program that is among the texts and was read: it takes its settings from nowhere else, but
+/// for what accelerate's file shards.
+pub(super) fn by_itself(texts: &mut [Text], launched: &mut [Text], launch: &Launch) {
+    let is_here = texts.iter().any(|text| text.format.is_some_and(|format| format.role() == Role::Launcher));
     for text in launched.iter_mut().filter(|text| text.format.is_none()) {
-        text.reading.not_modelled.retain(|item| item.message != launch::ELSEWHERE || !read(&item.value));
+        text.reading.not_modelled.retain(|item| {
+            let read = |text: &&mut Text| {
+                let states = !text.reading.found.is_empty() || !text.reading.questions.is_empty();
+                item.value.ends_with(".py") && base_name(&text.name) == item.value && states
+            };
+            let program = texts.iter_mut().find(read).filter(|_| item.message == launch::ELSEWHERE);
+            let Some(text) = program else { return true };
+            if !is_here {
+                launch.ask_accelerate(&mut text.reading);
+            }
+            false
+        });
     }
 }
 

@@ -155,26 +155,43 @@ fn embeddings_that_train_beside_chatllms_adapters_stop() {
     assert!(!is_told(&command("fastchat/train/train_lora.py", "")));
 }
 
-/// TRL's files leave what ranks shard to accelerate's.
+/// TRL's files leave what ranks shard to accelerate's: it is asked for, and a remark gives the proposal.
 #[test]
-fn a_lone_file_of_trl_says_what_is_assumed_of_its_ranks() {
+fn a_lone_file_of_trl_asks_what_its_ranks_shard() {
     let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 1e-5\nbf16: true\nmax_length: 2048\n\
                gradient_accumulation_steps: 2\ngradient_checkpointing: true\n";
-    let is_told = |files: &[(&str, &str)]| {
-        let read = resolved(files, &[("world_size", "8")]);
-        let said = "accelerate's configuration, which is not here: each of several ranks";
-        read.diagnostics.iter().any(|one| one.code == Code::MissingFile && one.message.contains(said))
+    let with = |files: &[(&str, &str)], overrides: &[(&str, &str)]| {
+        let read = resolved(files, overrides);
+        let asked = read.questions.iter().find(|asked| asked.name() == "zero_stage");
+        (asked.and_then(|asked| asked.proposal.clone()), read.plan.is_some())
     };
-    assert!(is_told(&[("sft.yaml", trl)]));
+    let eight = [("world_size", "8")];
+    let asked = |files: &[(&str, &str)]| with(files, &eight);
+    assert_eq!(asked(&[("sft.yaml", trl)]), (Some("0".to_owned()), false));
+    for (remark, stage) in [
+        ("# Config for 16 nodes of 8 H100s with FSDP1\n", "3"),
+        ("# accelerate launch --config_file recipes/accelerate_configs/zero3.yaml sft.py\n", "3"),
+        ("# ran under DeepSpeed ZeRO-2\n", "2"),
+        ("run_name: fsdp\n", "0"),
+    ] {
+        let text = format!("{remark}{trl}");
+        assert_eq!(asked(&[("sft.yaml", &text)]), (Some(stage.to_owned()), false), "{remark}");
+    }
+    // One rank has nothing to share out, and an answer is one.
+    for overrides in [
+        &[("world_size", "1")][..],
+        &[("gpus_per_node", "1"), ("num_nodes", "1")],
+        &[("world_size", "8"), ("zero_stage", "3")],
+    ] {
+        assert_eq!(with(&[("sft.yaml", trl)], overrides), (None, true), "{overrides:?}");
+    }
     // Where a launch is here it decides, and so does the file's own option.
     let replicated =
         "distributed_type: MULTI_GPU\nnum_machines: 1\nnum_processes: 8\nmixed_precision: bf16\n";
-    assert!(!is_told(&[("sft.yaml", trl), ("multi.yaml", replicated)]));
-    assert!(!is_told(&[
-        ("sft.yaml", trl),
-        ("run.sh", "torchrun --nproc_per_node 8 sft.py --config sft.yaml")
-    ]));
-    assert!(!is_told(&[("sft.yaml", &format!("{trl}fsdp: full_shard auto_wrap\n"))]));
+    assert_eq!(asked(&[("sft.yaml", trl), ("multi.yaml", replicated)]).0, None);
+    let launch = ("run.sh", "torchrun --nproc_per_node 8 sft.py --config sft.yaml");
+    assert_eq!(asked(&[("sft.yaml", trl), launch]).0, None);
+    assert_eq!(asked(&[("sft.yaml", &format!("{trl}fsdp: full_shard auto_wrap\n"))]).0, None);
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub struct Optimizer {
     pub cpu_offload_fraction: f64,
     /// How states are held where they have no explicit format.
     pub states: StateFormat,
+    /// States are in managed memory outside of PyTorch's, which CUDA moves to the host when the device is full (bitsandbytes'
+    /// paged optimizers).
+    pub paged: bool,
     /// With 8-bit states, those of the word embedding stay in fp32.
     pub whole_embedding: bool,
     /// How gradients are projected before they are stepped; `None` if they are stepped unprojected.

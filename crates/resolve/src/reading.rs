@@ -24,6 +24,12 @@ pub struct Found {
 }
 
 impl Found {
+    /// Whether it is what a launch that is not among the texts would say of several ranks: neither a value nor a text's variable.
+    #[must_use]
+    pub fn is_left_to_launch(&self) -> bool {
+        self.hole.is_some() && self.origin == Origin::Default
+    }
+
     /// A value without a position.
     #[must_use]
     pub fn new(field: Field, value: impl Into<String>, origin: Origin) -> Self {

@@ -8,8 +8,18 @@ use shardscope_plan::{
 };
 use shardscope_source::Code;
 
-/// Optimizers by the setting's names, with their kind and state format. Paged ones keep their states in memory that
-/// CUDA may move to the host.
+/// Those that keep their states in memory which CUDA may move to the host (`bitsandbytes/optim/optimizer.py:get_state_buffer`:
+/// `cudaMallocManaged` from 100,000 elements on).
+const PAGED: [word::Optimizer; 6] = [
+    word::Optimizer::PagedAdamW,
+    word::Optimizer::PagedAdamW8Bit,
+    word::Optimizer::PagedLion,
+    word::Optimizer::PagedLion8Bit,
+    word::Optimizer::PagedAdEmaMix,
+    word::Optimizer::PagedAdEmaMix8Bit,
+];
+
+/// Optimizers by the setting's names, with their kind and state format.
 const KNOWN: &[(word::Optimizer, OptimizerKind, StateFormat)] = &[
     (word::Optimizer::Adam, OptimizerKind::Adam, StateFormat::Plain),
     (word::Optimizer::PagedAdamW, OptimizerKind::Adam, StateFormat::Single),
@@ -210,6 +220,7 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
             0.0
         },
         states,
+        paged: table.chosen().is_some_and(|name: word::Optimizer| PAGED.contains(&name)),
         // DeepSpeed's engine passes flat partitions to the optimizer, in which it cannot find the embedding
         // (`check_overrides`).
         whole_embedding: states == StateFormat::EightBit

@@ -307,7 +307,9 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
         0 => width.saturating_mul(width),
         elements => elements,
     };
-    Some(each.saturating_mul(table.count(Field::ReduceBuckets).unwrap_or(1)))
+    // ZeRO-3 has one whatever it overlaps (`stage3.py:setup_ipg`).
+    let buckets = table.count(Field::ReduceBuckets).unwrap_or(1).min(if stage == 3 { 1 } else { u64::MAX });
+    Some(each.saturating_mul(buckets))
 }
 
 /// What transformers and its trainers choose.

@@ -31,7 +31,7 @@ pub(super) fn states(
         };
         let stays = match kind.part {
             Part::Parameters if recipe.offload.parameters => 0.0,
-            Part::Optimizer if recipe.offload.optimizer => 0.0,
+            Part::Optimizer if recipe.offload.optimizer || recipe.optimizer.paged => 0.0,
             // FSDP moves a shard's gradient to the host as soon as it is reduced (CPUOffload, CPUOffloadPolicy).
             Part::Gradients | Part::Step if recipe.offload.parameters && recipe.shards_by_fsdp() => 0.0,
             Part::Optimizer => 1.0 - host,

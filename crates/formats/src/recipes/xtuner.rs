@@ -178,6 +178,9 @@ fn engine(reading: &mut Reading) {
     }
     let why = "`_prepare_for_flash_attn`, where flash-attn is installed";
     reading.take(Found::new(Field::AttnImplementation, "flash_attention_2", Origin::Default).note(why));
+    // All of them overlap what stages 1 and 2 reduce (`xtuner/configs/deepspeed/deepspeed_zero2.json`).
+    let why = "XTuner's files for DeepSpeed set overlap_comm";
+    reading.take(Found::new(Field::ReduceBuckets, "2", Origin::Default).note(why));
     let mut stage = Found::new(Field::ZeroStage, String::new(), Origin::Script);
     stage.hole = Some("--deepspeed of the line that starts it".to_owned());
     reading.take(stage);

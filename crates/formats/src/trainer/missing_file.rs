@@ -21,7 +21,8 @@ pub(super) fn stage(name: &str) -> Option<&'static str> {
 
 /// The ZeRO stage set by a missing file of this name: left open, and asked for with the stage that the
 /// name suggests as the proposal.
-pub(crate) fn open_stage(name: &str, by: &str, span: Option<Span>) -> (Found, Question) {
+#[must_use]
+pub fn open_stage(name: &str, by: &str, span: Option<Span>) -> (Found, Question) {
     let prompt = format!(
         "Which ZeRO stage does {name} set (0 none, 1 optimizer states, 2 and gradients, 3 and weights)?"
     );

@@ -162,6 +162,8 @@ impl World {
             && let Some(text) = value.known()
             && let Some((_, devices)) = text.split_once(':')
             && !text.contains('@')
+            // An empty list, to be filled in, starts nothing (`launcher/runner.py:parse_resource_filter`).
+            && !devices.trim().is_empty()
         {
             let how = "the devices that DeepSpeed includes";
             let devices = devices.bytes().filter(|byte| *byte == b',').count() as u64 + 1;

@@ -54,7 +54,7 @@ fn a_rank_without_a_known_switch_is_asked_about() {
 #[test]
 fn all_linear_layers_by_name_are_none_of_experts() {
     let adapted = |name: &str, text: &str| {
-        let resolution = said(name, text, &[("world_size", "8")]);
+        let resolution = said(name, text, &[("zero_stage", "0"), ("world_size", "8")]);
         let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{text}: {:?}", resolution.diagnostics));
         let lora = plan.recipe().tuning.lora.expect("adapters");
         (lora.modules.has(LinearModule::Query), lora.modules.has(LinearModule::Experts))
@@ -137,7 +137,7 @@ fn fireflys_preferences_are_pairs_beside_a_reference() {
 #[test]
 fn trainers_of_preferences_turn_dropout_off() {
     let dropout = |text: &str| {
-        let read = said("train.yaml", text, &[("world_size", "8")]);
+        let read = said("train.yaml", text, &[("zero_stage", "0"), ("world_size", "8")]);
         let plan = read.plan.unwrap_or_else(|| panic!("{text}: {:?}", read.diagnostics));
         plan.recipe().tuning.lora.expect("adapters").dropout
     };
@@ -272,7 +272,7 @@ fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
              use_unsloth: true\ndo_train: true\ncutoff_len: 2048\nper_device_train_batch_size: 1\nflash_attn: sdpa\n\
              gradient_accumulation_steps: 8\nbf16: true\n{more}"
         );
-        said("lf.yaml", &text, &[("world_size", "1")])
+        said("lf.yaml", &text, &[("zero_stage", "0"), ("world_size", "1")])
     };
     let read = factory("stage: sft\nquantization_bit: 4\n");
     assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.diagnostics);
@@ -299,7 +299,7 @@ fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
         "template_name": "mistral", "per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "learning_rate": 2e-4,
         "max_seq_length": 1024, "lora_rank": 64, "lora_alpha": 16, "lora_dropout": 0.05, "use_unsloth": true,
         "gradient_checkpointing": true, "optim": "paged_adamw_32bit", "fp16": true}"#;
-    let read = said("a.json", firefly, &[("world_size", "2")]);
+    let read = said("a.json", firefly, &[("zero_stage", "0"), ("world_size", "2")]);
     let shown = shown.map(|field| value(&read, field));
     assert_eq!(shown[..4], ["unsloth", "qlora", "nf4", "true"]);
     // unsloth is asked for checkpointing that stays on the device.

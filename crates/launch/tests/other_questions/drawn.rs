@@ -294,7 +294,7 @@ fn trl_evaluates_in_batches_of_its_own() {
              bf16: true\nmax_length: 1024\ngradient_accumulation_steps: 4\neval_strategy: steps\n{more}\n"
         )
     };
-    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    let read = |more: &str| said("config.yaml", &file(more), &[("zero_stage", "0"), ("world_size", "8")]);
     let tuned = read("output_dir: data/sft");
     assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
     assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);

@@ -89,7 +89,7 @@ fn losses_over_sums_of_log_probabilities_keep_what_dpo_does() {
              beta: 0.01\nloss_type: {loss}\nrun_name: a-dpo\nlearning_rate: 2.0e-7\nper_device_train_batch_size: 2\n\
              gradient_accumulation_steps: 4\ngradient_checkpointing: true\nmax_length: 1024\nmax_prompt_length: 512\n"
         );
-        said("dpo.yaml", &text, &[("world_size", "8")])
+        said("dpo.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     same(run, &["noisy-tolerant-4-6", "noisy-tolerant-4-6-threshold2", "noisy-tolerant-4-6-agrilla"]);
     stopped(&run("noisy-tolerant-9"), &["loss_type"]);
@@ -167,7 +167,7 @@ fn options_of_public_programs_are_recognised_by_what_they_do() {
             "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 1.0e-5\nmax_length: 2048\n\
              bf16: true\n{more}"
         );
-        said("sft.yaml", &text, &[("world_size", "8")])
+        said("sft.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     same(recipe, &["w_bits: 16\n", "choose_type: max_min\n", "private: true\n"]);
     stopped(&recipe("w_bits: 4\nw_clip_ratio: 0.95\n"), &["w_bits"]);
@@ -243,9 +243,10 @@ fn rollouts_of_trl_without_a_model_are_no_options_of_megatron() {
                 max_completion_length: 1024\nbeta: 0.0\ngradient_checkpointing: true\nseed: 42\n";
     let read = said("grpo.yaml", text, &[]);
     let asked: Vec<&str> = read.questions.iter().map(|question| question.name()).collect();
-    assert_eq!(asked, ["train_type", "model", "world_size"]);
+    assert_eq!(asked, ["train_type", "zero_stage", "model", "world_size"]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
-    let answers = [("train_type", "full"), ("model", "Qwen/Qwen2.5-1.5B"), ("world_size", "8")];
+    let answers =
+        [("train_type", "full"), ("model", "Qwen/Qwen2.5-1.5B"), ("zero_stage", "0"), ("world_size", "8")];
     let plan = said("grpo.yaml", text, &answers).plan.expect("a plan");
     let rollout = plan.recipe().rollout.as_ref().expect("rollouts");
     assert_eq!((rollout.length, plan.layout().data), (1280, 8));

@@ -103,7 +103,7 @@ fn a_loss_of_dpo_alone_tells_the_trainer() {
             "model_name_or_path: meta-llama/Llama-3.1-8B\ntorch_dtype: bfloat16\nbf16: true\nbeta: 0.1\nloss_type: {loss}\n\
              per_device_train_batch_size: 4\ngradient_accumulation_steps: 1\ngradient_checkpointing: true\nmax_length: 2048\noutput_dir: out/pairs\n"
         );
-        said("config_full.yaml", &text, &[("world_size", "8")])
+        said("config_full.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     let pairs = of("nca_pair");
     assert!(pairs.plan.is_some(), "{:?}", pairs.diagnostics);

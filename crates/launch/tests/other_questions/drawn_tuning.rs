@@ -66,7 +66,7 @@ fn a_length_of_an_early_trl_is_that_of_pairs() {
              gradient_accumulation_steps: 4\nmax_length: 4096\nlearning_rate: 1e-5\noutput_dir: data/qwen-v3.1\n{more}"
         )
     };
-    let world = [("world_size", "8")];
+    let world = [("zero_stage", "0"), ("world_size", "8")];
     let open = said("config.yaml", &file("evaluation_strategy: 'no'\n"), &world);
     assert_eq!(asks(&open), ["training_objective"], "{:?}", open.diagnostics);
     let named = said("config.yaml", &file("evaluation_strategy: 'no'\nrun_name: qwen2-dpo\n"), &world);

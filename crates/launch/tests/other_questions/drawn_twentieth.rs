@@ -44,7 +44,7 @@ fn open_instructs_preferences_are_told_by_their_program() {
              use_slow_tokenizer: true\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 16\nwith_tracking: true\n\
              dataset_mixer_list: [a, '1.0']\n{key}"
         );
-        said("run.yaml", &text, &[("world_size", "8")])
+        said("run.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     assert!(of("").plan.is_some(), "{:?}", of("").diagnostics);
     stopped(&of("dpo_beta: 5\n"), &["dpo_beta"]);

@@ -17,7 +17,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
     for (name, text, word) in
         [("a.yaml", handbook, "orpo"), ("b.yaml", axolotl, "orpo"), ("c.py", cpo, "cpo")]
     {
-        let read = said(name, text, &[("world_size", "8")]);
+        let read = said(name, text, &[("zero_stage", "0"), ("world_size", "8")]);
         assert!(read.not_modelled.is_empty(), "{name}: {:?}", read.not_modelled);
         assert!(read.plan.is_some(), "{name}: {:?}", read.diagnostics);
         let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];
@@ -28,7 +28,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
     for (more, word) in [("", "cpo_simpo"), ("cpo_alpha: 0.0\n", "simpo")] {
         let text =
             axolotl.replace("rl: orpo\norpo_alpha: 0.1\n", &format!("rl: simpo\nsimpo_gamma: 0.5\n{more}"));
-        let read = said("b.yaml", &text, &[("world_size", "8")]);
+        let read = said("b.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")]);
         assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.not_modelled);
         let shown = [Field::PreferenceLogits, Field::ReferenceModel];
         assert_eq!(shown.map(|field| value(&read, field)), [word, "none"]);
@@ -47,7 +47,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
     let with = |more: &str| {
         let text =
             cpo.replace("per_device_train_batch_size=2", &format!("per_device_train_batch_size=2{more}"));
-        said("c.py", &text, &[("world_size", "8")])
+        said("c.py", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     for (more, name) in [(", loss_type='hinge'", "loss_type"), (", cpo_alpha=0.0", "cpo_alpha")] {
         stopped(&with(more), &[name]);
@@ -67,7 +67,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
         let text = format!(
             "swift rlhf --rlhf_type {kind} --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear{more}\n"
         );
-        said("", &text, &[("world_size", "1")])
+        said("", &text, &[("zero_stage", "0"), ("world_size", "1")])
     };
     for (kind, word) in [("orpo", "orpo"), ("cpo", "cpo"), ("simpo", "cpo_simpo")] {
         let read = swift(kind, "");

@@ -63,7 +63,10 @@ fn arguments_that_a_release_took_away_tell_its_defaults() {
     assert_eq!(of(&command("--evaluation_strategy no")), ["false", "none", ""]);
     let yaml = "model_name_or_path: Qwen/Qwen3-0.6B\nper_device_train_batch_size: 4\nlearning_rate: 1e-5\nbf16: true\nbeta: 0.1\n\
         max_length: 1024\nmax_prompt_length: 512\noutput_dir: zephyr-dpo\n";
-    assert_eq!(asks(&said("dpo.yaml", yaml, &[("world_size", "1")])), ["gradient_checkpointing"]);
+    assert_eq!(
+        asks(&said("dpo.yaml", yaml, &[("zero_stage", "0"), ("world_size", "1")])),
+        ["gradient_checkpointing"]
+    );
     // Installed beside transformers 4.57, TRL is not from before that.
     let newer = format!("pip install transformers==4.57.1\n{SFT}");
     assert_eq!(of(&on_one(&newer)), ["true", "bf16", ""]);

@@ -213,7 +213,7 @@ fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
              max_prompt_length: 256\nmax_completion_length: 1024\nper_device_train_batch_size: 4\n\
              gradient_accumulation_steps: 8\n{more}"
         );
-        said("grpo.yaml", &text, &[("world_size", "3")])
+        said("grpo.yaml", &text, &[("zero_stage", "0"), ("world_size", "3")])
     };
     let shown = |resolution: &Resolution| {
         [Field::RolloutGpus, Field::RlReference, Field::RolloutMemoryFraction]

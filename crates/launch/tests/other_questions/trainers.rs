@@ -33,7 +33,7 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
              gradient_checkpointing: true\n{more}\n"
         )
     };
-    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    let read = |more: &str| said("config.yaml", &file(more), &[("zero_stage", "0"), ("world_size", "8")]);
     // The file's names indicate the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
     assert_eq!(value(&read("output_dir: data/zephyr-7b-dpo-full"), Field::TrainingObjective), "dpo");
     stopped(&read("output_dir: data/zephyr-rloo-141b"), &["trainer"]);
@@ -42,7 +42,7 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
     assert!(open.plan.is_none());
     let asked = open.questions.iter().find(|question| question.name() == "training_objective");
     assert_eq!(asked.expect("a question").proposal.as_deref(), Some("dpo"));
-    let answered = [("world_size", "8"), ("training_objective", "dpo")];
+    let answered = [("zero_stage", "0"), ("world_size", "8"), ("training_objective", "dpo")];
     assert!(said("config.yaml", &file(""), &answered).plan.is_some());
 }
 
@@ -348,7 +348,7 @@ fn a_file_of_open_instruct_has_its_own_defaults() {
              max_seq_length: 4096\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nlearning_rate: 5.0e-06\n\
              with_tracking: true\ncheckpointing_steps: 1000\n{more}"
         );
-        said("sft.yaml", &text, &[("world_size", "8")])
+        said("sft.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     let shown = |of: &shardscope_launch::Resolution| {
         [Field::ParamsDtype, Field::GradientCheckpointing, Field::TrainingObjective, Field::ReferenceModel]

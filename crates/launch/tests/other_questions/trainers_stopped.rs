@@ -56,7 +56,7 @@ fn pairs_of_larger_evaluations_are_counted() {
             "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: {batch}\nper_device_eval_batch_size: 8\nbeta: 0.01\n\
              learning_rate: 5e-7\nbf16: true\nmax_length: 1024\neval_strategy: steps\noutput_dir: data/{name}\n"
         );
-        said("config.yaml", &text, &[("world_size", "8")])
+        said("config.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     let dpo = file("zephyr-7b-dpo-full", "4");
     assert!(dpo.plan.is_some(), "{:?}", dpo.not_modelled);
@@ -77,7 +77,7 @@ fn larger_evaluations_with_few_scores_are_counted() {
              eval_strategy: steps\ngradient_checkpointing: true\nlearning_rate: 8.0e-7\nmax_length: {length}\n\
              per_device_train_batch_size: 2\nper_device_eval_batch_size: 4\noutput_dir: outputs/simpo\n"
         );
-        said("config.yaml", &text, &[("world_size", "8")])
+        said("config.yaml", &text, &[("zero_stage", "0"), ("world_size", "8")])
     };
     let few = file("google/gemma-2-9b-it", 2048);
     assert!(few.plan.is_some(), "{:?}", few.diagnostics);

@@ -329,7 +329,8 @@ fn options_of_the_frameworks_own_are_known() {
     assert_eq!((stage(""), stage("fsdp_reshard_after_forward: false\n")), ("3".to_owned(), "2".to_owned()));
     // A teacher is held next to the student, whatever else the file says.
     let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 1\nmax_length: 2048\nlearning_rate: 1e-5\n";
-    let trl = |more: &str| said("a.yaml", &format!("{trl}{more}"), &[("world_size", "8")]);
+    let trl =
+        |more: &str| said("a.yaml", &format!("{trl}{more}"), &[("zero_stage", "0"), ("world_size", "8")]);
     assert!(trl("shuffle_dataset: true\nhub_revision: main\n").plan.is_some());
     stopped(&trl("teacher_model_name_or_path: Qwen/Qwen2.5-32B\n"), &["teacher_model_name_or_path"]);
 }

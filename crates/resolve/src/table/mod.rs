@@ -81,11 +81,20 @@ impl Table {
         for (name, _) in overrides {
             set.extend(Field::named(name));
         }
+        // What a launch that is not here would say of several ranks.
+        let alone = questions::is_alone(readings, overrides);
+        let left = |found: &Found| alone && found.is_left_to_launch();
+        let needless: Vec<Field> = readings
+            .iter()
+            .flat_map(|reading| reading.found.iter().filter(|found| left(found)).map(|found| found.field))
+            .collect();
         // All diagnostics of the readings come first: unreadable values add theirs after them.
         for reading in readings {
             table.diagnostics.extend_from_slice(&reading.diagnostics);
             // A file and the command that reads it may leave the same value open.
-            reading.questions.iter().for_each(|question| table.ask(question.clone()));
+            let asked = reading.questions.iter();
+            let asked = asked.filter(|one| one.asks.setting().is_none_or(|field| !needless.contains(&field)));
+            asked.for_each(|question| table.ask(question.clone()));
             // The user's settings replace what the text states.
             let replaced =
                 // By setting name; a reader's other items (an option, a program) stay, since no setting by hand
@@ -94,7 +103,7 @@ impl Table {
             table.not_modelled.extend(reading.not_modelled.iter().filter(|item| !replaced(item)).cloned());
         }
         for reading in readings {
-            for found in &reading.found {
+            for found in reading.found.iter().filter(|found| !left(found)) {
                 // The user's value may be in another form than the text's: a switch, another way to count chunks.
                 if !set.contains(&found.field)
                     && !is_overruled(found.field, overrides)

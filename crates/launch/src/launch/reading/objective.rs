@@ -10,15 +10,21 @@ impl Launch {
     /// If a command's settings are in a file among the texts, its words say nothing about how the model is sharded, but
     /// accelerate's own file does.
     pub(super) fn leave_to_accelerate(&self, reading: &mut Reading) {
-        let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
-        if let Some((value, word)) = file.filter(|_| self.given.is_some()) {
+        if self.given.is_some() {
+            self.ask_accelerate(reading);
+        }
+    }
+
+    /// The same for a program among the texts that the launch starts without options.
+    pub(crate) fn ask_accelerate(&self, reading: &mut Reading) {
+        if let Some((value, word)) = self.line.option(Launcher::Accelerate, &["--config-file"]) {
             left_to_accelerate(reading, value.text(), "--config_file", Some(word.origin()));
         }
     }
 
     /// The arguments, with what a trainer's command or program says about the objective by name (`trl grpo`,
     /// `grpo.py`).
-    pub(super) fn with_objective(&self) -> Vec<Argument> {
+    pub(crate) fn with_objective(&self) -> Vec<Argument> {
         let mut arguments = self.arguments.clone();
         arguments.extend(self.dated());
         // What accelerate shards over ranks is in its own file.
