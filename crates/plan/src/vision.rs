@@ -165,6 +165,9 @@ pub struct VisionKept {
     pub unsplit: bool,
     /// Whether Automodel has its own class for the complete model.
     pub own_in_automodel: bool,
+    /// Whether Megatron-Bridge builds it of transformers' modules, whole on every tensor rank of the first stage
+    /// (`models/qwen_vl/modeling_qwen25_vl.py`, `models/ministral3/modeling_ministral3.py`).
+    pub whole_in_bridge: bool,
     /// The fp32 rotary tables among what is saved outside of the layers, in bytes per patch: a layer that casts its
     /// inputs saves its own copy.
     pub tables: u64,
@@ -204,6 +207,7 @@ impl VisionKept {
                 "scaled" => kept.scaled = true,
                 "unsplit" => kept.unsplit = true,
                 "own_in_automodel" => kept.own_in_automodel = true,
+                "whole_in_bridge" => kept.whole_in_bridge = true,
                 word => kept.size(word)?,
             }
         }

@@ -167,7 +167,11 @@ pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
 pub(super) fn modules(table: &Table) -> TowerModules {
     match table.chosen::<word::VisionModules>() {
         Some(word::VisionModules::Transformers) => TowerModules::Whole,
-        Some(word::VisionModules::Core | word::VisionModules::Provider) => TowerModules::Core,
+        Some(word::VisionModules::Core) => TowerModules::Core,
+        Some(word::VisionModules::Provider | word::VisionModules::Bridge) => {
+            let whole = kept(table).is_some_and(|kept| kept.whole_in_bridge);
+            if whole { TowerModules::Whole } else { TowerModules::Core }
+        }
         _ => TowerModules::Own,
     }
 }

@@ -251,6 +251,11 @@ const FORKS: &[Fork] = &[
     takes("lora-adapter-path", &[]),
     // ms-swift's longest sample, up to which packs are filled.
     takes("max-length", &[(Field::SeqLength, None)]),
+    // Hygon's, read with the model that Megatron-Bridge builds (`bridged.rs`).
+    switch("freeze-language-model", &[]),
+    switch("freeze-vision-model", &[]),
+    switch("freeze-vision-projection", &[]),
+    takes("max-pixels-num", &[(Field::ImagePixels, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
     switch("freeze-LM", &[(Field::FrozenModules, Some("llm"))]),
     switch("freeze-vit", &[(Field::FrozenModules, Some("vision"))]),
