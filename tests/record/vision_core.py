@@ -17,6 +17,7 @@ forward packs it first. A line for each run:
   layers    bytes kept by each layer
   outside   bytes kept outside of them
   frozen    bytes kept in all where the tower is frozen
+  merging   bytes kept in all where the tower is frozen but for its mergers
   parameters those of one rank
   decoder   bytes kept where images are put between words and deep layers' features are added in decoder layers, beside what the same
             layers keep without images: [words, sequence, where images are recomputed by a checkpoint or not]
@@ -170,11 +171,17 @@ def record(case):
     for parameter in model.parameters():
         parameter.requires_grad = False
     frozen, _ = kept(forward, own)
+    for part in (model.merger, model.decoder.deepstack_merger_list):
+        for parameter in part.parameters():
+            parameter.requires_grad = True
+    merging, (merged, _) = kept(forward, own)
+    assert merged.requires_grad
     return dict(
         patches=patches,
         layers=[found.get(index, 0) for index in range(sizes["depth"])],
         outside=found.get("outside", 0),
         frozen=sum(frozen.values()),
+        merging=sum(merging.values()),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         decoder=decoder(images, deep),
     )

@@ -110,9 +110,30 @@ fn recorded_towers_are_met_to_the_byte() {
         let frozen = recorded_frozen(&case);
         let y = Symbols::new(&frozen);
         assert_eq!(of(&y, SectionKind::VisionLayer) + of(&y, SectionKind::VisionEnds), 0, "{name}");
+        // If its mergers alone train, they keep what they would beside it, and norms of deep layers' their inputs as well.
+        let merging = recorded_merging(&case);
+        let z = Symbols::new(&merging);
+        assert_eq!(bytes(&z, &Operator::Projector.saved(&z)), int(&case, "merging"), "{name}");
+        assert_eq!(of(&z, SectionKind::VisionLayer) + of(&z, SectionKind::VisionEnds), 0, "{name}");
+        let of_parts = |operator: Operator| {
+            let weights = operator.weights(&z);
+            weights.iter().map(|weight| weight.local.iter().product::<u64>()).sum::<u64>()
+        };
+        let ends = of_parts(Operator::VisionEnds) + of_parts(Operator::Projector);
+        assert_eq!(ends, local(SectionKind::VisionEnds), "{name}");
         compared += 1;
     }
     assert_eq!(compared, 18);
+}
+
+fn recorded_merging(case: &Value) -> Plan {
+    let mut draft = recorded(case, TowerGradients::None);
+    if let Some(tower) = draft.model.vision.as_mut() {
+        tower.projector_trains = true;
+        tower.deep_trains = tower.kept.is_some_and(|kept| kept.deep_mergers > 0);
+    }
+    draft.recipe.tuning.projector = true;
+    draft.plan()
 }
 
 fn recorded_frozen(case: &Value) -> Plan {

@@ -105,7 +105,7 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
         (&[("recompute_num_layers", "2")], "recomputed in groups"),
         (&[("recompute_method", "block")], "recomputed in groups"),
         (&[("context_parallel_size", "2")], "context parallelism"),
-        (&[("frozen_modules", "vision_tower")], "part of it trains"),
+        (&[("frozen_modules", "multi_modal_projector")], "part of it trains"),
         (&[("fp8", "hybrid")], "beside a decoder in 8"),
         (&[("attention_backend", "unfused")], "attention whose scores"),
         (&[("optimizer", "muon")], "treats matrices differently"),
@@ -135,7 +135,7 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
     assert_eq!(stops(&experts, &[&more[..], &[("vision_modules", "core")]].concat()), "");
     // Qwen2.5-VL's tower there is transformers'.
     let other = MILES.replace("Qwen3-VL-8B-Instruct", "Qwen2.5-VL-7B-Instruct");
-    assert!(stops(&other, &[]).contains("whose layers there are not known"), "{}", stops(&other, &[]));
+    assert!(stops(&other, &[]).contains("gradients pass through it"), "{}", stops(&other, &[]));
 }
 
 /// Recipes of Megatron-Bridge say which parts are frozen; supervised ones of Qwen3-VL train all of them
@@ -162,12 +162,31 @@ fn recipes_of_megatron_bridge_train_the_tower_unless_they_freeze_it() {
         let resolution = read(&format!("{text} {more}"), &set);
         resolution.not_modelled.iter().map(|item| item.message.clone()).collect::<Vec<_>>().join("; ")
     };
-    assert!(stopped("model.freeze_vision_model=True").contains("part of it trains"));
-    assert!(stopped("model.freeze_language_model=True").contains("frozen parts"));
+    assert!(stopped("model.freeze_vision_projection=True").contains("part of it trains"));
+    assert_eq!(stopped("model.freeze_vision_model=True"), "");
+    assert_eq!(stopped("model.freeze_language_model=True"), "");
     assert!(stopped("model.context_parallel_size=2").contains("context parallelism"));
     let frozen = format!("{text} model.freeze_vision_model=True model.freeze_vision_projection=True");
     let frozen = parameters(&self::plan(&frozen, &[]));
     assert_eq!((frozen.total.get(), frozen.trained.get()), (8_767_123_696, 8_190_735_360));
+}
+
+/// Recipes that train mergers alone freeze decoder and tower (`recipes/qwen_vl/h100/qwen3_vl.py`): of Qwen3-VL-8B's 8,767,123,696
+/// parameters four mergers of 2·(1152 or 4608) + 4608·4608 + 4608 + 4608·4096 + 4096 each train.
+#[test]
+fn recipes_that_freeze_the_decoder_train_the_mergers_alone() {
+    let text = "torchrun --nproc_per_node=4 scripts/training/run_recipe.py --recipe qwen3_vl_8b_pretrain_mock_config";
+    let plan = self::plan(text, &[("image_patches", "4096")]);
+    let tower = plan.model().vision.expect("a tower");
+    assert_eq!((tower.modules, tower.gradients), (TowerModules::Core, TowerGradients::None));
+    assert!(tower.projector_trains && tower.deep_trains);
+    let tuning = &plan.recipe().tuning;
+    assert_eq!((tuning.base, tuning.embedding, tuning.head), (BaseTraining::None, false, false));
+    let linear = 4608 * 4608 + 4608 + 4608 * 4096 + 4096;
+    let counted = parameters(&plan);
+    // Its tokenizer's vocabulary is padded to a multiple of 128 on each of four tensor ranks.
+    assert_eq!(counted.total.get(), 8_767_123_696 + 2 * 128 * 4096);
+    assert_eq!(counted.trained.get(), 4 * linear + 2 * 1152 + 3 * 2 * 4608);
 }
 
 /// Bytes that a layer of Qwen3-VL's tower keeps of so many patches on one of so many tensor ranks, by hand: norms' inputs, their

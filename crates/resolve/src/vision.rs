@@ -65,7 +65,11 @@ pub(super) fn trains_before_decoder(table: &Table) -> bool {
     let whole =
         table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Own && !sharded;
     let [_, projector, _] = parts(table);
-    has_projector(table) || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
+    // Mergers of Megatron core's layers: Megatron-Bridge's recipes that freeze decoder and tower.
+    let merges = table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Core;
+    has_projector(table)
+        || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
+        || merges && projector
 }
 
 /// Whether a projector trains after a frozen tower.

@@ -99,7 +99,9 @@ fn of_transformers(table: &Table) -> Option<&'static str> {
 fn of_core(table: &Table, software: Software) -> Option<&'static str> {
     let of_kinds = kept(table).filter(|kept| kept.patch_values > 0 && kept.cut_layer > 0);
     let [tower, projector, deep] = parts(table);
-    let one_kind = of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == tower) && projector == tower;
+    // All of it trains or none, or its mergers alone.
+    let one_kind =
+        of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == projector) && (projector || !tower);
     // A provider for models with experts freezes decoder and tower unless told otherwise
     // (`qwen3_vl_provider.py:Qwen3VLMoEModelProvider`).
     let provided = table.is(word::VisionModules::Provider) && !table.has(Field::FrozenModules);

@@ -96,8 +96,7 @@ fn hygons_options_say_which_parts_of_a_vision_model_train() {
     let trained = vision("Qwen/Qwen3-VL-30B-A3B-Instruct", "");
     assert!(trained.not_modelled.is_empty(), "{:?}", trained.not_modelled);
     assert_eq!(asks(&trained), [Asked::Setting(Field::ImagePatches)]);
-    let frozen =
-        vision("Qwen/Qwen3-VL-30B-A3B-Instruct", "--freeze-vision-model --freeze-vision-projection");
+    let frozen = vision("Qwen/Qwen3-VL-30B-A3B-Instruct", "--freeze-vision-model --freeze-vision-projection");
     let plan = frozen.plan.as_ref().unwrap_or_else(|| panic!("{:?}", frozen.diagnostics));
     let tower = plan.model().vision.expect("a tower");
     assert_eq!((tower.modules, tower.gradients), (TowerModules::Core, TowerGradients::None));
