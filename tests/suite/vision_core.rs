@@ -55,6 +55,7 @@ fn recorded(case: &Value, gradients: TowerGradients) -> Draft {
         image_patches: Some(int(case, "patches")),
         modules: TowerModules::Core,
         in_engine_alone: false,
+        follows_formats: false,
     });
     let tensor = int(case, "tp");
     (draft.layout.tensor, draft.layout.world_size, draft.layout.expert_data) = (tensor, tensor, tensor);
@@ -105,6 +106,15 @@ fn recorded_towers_are_met_to_the_byte() {
         };
         let parameters = layers * local(SectionKind::VisionLayer) + local(SectionKind::VisionEnds);
         assert_eq!(parameters, int(&case, "parameters"), "{name}");
+        // Beside a decoder in fp8 its configuration has no fp8, so that it keeps the same.
+        assert!(case["fp8"][0].is_null() && case["fp8"][1] == false, "{name}");
+        let low = recorded_beside_fp8(&case);
+        let w = Symbols::new(&low);
+        assert_eq!(
+            layers * of(&w, SectionKind::VisionLayer) + of(&w, SectionKind::VisionEnds),
+            kept,
+            "{name}"
+        );
         // If frozen, it keeps nothing.
         assert_eq!(int(&case, "frozen"), 0);
         let frozen = recorded_frozen(&case);
@@ -124,6 +134,13 @@ fn recorded_towers_are_met_to_the_byte() {
         compared += 1;
     }
     assert_eq!(compared, 18);
+}
+
+fn recorded_beside_fp8(case: &Value) -> Plan {
+    let mut draft = recorded(case, TowerGradients::Trained);
+    draft.recipe.fp8 =
+        Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Tensorwise, param_gather: true });
+    draft.plan()
 }
 
 fn recorded_merging(case: &Value) -> Plan {
@@ -260,4 +277,15 @@ fn plans_with_what_is_not_known_are_refused() {
             .contains("unfused attention")
     );
     assert!(trained(&|draft| draft.recipe.offload.activation_layers = 1).contains("on the host"));
+    // Megatron-Bridge's tower is in 16 bits beside a decoder in fp8, mbridge's in what the decoder is in.
+    let low = |draft: &mut Draft| {
+        draft.recipe.fp8 =
+            Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Tensorwise, param_gather: false });
+    };
+    let follows = |draft: &mut Draft| {
+        low(draft);
+        draft.model.vision.iter_mut().for_each(|tower| tower.follows_formats = true);
+    };
+    assert!(!trained(&low).contains("vision tower"), "{}", trained(&low));
+    assert!(trained(&follows).contains("in the decoder's 8 or 4 bits"), "{}", trained(&follows));
 }

@@ -2,7 +2,7 @@
 //! what a rank holds and sends, and what stops by name.
 
 use shardscope::estimate::parameters;
-use shardscope::estimate::traffic::{Parallelism, traffic};
+use shardscope::estimate::traffic::{Parallelism, buffers, traffic};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Account, SectionKind, Symbols, WeightRole};
 use shardscope::plan::*;
@@ -106,12 +106,15 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
         (&[("recompute_method", "block")], "recomputed in groups"),
         (&[("context_parallel_size", "2")], "context parallelism"),
         (&[("frozen_modules", "multi_modal_projector")], "part of it trains"),
-        (&[("fp8", "hybrid")], "beside a decoder in 8"),
+        (&[("fp8", "hybrid"), ("vision_modules", "core")], "in the decoder's 8 or 4 bits"),
+        (&[("fp4", "e2m1"), ("vision_modules", "core")], "in the decoder's 8 or 4 bits"),
         (&[("attention_backend", "unfused")], "attention whose scores"),
         (&[("optimizer", "muon")], "treats matrices differently"),
     ] {
         assert!(stops(MILES, more).contains(words), "{more:?}: {}", stops(MILES, more));
     }
+    // Megatron-Bridge's stays in 16 bits beside such a decoder.
+    assert_eq!(stops(MILES, &[("fp8", "hybrid")]), "");
     // Heads and the MLP's width are cut, and three layers of the decoder stand beside the tower.
     let refused = |more: &[(&str, &str)]| {
         let resolution = read(MILES, &[&ANSWERS[..], more].concat());
@@ -169,6 +172,51 @@ fn recipes_of_megatron_bridge_train_the_tower_unless_they_freeze_it() {
     let frozen = format!("{text} model.freeze_vision_model=True model.freeze_vision_projection=True");
     let frozen = parameters(&self::plan(&frozen, &[]));
     assert_eq!((frozen.total.get(), frozen.trained.get()), (8_767_123_696, 8_190_735_360));
+}
+
+/// A tower whose configuration Megatron-Bridge makes anew is in 16 bits beside a decoder in fp8 (`vision_core.jsonl`: `fp8`): what it
+/// keeps and where its weights lie are those of the same recipe in bf16.
+#[test]
+fn a_tower_beside_a_decoder_in_fp8_stays_in_16_bits() {
+    let of_recipe = |format: &str| {
+        let text = format!(
+            "torchrun --nnodes=1 --nproc_per_node=8 scripts/training/run_recipe.py --recipe qwen3_vl_8b_sft_config \
+             mixed_precision={format} model.tensor_model_parallel_size=2"
+        );
+        self::plan(&text, &[("image_patches", "4096")])
+    };
+    let whole = of_recipe("bf16_mixed");
+    for format in ["bf16_with_fp8_current_scaling_mixed", "bf16_with_mxfp8_mixed", "bf16_with_nvfp4_mixed"] {
+        let low = of_recipe(format);
+        assert!(low.recipe().fp8.is_some());
+        let [x, y] = [&whole, &low].map(Symbols::new);
+        for kind in [SectionKind::VisionLayer, SectionKind::VisionEnds] {
+            assert_eq!(of(&y, kind), of(&x, kind), "{format}");
+            assert!(kind.weights(&y).all(|weight| !weight.linear), "{format}");
+        }
+        // Bytes of weights: the tower's at 2 each, and nothing of it among those in fp8.
+        let tower = |plan: &Plan| {
+            let found = parameters(plan);
+            found.accounts.get(Account::VisionTower).get()
+        };
+        assert_eq!(tower(&low), tower(&whole));
+        if low.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather) {
+            let x = Symbols::new(&low);
+            let local = |kind: SectionKind, linear: bool| -> u64 {
+                let weights = kind.weights(&x).filter(|weight| weight.linear == linear);
+                weights.map(|weight| weight.local.iter().product::<u64>()).sum()
+            };
+            let cut = 27 * local(SectionKind::VisionLayer, false) + local(SectionKind::VisionEnds, false);
+            let words = 151_936 / 2 * 4096;
+            let norms = 36 * (2 * 4096 + 2 * 128) + 4096;
+            let sixteen: u64 = buffers(&low, 0, 0)
+                .iter()
+                .filter(|buffer| buffer.format == NumberFormat::Bf16)
+                .map(|buffer| buffer.parameters)
+                .sum();
+            assert_eq!(sixteen, cut + 2 * words + norms, "{format}");
+        }
+    }
 }
 
 /// Recipes that train mergers alone freeze decoder and tower (`recipes/qwen_vl/h100/qwen3_vl.py`): of Qwen3-VL-8B's 8,767,123,696

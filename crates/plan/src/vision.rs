@@ -38,6 +38,9 @@ pub struct VisionTower {
     pub modules: TowerModules,
     /// Whether the engine for rollouts alone has it: what trains is the decoder by itself.
     pub in_engine_alone: bool,
+    /// Whether its configuration is made from the decoder's, fp8 included (mbridge's); else its layers stay in 16 bits beside whatever
+    /// decoder (`modelling_qwen3_vl/transformer_config.py:get_vision_model_config` of Megatron-Bridge).
+    pub follows_formats: bool,
 }
 
 /// Whose modules a vision tower is made of.

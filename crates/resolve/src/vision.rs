@@ -342,6 +342,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         patches_per_token: table.degree(Field::VisionPatches),
         modules: modules(table),
         in_engine_alone: table.on(Field::VisionInEngine),
+        follows_formats: table.is(word::VisionModules::Core),
         // No tower runs in fp8; such a type applies to the decoder.
         dtype: table.format(Field::VisionDtype).filter(|dtype| *dtype != NumberFormat::Fp8),
     })

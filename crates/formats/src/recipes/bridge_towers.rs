@@ -116,7 +116,7 @@ fn of_core(leaves: &mut Leaves<'_>) {
             said = said.or(Some(leaf));
         }
     }
-    let modules = if said.is_some() { "core" } else { "provider" };
+    let modules = if said.is_some() { "bridge" } else { "provider" };
     let why = "Megatron-Bridge builds the tower of Megatron core's layers";
     leaves.state(Field::VisionModules, modules, Origin::Derived, why);
     if let Some(leaf) = said.filter(|_| !frozen.is_empty()) {
