@@ -110,6 +110,7 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
         (&[("fp4", "e2m1"), ("vision_modules", "core")], "in the decoder's 8 or 4 bits"),
         (&[("attention_backend", "unfused")], "attention whose scores"),
         (&[("optimizer", "muon")], "treats matrices differently"),
+        (&[("cpu_offloading_num_layers", "2")], "activations offloaded to the host"),
     ] {
         assert!(stops(MILES, more).contains(words), "{more:?}: {}", stops(MILES, more));
     }
@@ -166,6 +167,17 @@ fn recipes_of_megatron_bridge_train_the_tower_unless_they_freeze_it() {
         resolution.not_modelled.iter().map(|item| item.message.clone()).collect::<Vec<_>>().join("; ")
     };
     assert!(stopped("model.freeze_vision_projection=True").contains("part of it trains"));
+    let offloaded = stopped("model.cpu_offloading=True model.cpu_offloading_num_layers=2");
+    assert!(offloaded.contains("activations offloaded to the host"), "{offloaded}");
+    // Adapters on the tower's layers, and on gated delta nets of Qwen3.5's decoder.
+    for (recipe, parts) in [
+        ("qwen3_vl_8b_peft_config", &["in Megatron, with adapters"][..]),
+        ("qwen35_vl_4b_peft_config", &["in Megatron, with adapters", "adapters on a linear mixer"]),
+    ] {
+        let adapted = read(&text.replace("qwen3_vl_8b_sft_config", recipe), &set);
+        let items: Vec<&str> = adapted.not_modelled.iter().map(|item| item.message.as_str()).collect();
+        assert!(parts.iter().all(|part| items.iter().any(|item| item.contains(part))), "{recipe}: {items:?}");
+    }
     assert_eq!(stopped("model.freeze_vision_model=True"), "");
     assert_eq!(stopped("model.freeze_language_model=True"), "");
     assert!(stopped("model.context_parallel_size=2").contains("context parallelism"));
