@@ -142,6 +142,9 @@ def record(case):
             parameter.requires_grad = False
         adapters = LoRA(target_modules=lora["modules"], dim=lora["r"], alpha=lora["r"], dropout=lora["dropout"])
         adapters(model, training=True)
+    if case.get("frozen"):
+        for parameter in model.parameters():
+            parameter.requires_grad = False
     model.train()
     own = {t.untyped_storage().data_ptr() for t in [*model.parameters(), *model.buffers()]}
     place, held, order = [], {}, {}
@@ -217,6 +220,10 @@ def cases():
                         if dropout and modules != ALL:
                             continue
                         yield dict(base, tp=tp, sp=sp, input_gradient=needed, lora=dict(r=8, dropout=dropout, modules=modules))
+    # Frozen whole, behind something that trains.
+    for base, ways in ((shape, [(1, False), (2, False), (2, True)]), (grouped, [(1, False), (2, True)])):
+        for tp, sp in ways:
+            yield dict(base, tp=tp, sp=sp, input_gradient=True, frozen=True, lora=None)
 
 
 def main():

@@ -17,7 +17,9 @@ forward packs it first. A line for each run:
   layers    bytes kept by each layer
   outside   bytes kept outside of them
   frozen    bytes kept in all where the tower is frozen
+  merging   bytes kept in all where the tower is frozen but for its mergers
   parameters those of one rank
+  fp8       the tower's own format of products and whether its weights are in it, where the decoder's are "hybrid" and True
   decoder   bytes kept where images are put between words and deep layers' features are added in decoder layers, beside what the same
             layers keep without images: [words, sequence, where images are recomputed by a checkpoint or not]
 """
@@ -114,7 +116,7 @@ def build(case):
         recompute_granularity="full" if case["recompute"] else None, recompute_method="uniform" if case["recompute"] else None,
         recompute_num_layers=1 if case["recompute"] else None, tensor_model_parallel_size=case["tp"], enable_cuda_graph=False,
         cuda_graph_use_single_mempool=False, cuda_graph_retain_backward_graph=False, cuda_graph_warmup_steps=3,
-        external_cuda_graph=False, use_cpu_initialization=True,
+        external_cuda_graph=False, use_cpu_initialization=True, fp8="hybrid", fp8_recipe="tensorwise", fp8_param=True, fp4=None,
     )
     config = get_vision_model_config(sizes, decoder)
     config.masked_softmax_fusion = False
@@ -170,12 +172,19 @@ def record(case):
     for parameter in model.parameters():
         parameter.requires_grad = False
     frozen, _ = kept(forward, own)
+    for part in (model.merger, model.decoder.deepstack_merger_list):
+        for parameter in part.parameters():
+            parameter.requires_grad = True
+    merging, (merged, _) = kept(forward, own)
+    assert merged.requires_grad
     return dict(
         patches=patches,
         layers=[found.get(index, 0) for index in range(sizes["depth"])],
         outside=found.get("outside", 0),
         frozen=sum(frozen.values()),
+        merging=sum(merging.values()),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
+        fp8=[model.config.fp8, model.config.fp8_param],
         decoder=decoder(images, deep),
     )
 

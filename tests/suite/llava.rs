@@ -43,6 +43,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         image_patches: None,
         modules: TowerModules::Own,
         in_engine_alone: false,
+        follows_formats: false,
     });
     draft.layout.stages = even_stages(3, 1, 0);
     let recipe = &mut draft.recipe;

@@ -55,6 +55,7 @@ fn recorded(case: &Value, gradients: TowerGradients) -> Draft {
         image_patches: Some(int(case, "patches")),
         modules: TowerModules::Core,
         in_engine_alone: false,
+        follows_formats: false,
     });
     let tensor = int(case, "tp");
     (draft.layout.tensor, draft.layout.world_size, draft.layout.expert_data) = (tensor, tensor, tensor);
@@ -105,14 +106,51 @@ fn recorded_towers_are_met_to_the_byte() {
         };
         let parameters = layers * local(SectionKind::VisionLayer) + local(SectionKind::VisionEnds);
         assert_eq!(parameters, int(&case, "parameters"), "{name}");
+        // Beside a decoder in fp8 its configuration has no fp8, so that it keeps the same.
+        assert!(case["fp8"][0].is_null() && case["fp8"][1] == false, "{name}");
+        let low = recorded_beside_fp8(&case);
+        let w = Symbols::new(&low);
+        assert_eq!(
+            layers * of(&w, SectionKind::VisionLayer) + of(&w, SectionKind::VisionEnds),
+            kept,
+            "{name}"
+        );
         // If frozen, it keeps nothing.
         assert_eq!(int(&case, "frozen"), 0);
         let frozen = recorded_frozen(&case);
         let y = Symbols::new(&frozen);
         assert_eq!(of(&y, SectionKind::VisionLayer) + of(&y, SectionKind::VisionEnds), 0, "{name}");
+        // If its mergers alone train, they keep what they would beside it, and norms of deep layers' their inputs as well.
+        let merging = recorded_merging(&case);
+        let z = Symbols::new(&merging);
+        assert_eq!(bytes(&z, &Operator::Projector.saved(&z)), int(&case, "merging"), "{name}");
+        assert_eq!(of(&z, SectionKind::VisionLayer) + of(&z, SectionKind::VisionEnds), 0, "{name}");
+        let of_parts = |operator: Operator| {
+            let weights = operator.weights(&z);
+            weights.iter().map(|weight| weight.local.iter().product::<u64>()).sum::<u64>()
+        };
+        let ends = of_parts(Operator::VisionEnds) + of_parts(Operator::Projector);
+        assert_eq!(ends, local(SectionKind::VisionEnds), "{name}");
         compared += 1;
     }
     assert_eq!(compared, 18);
+}
+
+fn recorded_beside_fp8(case: &Value) -> Plan {
+    let mut draft = recorded(case, TowerGradients::Trained);
+    draft.recipe.fp8 =
+        Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Tensorwise, param_gather: true });
+    draft.plan()
+}
+
+fn recorded_merging(case: &Value) -> Plan {
+    let mut draft = recorded(case, TowerGradients::None);
+    if let Some(tower) = draft.model.vision.as_mut() {
+        tower.projector_trains = true;
+        tower.deep_trains = tower.kept.is_some_and(|kept| kept.deep_mergers > 0);
+    }
+    draft.recipe.tuning.projector = true;
+    draft.plan()
 }
 
 fn recorded_frozen(case: &Value) -> Plan {
@@ -239,4 +277,15 @@ fn plans_with_what_is_not_known_are_refused() {
             .contains("unfused attention")
     );
     assert!(trained(&|draft| draft.recipe.offload.activation_layers = 1).contains("on the host"));
+    // Megatron-Bridge's tower is in 16 bits beside a decoder in fp8, mbridge's in what the decoder is in.
+    let low = |draft: &mut Draft| {
+        draft.recipe.fp8 =
+            Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Tensorwise, param_gather: false });
+    };
+    let follows = |draft: &mut Draft| {
+        low(draft);
+        draft.model.vision.iter_mut().for_each(|tower| tower.follows_formats = true);
+    };
+    assert!(!trained(&low).contains("vision tower"), "{}", trained(&low));
+    assert!(trained(&follows).contains("in the decoder's 8 or 4 bits"), "{}", trained(&follows));
 }

@@ -2,7 +2,7 @@
 //! what a rank holds and sends, and what stops by name.
 
 use shardscope::estimate::parameters;
-use shardscope::estimate::traffic::{Parallelism, traffic};
+use shardscope::estimate::traffic::{Parallelism, buffers, traffic};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Account, SectionKind, Symbols, WeightRole};
 use shardscope::plan::*;
@@ -105,13 +105,17 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
         (&[("recompute_num_layers", "2")], "recomputed in groups"),
         (&[("recompute_method", "block")], "recomputed in groups"),
         (&[("context_parallel_size", "2")], "context parallelism"),
-        (&[("frozen_modules", "vision_tower")], "part of it trains"),
-        (&[("fp8", "hybrid")], "beside a decoder in 8"),
+        (&[("frozen_modules", "multi_modal_projector")], "part of it trains"),
+        (&[("fp8", "hybrid"), ("vision_modules", "core")], "in the decoder's 8 or 4 bits"),
+        (&[("fp4", "e2m1"), ("vision_modules", "core")], "in the decoder's 8 or 4 bits"),
         (&[("attention_backend", "unfused")], "attention whose scores"),
         (&[("optimizer", "muon")], "treats matrices differently"),
+        (&[("cpu_offloading_num_layers", "2")], "activations offloaded to the host"),
     ] {
         assert!(stops(MILES, more).contains(words), "{more:?}: {}", stops(MILES, more));
     }
+    // Megatron-Bridge's stays in 16 bits beside such a decoder.
+    assert_eq!(stops(MILES, &[("fp8", "hybrid")]), "");
     // Heads and the MLP's width are cut, and three layers of the decoder stand beside the tower.
     let refused = |more: &[(&str, &str)]| {
         let resolution = read(MILES, &[&ANSWERS[..], more].concat());
@@ -135,7 +139,7 @@ fn what_is_not_known_of_such_a_tower_stops_by_name() {
     assert_eq!(stops(&experts, &[&more[..], &[("vision_modules", "core")]].concat()), "");
     // Qwen2.5-VL's tower there is transformers'.
     let other = MILES.replace("Qwen3-VL-8B-Instruct", "Qwen2.5-VL-7B-Instruct");
-    assert!(stops(&other, &[]).contains("whose layers there are not known"), "{}", stops(&other, &[]));
+    assert!(stops(&other, &[]).contains("gradients pass through it"), "{}", stops(&other, &[]));
 }
 
 /// Recipes of Megatron-Bridge say which parts are frozen; supervised ones of Qwen3-VL train all of them
@@ -162,12 +166,87 @@ fn recipes_of_megatron_bridge_train_the_tower_unless_they_freeze_it() {
         let resolution = read(&format!("{text} {more}"), &set);
         resolution.not_modelled.iter().map(|item| item.message.clone()).collect::<Vec<_>>().join("; ")
     };
-    assert!(stopped("model.freeze_vision_model=True").contains("part of it trains"));
-    assert!(stopped("model.freeze_language_model=True").contains("frozen parts"));
+    assert!(stopped("model.freeze_vision_projection=True").contains("part of it trains"));
+    let offloaded = stopped("model.cpu_offloading=True model.cpu_offloading_num_layers=2");
+    assert!(offloaded.contains("activations offloaded to the host"), "{offloaded}");
+    // Adapters on the tower's layers, and on gated delta nets of Qwen3.5's decoder.
+    for (recipe, parts) in [
+        ("qwen3_vl_8b_peft_config", &["in Megatron, with adapters"][..]),
+        ("qwen35_vl_4b_peft_config", &["in Megatron, with adapters", "adapters on a linear mixer"]),
+    ] {
+        let adapted = read(&text.replace("qwen3_vl_8b_sft_config", recipe), &set);
+        let items: Vec<&str> = adapted.not_modelled.iter().map(|item| item.message.as_str()).collect();
+        assert!(parts.iter().all(|part| items.iter().any(|item| item.contains(part))), "{recipe}: {items:?}");
+    }
+    assert_eq!(stopped("model.freeze_vision_model=True"), "");
+    assert_eq!(stopped("model.freeze_language_model=True"), "");
     assert!(stopped("model.context_parallel_size=2").contains("context parallelism"));
     let frozen = format!("{text} model.freeze_vision_model=True model.freeze_vision_projection=True");
     let frozen = parameters(&self::plan(&frozen, &[]));
     assert_eq!((frozen.total.get(), frozen.trained.get()), (8_767_123_696, 8_190_735_360));
+}
+
+/// A tower whose configuration Megatron-Bridge makes anew is in 16 bits beside a decoder in fp8 (`vision_core.jsonl`: `fp8`): what it
+/// keeps and where its weights lie are those of the same recipe in bf16.
+#[test]
+fn a_tower_beside_a_decoder_in_fp8_stays_in_16_bits() {
+    let of_recipe = |format: &str| {
+        let text = format!(
+            "torchrun --nnodes=1 --nproc_per_node=8 scripts/training/run_recipe.py --recipe qwen3_vl_8b_sft_config \
+             mixed_precision={format} model.tensor_model_parallel_size=2"
+        );
+        self::plan(&text, &[("image_patches", "4096")])
+    };
+    let whole = of_recipe("bf16_mixed");
+    for format in ["bf16_with_fp8_current_scaling_mixed", "bf16_with_mxfp8_mixed", "bf16_with_nvfp4_mixed"] {
+        let low = of_recipe(format);
+        assert!(low.recipe().fp8.is_some());
+        let [x, y] = [&whole, &low].map(Symbols::new);
+        for kind in [SectionKind::VisionLayer, SectionKind::VisionEnds] {
+            assert_eq!(of(&y, kind), of(&x, kind), "{format}");
+            assert!(kind.weights(&y).all(|weight| !weight.linear), "{format}");
+        }
+        // Bytes of weights: the tower's at 2 each, and nothing of it among those in fp8.
+        let tower = |plan: &Plan| {
+            let found = parameters(plan);
+            found.accounts.get(Account::VisionTower).get()
+        };
+        assert_eq!(tower(&low), tower(&whole));
+        if low.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather) {
+            let x = Symbols::new(&low);
+            let local = |kind: SectionKind, linear: bool| -> u64 {
+                let weights = kind.weights(&x).filter(|weight| weight.linear == linear);
+                weights.map(|weight| weight.local.iter().product::<u64>()).sum()
+            };
+            let cut = 27 * local(SectionKind::VisionLayer, false) + local(SectionKind::VisionEnds, false);
+            let words = 151_936 / 2 * 4096;
+            let norms = 36 * (2 * 4096 + 2 * 128) + 4096;
+            let sixteen: u64 = buffers(&low, 0, 0)
+                .iter()
+                .filter(|buffer| buffer.format == NumberFormat::Bf16)
+                .map(|buffer| buffer.parameters)
+                .sum();
+            assert_eq!(sixteen, cut + 2 * words + norms, "{format}");
+        }
+    }
+}
+
+/// Recipes that train mergers alone freeze decoder and tower (`recipes/qwen_vl/h100/qwen3_vl.py`): of Qwen3-VL-8B's 8,767,123,696
+/// parameters four mergers of 2·(1152 or 4608) + 4608·4608 + 4608 + 4608·4096 + 4096 each train.
+#[test]
+fn recipes_that_freeze_the_decoder_train_the_mergers_alone() {
+    let text = "torchrun --nproc_per_node=4 scripts/training/run_recipe.py --recipe qwen3_vl_8b_pretrain_mock_config";
+    let plan = self::plan(text, &[("image_patches", "4096")]);
+    let tower = plan.model().vision.expect("a tower");
+    assert_eq!((tower.modules, tower.gradients), (TowerModules::Core, TowerGradients::None));
+    assert!(tower.projector_trains && tower.deep_trains);
+    let tuning = &plan.recipe().tuning;
+    assert_eq!((tuning.base, tuning.embedding, tuning.head), (BaseTraining::None, false, false));
+    let linear = 4608 * 4608 + 4608 + 4608 * 4096 + 4096;
+    let counted = parameters(&plan);
+    // Its tokenizer's vocabulary is padded to a multiple of 128 on each of four tensor ranks.
+    assert_eq!(counted.total.get(), 8_767_123_696 + 2 * 128 * 4096);
+    assert_eq!(counted.trained.get(), 4 * linear + 2 * 1152 + 3 * 2 * 4608);
 }
 
 /// Bytes that a layer of Qwen3-VL's tower keeps of so many patches on one of so many tensor ranks, by hand: norms' inputs, their

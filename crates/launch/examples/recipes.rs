@@ -64,17 +64,12 @@ const WITHOUT: [&str; 8] = [
     "model.window_attn_skip_freq",
 ];
 
-/// Models of other modalities, which are not estimated, except for [`TOWERS`].
-const OTHERS: [&str; 9] =
-    ["_vl_", "omni", "audio", "flux", "wan_", "diffusion", "45v", "ar_to_dlm", "nemotron_labs"];
-
-/// Recipes of models with a vision tower that are estimated: the entire model trains, in layers of Megatron core.
-const TOWERS: &str = "qwen3_vl_";
+/// Models of other modalities, of which no figure is estimated.
+const OTHERS: [&str; 6] = ["audio", "flux", "wan_", "diffusion", "ar_to_dlm", "nemotron_labs"];
 
 /// Whether a recipe of that name is left out.
 fn is_other(name: &str) -> bool {
-    let tower = name.starts_with(TOWERS) && (name.contains("_sft_") || name.contains("_pretrain_"));
-    !tower && OTHERS.iter().any(|other| name.contains(other))
+    OTHERS.iter().any(|other| name.contains(other))
 }
 
 fn main() -> ExitCode {

@@ -96,7 +96,7 @@ fields! {
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionAdapters "vision_adapters" Flag, "every linear layer of the unfrozen vision parts has adapters; false: these parts train in full beside the decoder's adapters";
     VisionLiger "vision_liger" Word(word::VisionLiger::WORDS), "which norms of the vision tower are Liger's: those of layers, or all of their class";
-    VisionModules "vision_modules" Word(word::VisionModules::WORDS), "what a vision tower beside a decoder of Megatron core is made of: transformers' modules, whole on every tensor rank of the first stage, or Megatron core's layers, cut over tensor ranks; provider: these, frozen where Megatron-Bridge's provider says so";
+    VisionModules "vision_modules" Word(word::VisionModules::WORDS), "what a vision tower beside a decoder of Megatron core is made of: transformers' modules, whole on every tensor rank of the first stage, or Megatron core's layers, cut over tensor ranks (core: mbridge's, in the decoder's number formats); provider and bridge: whichever of the two Megatron-Bridge builds for the type, with parts frozen where its provider says so or only where a setting does";
     VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(word::VisionUnits::WORDS), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";

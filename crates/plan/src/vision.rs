@@ -38,6 +38,9 @@ pub struct VisionTower {
     pub modules: TowerModules,
     /// Whether the engine for rollouts alone has it: what trains is the decoder by itself.
     pub in_engine_alone: bool,
+    /// Whether its configuration is made from the decoder's, fp8 included (mbridge's); else its layers stay in 16 bits beside whatever
+    /// decoder (`modelling_qwen3_vl/transformer_config.py:get_vision_model_config` of Megatron-Bridge).
+    pub follows_formats: bool,
 }
 
 /// Whose modules a vision tower is made of.
@@ -165,6 +168,9 @@ pub struct VisionKept {
     pub unsplit: bool,
     /// Whether Automodel has its own class for the complete model.
     pub own_in_automodel: bool,
+    /// Whether Megatron-Bridge builds it of transformers' modules, whole on every tensor rank of the first stage
+    /// (`models/qwen_vl/modeling_qwen25_vl.py`, `models/ministral3/modeling_ministral3.py`).
+    pub whole_in_bridge: bool,
     /// The fp32 rotary tables among what is saved outside of the layers, in bytes per patch: a layer that casts its
     /// inputs saves its own copy.
     pub tables: u64,
@@ -204,6 +210,7 @@ impl VisionKept {
                 "scaled" => kept.scaled = true,
                 "unsplit" => kept.unsplit = true,
                 "own_in_automodel" => kept.own_in_automodel = true,
+                "whole_in_bridge" => kept.whole_in_bridge = true,
                 word => kept.size(word)?,
             }
         }

@@ -49,7 +49,7 @@ words! {
     }
     SoftmaxType { Vanilla "vanilla", OffByOne "off-by-one", Learnable "learnable" }
     VisionLiger { Layers "layers", Class "class" }
-    VisionModules { Transformers "transformers", Core "core", Provider "provider" }
+    VisionModules { Transformers "transformers", Core "core", Provider "provider", Bridge "bridge" }
     VisionUnits { Unsplit "unsplit", Lists "lists" }
     DeviceMap { Layers "layers", Numbered "numbered" }
     TransformerImpl {

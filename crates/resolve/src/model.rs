@@ -1,6 +1,7 @@
 //! The transformer's shape, from the settings.
 
 use super::frequency::pattern;
+use super::named;
 use super::table::Table;
 use crate::Asked;
 use crate::SettingValue::{Bool, Int};
@@ -173,7 +174,7 @@ fn shape(table: &mut Table) {
         table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
         if let Some(heads) = table.count(Field::NumAttentionHeads) {
             // With a stated head width, the hidden size need not divide.
-            if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
+            if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) && !named::is_asked(table) {
                 refuse_heads(table, hidden, heads);
             }
             table.derive(

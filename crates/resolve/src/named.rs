@@ -67,6 +67,11 @@ pub(super) fn is_open(table: &Table) -> bool {
     [Field::NumLayers, Field::HiddenSize].iter().all(|field| !table.has(*field) && !table.is_open(*field))
 }
 
+/// Whether the model is asked for, whose configuration says more than the text.
+pub(super) fn is_asked(table: &Table) -> bool {
+    table.questions.iter().any(|question| question.asks == Asked::Setting(Field::Model))
+}
+
 /// Asks for the model if neither text nor catalog gives its shape.
 pub(super) fn ask(table: &mut Table) {
     if !is_open(table) {

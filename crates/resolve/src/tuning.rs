@@ -85,10 +85,25 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
     table.chosen::<AdapterLibrary>().filter(|library| core && library.is_of_megatron())
 }
 
+/// What trains where the software has no adapters here: everything, but for a decoder that is frozen behind mergers that train.
+fn without_adapters(table: &Table) -> Tuning {
+    let mut tuning = Tuning {
+        projector: super::vision::projects(table),
+        images: super::vision::gradients(table) != TowerGradients::None,
+        ..Tuning::default()
+    };
+    if super::vision::trains_before_decoder(table)
+        && table.words(Field::FrozenModules).contains(&super::DECODER)
+    {
+        (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);
+    }
+    tuning
+}
+
 /// What trains, with weights of `params`. If the software has no adapters here, everything: `lacking` has stopped the
 /// verdict, or the user continues without them.
 pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat) -> Tuning {
-    let Some(library) = library(table, software) else { return Tuning::default() };
+    let Some(library) = library(table, software) else { return without_adapters(table) };
     // The method decides what else applies: modules to save are copies under LoRA, and the originals if layers are
     // frozen.
     let way = way(table, software.semantics().eager_modules);

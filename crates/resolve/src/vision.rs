@@ -65,7 +65,11 @@ pub(super) fn trains_before_decoder(table: &Table) -> bool {
     let whole =
         table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Own && !sharded;
     let [_, projector, _] = parts(table);
-    has_projector(table) || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
+    // Mergers of Megatron core's layers: Megatron-Bridge's recipes that freeze decoder and tower.
+    let merges = table.is_unset_or(&[word::TrainType::Full]) && modules(table) == TowerModules::Core;
+    has_projector(table)
+        || whole && projector && kept(table).is_some_and(|kept| kept.flash_alone)
+        || merges && projector
 }
 
 /// Whether a projector trains after a frozen tower.
@@ -167,7 +171,11 @@ pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
 pub(super) fn modules(table: &Table) -> TowerModules {
     match table.chosen::<word::VisionModules>() {
         Some(word::VisionModules::Transformers) => TowerModules::Whole,
-        Some(word::VisionModules::Core | word::VisionModules::Provider) => TowerModules::Core,
+        Some(word::VisionModules::Core) => TowerModules::Core,
+        Some(word::VisionModules::Provider | word::VisionModules::Bridge) => {
+            let whole = kept(table).is_some_and(|kept| kept.whole_in_bridge);
+            if whole { TowerModules::Whole } else { TowerModules::Core }
+        }
         _ => TowerModules::Own,
     }
 }
@@ -334,6 +342,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         patches_per_token: table.degree(Field::VisionPatches),
         modules: modules(table),
         in_engine_alone: table.on(Field::VisionInEngine),
+        follows_formats: table.is(word::VisionModules::Core),
         // No tower runs in fp8; such a type applies to the decoder.
         dtype: table.format(Field::VisionDtype).filter(|dtype| *dtype != NumberFormat::Fp8),
     })

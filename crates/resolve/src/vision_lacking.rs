@@ -99,7 +99,9 @@ fn of_transformers(table: &Table) -> Option<&'static str> {
 fn of_core(table: &Table, software: Software) -> Option<&'static str> {
     let of_kinds = kept(table).filter(|kept| kept.patch_values > 0 && kept.cut_layer > 0);
     let [tower, projector, deep] = parts(table);
-    let one_kind = of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == tower) && projector == tower;
+    // All of it trains or none, or its mergers alone.
+    let one_kind =
+        of_kinds.is_some_and(|kept| kept.deep_mergers == 0 || deep == projector) && (projector || !tower);
     // A provider for models with experts freezes decoder and tower unless told otherwise
     // (`qwen3_vl_provider.py:Qwen3VLMoEModelProvider`).
     let provided = table.is(word::VisionModules::Provider) && !table.has(Field::FrozenModules);
@@ -117,7 +119,11 @@ fn of_core(table: &Table, software: Software) -> Option<&'static str> {
         () if table.number(Field::ContextParallelSize) > 1 => {
             Some("in Megatron, with images that context parallelism deals out")
         }
-        () if table.has(Field::Fp8) => Some("in Megatron, in 16 bits beside a decoder in 8"),
+        // mbridge makes the tower's configuration from the decoder's, number formats included (`base_bridge.py:_model_provider`).
+        // Megatron-Bridge's is made anew and stays in 16 bits beside whatever decoder.
+        () if table.is(word::VisionModules::Core) && (table.has(Field::Fp8) || table.has(Field::Fp4)) => {
+            Some("in mbridge, which runs its layers in the decoder's 8 or 4 bits, too")
+        }
         () if tower && is_unfused(table) => {
             Some("in Megatron, with attention whose scores grow with the size of the images")
         }

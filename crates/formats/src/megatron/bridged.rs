@@ -8,6 +8,7 @@ use crate::recipes::{EXPERTS, PROVIDER};
 use crate::{Argument, Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 use shardscope_source::{Code, Diagnostic};
 
 /// Options that are none of `TransformerConfig`'s fields, and therefore not handed on to the provider
@@ -40,7 +41,7 @@ const OWN_POSITIONS: [&str; 10] = [
 
 /// `_bridge_apply_runtime_overrides` hands on `args.position_embedding_type` whether or not it was stated, except to providers of
 /// mrope and yarn, neither of which has parameters.
-fn positions(reading: &mut Reading, name: &str, word: &Argument) {
+fn positions(reading: &mut Reading, words: &[Argument], name: &str, word: &Argument) {
     if reading.value(Field::PositionEmbeddingType).is_some() {
         return;
     }
@@ -54,6 +55,12 @@ fn positions(reading: &mut Reading, name: &str, word: &Argument) {
             let why = "Megatron-LM's default, which replaces the provider's";
             let learned = Found::new(Field::PositionEmbeddingType, "learned_absolute", Origin::Derived);
             reading.take(learned.note(why));
+        }
+        // The families that `pretrain_vlm.py` takes all have mrope, but for Gemma's (`_QWEN_VL_ARCHS`).
+        None if value_of(words, "--model-arch").is_some_and(|(family, _)| family.starts_with("qwen")) => {
+            let why = "--model-arch is one of Qwen's vision models, whose mrope stays";
+            let rope = Found::new(Field::PositionEmbeddingType, "rope", Origin::Derived);
+            reading.take(rope.note(why));
         }
         None => {
             let mut found = Found::new(Field::PositionEmbeddingType, String::new(), Origin::Script)
@@ -97,11 +104,20 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
     if words.iter().any(|word| word.text == "--bridge-language-model-only") {
         state(Field::VisionTower, "false", "--bridge-language-model-only builds the decoder alone");
     } else {
-        state(Field::VisionModules, "provider", "Megatron-Bridge builds the model");
+        // Whatever the provider's own defaults are (`_bridge_apply_vlm_overrides`).
+        state(
+            Field::VisionModules,
+            "bridge",
+            "Megatron-Bridge builds the model, and Hygon's options freeze parts",
+        );
+        let frozen = frozen(words);
+        if !frozen.is_empty() {
+            state(Field::FrozenModules, &frozen.join(" "), "Hygon's --freeze options");
+        }
     }
     let of_provider = "set by Megatron-Bridge's providers for models of the Hub";
     PROVIDER.iter().for_each(|(field, value)| state(*field, value, of_provider));
-    positions(reading, name, word);
+    positions(reading, words, name, word);
     if word.hole.is_none() && !name.is_empty() {
         fill_model(reading, name, OPTION, word.span);
     } else {
@@ -114,6 +130,19 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
             }
         }
     }
+}
+
+/// Hygon's switches, and the parts of a model that each freezes (`hcu_megatron/core/datasets/vlm_args.py`).
+const FREEZES: [(&str, &[&str]); 3] = [
+    ("--freeze-language-model", &[DECODER]),
+    ("--freeze-vision-model", &[TOWER]),
+    ("--freeze-vision-projection", &[PROJECTOR, DEEP]),
+];
+
+/// The parts that the words freeze.
+fn frozen(words: &[Argument]) -> Vec<&'static str> {
+    let on = |flag: &str| words.iter().any(|word| word.text == flag);
+    FREEZES.iter().filter(|(flag, _)| on(flag)).flat_map(|(_, parts)| parts.iter().copied()).collect()
 }
 
 /// Asks for the model: sizes on the command line do not tell which layers a configuration has.

@@ -1,7 +1,8 @@
 //! More flags of Megatron's relatives that map to Megatron's settings: Megatron-Bridge's scripts, Primus,
 //! MindSpeed-LLM, slime and miles.
 
-use super::forks::{self, Fork, named, switch, takes};
+use super::fork::{Fork, named, switch, takes};
+use super::forks;
 use shardscope_plan::Field;
 
 const FORKS: &[Fork] = &[

@@ -3,6 +3,7 @@
 //! zero-bubble fork, slime, and their scripts.
 
 use super::flags::Arity;
+use super::fork::{Fork, lacking, named, several, switch, takes};
 use crate::Effect;
 use shardscope_plan::Field;
 
@@ -21,35 +22,6 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "use-fused-sdpa-with-recompute" | "use-torch-compile" => matches!(value, "0" | "false"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
-}
-
-/// A fork's flag.
-#[derive(Debug)]
-pub(super) struct Fork {
-    /// Without dashes.
-    pub(super) name: &'static str,
-    /// Its arguments.
-    pub(super) arity: Arity,
-    /// The settings that it states, each with a fixed value or the flag's argument.
-    pub(super) states: &'static [(Field, Option<&'static str>)],
-    /// An effect that is not modelled, and what it would change.
-    pub(super) lacking: Option<(Effect, &'static str)>,
-}
-
-pub(super) const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
-    Fork { name, arity: Arity::One, states: field, lacking: None }
-}
-
-const fn several(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
-    Fork { name, arity: Arity::Several, states: field, lacking: None }
-}
-
-pub(super) const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
-    Fork { name, arity: Arity::On, states, lacking: None }
-}
-
-const fn lacking(name: &'static str, arity: Arity, effect: Effect, what: &'static str) -> Fork {
-    Fork { name, arity, states: &[], lacking: Some((effect, what)) }
 }
 
 const YES: Option<&str> = Some("true");
@@ -251,6 +223,11 @@ const FORKS: &[Fork] = &[
     takes("lora-adapter-path", &[]),
     // ms-swift's longest sample, up to which packs are filled.
     takes("max-length", &[(Field::SeqLength, None)]),
+    // Hygon's, read with the model that Megatron-Bridge builds (`bridged.rs`).
+    switch("freeze-language-model", &[]),
+    switch("freeze-vision-model", &[]),
+    switch("freeze-vision-projection", &[]),
+    takes("max-pixels-num", &[(Field::ImagePixels, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
     switch("freeze-LM", &[(Field::FrozenModules, Some("llm"))]),
     switch("freeze-vit", &[(Field::FrozenModules, Some("vision"))]),
@@ -364,15 +341,6 @@ const FORKS: &[Fork] = &[
 /// The meaning of a fork's flag; `_` counts as `-`.
 pub(super) fn find(name: &str) -> Option<&'static Fork> {
     named(FORKS, name)
-}
-
-/// The flag of that name among these.
-pub(super) fn named(forks: &'static [Fork], name: &str) -> Option<&'static Fork> {
-    let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
-    let same = |known: &str| {
-        known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
-    };
-    forks.iter().find(|fork| same(fork.name))
 }
 
 /// Whether a flag is MindSpeed's, which only runs on Ascend accelerators.

@@ -4,6 +4,7 @@ mod bridged;
 mod engine;
 mod family;
 mod flags;
+mod fork;
 mod forks;
 mod idle;
 mod pai;

@@ -130,7 +130,7 @@ impl ArgumentReader<'_> {
     }
 
     /// A flag of a fork.
-    fn fork(&mut self, fork: &forks::Fork, inline: Option<Argument>, word: &Argument) {
+    fn fork(&mut self, fork: &super::fork::Fork, inline: Option<Argument>, word: &Argument) {
         self.signs.see_unknown(fork.name);
         self.ascend |= forks::is_mindspeed(fork.name);
         let Some(value) = self.value_of(fork.arity, inline, word) else {

@@ -172,6 +172,12 @@ impl Calls for Bridge {
             }
             "_get_kimi_k2_pipeline_layout" => bridge_layouts::kimi_k2(arguments),
             "_get_deepseek_v3_pipeline_layout" => bridge_layouts::deepseek_v3(arguments),
+            "get_mixed_precision_config" => {
+                let (_, given) = arguments.first()?;
+                // A configuration stays as it is.
+                let named = text(given, "").filter(|_| given.len() == 1);
+                Some(named.and_then(precision).unwrap_or_else(|| given.clone()))
+            }
             "from_hf_pretrained" | "from_hf_config" => Some(scalar(first()?)),
             "DEFAULT_NULL_TOKENIZER_VOCAB_SIZE" => Some(scalar(NULL_TOKENIZER)),
             "distributed_fused_adam_with_cosine_annealing" => Some(rows(FUSED_ADAM)),
@@ -276,7 +282,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     vocabulary(&mut leaves);
     machines(&mut leaves, name);
     super::overrides::gathers_alone(&mut leaves);
-    bridge_towers::read(&mut leaves);
+    bridge_towers::read(&mut leaves, name);
     for call in &outcome.unknown {
         let what = "what this call changes in the recipe";
         leaves.reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));

@@ -1,11 +1,11 @@
-//! Adapters in recipes of Megatron-Bridge.
+//! Adapters in recipes of Megatron-Bridge (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).
 
 use super::super::leaves::Leaves;
 use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 use shardscope_python::tree::{Tree, scalar};
 
-/// Adapters (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).
+/// What a recipe says of its adapters.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     let Some(leaf) =
         leaves.get("peft").cloned().filter(|leaf| !leaf.value.is_empty() && leaf.value != "none")

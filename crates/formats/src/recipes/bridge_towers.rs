@@ -1,7 +1,7 @@
 //! Vision towers in recipes of Megatron-Bridge.
 
 use super::super::leaves::Leaves;
-use crate::Origin;
+use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 
@@ -11,8 +11,8 @@ use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 const OF_TRANSFORMERS: [&str; 2] = ["mistralai/Ministral-3-", "Qwen/Qwen2.5-VL-"];
 
 /// The same for models whose tower it builds from Megatron core's layers, sharded over tensor-parallel ranks
-/// (`models/qwen_vl/modelling_qwen3_vl/model.py`).
-const OF_CORE: &str = "Qwen/Qwen3-VL-";
+/// (`models/qwen_vl/modelling_qwen3_vl/model.py`, which `qwen35_vl_provider.py` builds, too).
+const OF_CORE: [&str; 3] = ["Qwen/Qwen3-VL-", "Qwen/Qwen3.5-", "Qwen/Qwen3.6-"];
 
 /// How the settings of `_sft_common_vlm` and `_peft_common_vlm` differ from those of `_sft_common` and `_peft_common`.
 pub(super) const TUNING: Rows = &[
@@ -116,7 +116,7 @@ fn of_core(leaves: &mut Leaves<'_>) {
             said = said.or(Some(leaf));
         }
     }
-    let modules = if said.is_some() { "core" } else { "provider" };
+    let modules = if said.is_some() { "bridge" } else { "provider" };
     let why = "Megatron-Bridge builds the tower of Megatron core's layers";
     leaves.state(Field::VisionModules, modules, Origin::Derived, why);
     if let Some(leaf) = said.filter(|_| !frozen.is_empty()) {
@@ -124,12 +124,31 @@ fn of_core(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Words in names of recipes for models with a vision tower, whatever the model's own name says: GLM-4.5V, Kimi K2.5, EXAONE 4.5.
+const NAMES_A_TOWER: [&str; 3] = ["vl", "omni", "45v"];
+
+/// Settings of a tower that no figure takes account of.
+fn lacking(leaves: &mut Leaves<'_>, recipe: &str) {
+    if recipe.split('_').any(|word| NAMES_A_TOWER.contains(&word)) {
+        let why = "the recipe's name says so";
+        leaves.state(Field::VisionTower, "true", Origin::Derived, why);
+    }
+    // `modelling_qwen3_vl/vision_model.py:_maybe_pad_vision_sequence_for_cuda_graph`: images are padded to one length, and graphs
+    // hold what their layers keep.
+    leaves.pass_below(&["model.vision_cuda_graph_scope", "model.max_vision_cuda_graph_seq_length"]);
+    if let Some(leaf) = leaves.get("model.vision_cuda_graph_impl").filter(|leaf| leaf.value != "none") {
+        let what = "CUDA graphs of the vision tower, for which images are padded to one length";
+        leaves.lack(leaf, Effect::Memory, what);
+    }
+}
+
 /// Which parts of the tower train, once the model and its adapters are read: with adapters everything else is frozen
 /// (`peft/base.py:freeze_model`), and the linear layers that they name by default are Megatron's.
-pub(super) fn read(leaves: &mut Leaves<'_>) {
+pub(super) fn read(leaves: &mut Leaves<'_>, recipe: &str) {
+    lacking(leaves, recipe);
     let model =
         leaves.first(&["model", "model.hf_model_id"]).map(|leaf| leaf.value.clone()).unwrap_or_default();
-    if model.starts_with(OF_CORE) {
+    if OF_CORE.iter().any(|start| model.starts_with(start)) {
         return of_core(leaves);
     }
     if !OF_TRANSFORMERS.iter().any(|start| model.starts_with(start)) {

@@ -23,6 +23,7 @@ const HYBRID: &str = "HybridModelProvider";
 
 /// Adds what Megatron-Bridge's providers set beside a recipe: experts are not sharded over tensor ranks unless the recipe says so,
 /// where Megatron-LM shards them like everything else (`models/transformer_config.py:_set_moe_expert_tensor_parallel_default`).
+/// Members of Megatron core's enumerations are the words of its options.
 pub(super) fn defaults(leaves: &mut Vec<Leaf>) {
     const EXPERTS: &str = "model.expert_model_parallel_size";
     const TENSOR: &str = "model.expert_tensor_parallel_size";
@@ -32,6 +33,11 @@ pub(super) fn defaults(leaves: &mut Vec<Leaf>) {
         leaves.iter().any(|leaf| leaf.path == TENSOR && (leaf.hole.is_some() || !leaf.value.is_empty()));
     if spread && !own {
         leaves.push(Leaf { path: TENSOR.to_owned(), value: "1".to_owned(), ..Leaf::default() });
+    }
+    for leaf in leaves.iter_mut().filter(|leaf| leaf.path == "model.attention_backend") {
+        if let Some(word) = leaf.value.strip_prefix("AttnBackend.") {
+            leaf.value = word.to_owned();
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod inlined;
 mod program;
 mod purposes;
 mod reading;
+mod rollouts;
 mod said;
 mod scheduler;
 mod settings_file;

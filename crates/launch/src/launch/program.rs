@@ -1,7 +1,8 @@
 //! What a program does, judging by its name: training of a decoder, training of something else, or no training at all.
 
-use crate::Effect;
+use crate::{Effect, Reading};
 use shardscope_bash::base_name;
+use shardscope_plan::Field;
 
 /// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,12 @@ const READ: [&str; 1] = ["internvl_chat_finetune"];
 /// Whether a program trains with OLMo-core.
 pub(super) fn is_olmo_core(program: &str) -> bool {
     OLMO_CORE.iter().any(|known| program.contains(known))
+}
+
+/// Whether a program trains a model with a vision tower that Megatron-Bridge builds, whose reader says what stands beside the decoder.
+pub(super) fn is_bridged(reading: &Reading, program: &str) -> bool {
+    purpose(program) == Purpose::OtherTraining(Effect::Model, VISION)
+        && reading.value(Field::VisionModules).is_some()
 }
 
 /// What a program is for, by its path or module.

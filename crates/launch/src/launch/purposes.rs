@@ -3,7 +3,8 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::program::{Purpose, casts_to_fp32, installs, is_olmo_core, purpose};
+use super::program::{Purpose, casts_to_fp32, installs, is_bridged, is_olmo_core, purpose};
+use super::rollouts;
 use super::settings_file::Given;
 use crate::formats::{Claim, OLMO_CORE_LACKING, turn_dropout_off};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
@@ -196,50 +197,6 @@ pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Opti
     }
 }
 
-/// Programs of verl that train as its configuration says, whatever they change about samples and the order of steps;
-/// Search-R1's second one gives other rewards (`verl/trainer/main_ppo_format.py`);
-/// SPIN's and SPPO's are none of them, as they have no critic and losses of their own (`recipe/spin/dp_actor.py`:
-/// whole pairs in a mini-batch of all of them); and programs of forks for which a reader knows what they do (EasyR1's `verl.trainer.main`).
-const VERLS: [&str; 12] = [
-    "verl.trainer.main_ppo",
-    "verl.trainer.main_ppo_format",
-    "verl.trainer.main",
-    "verl.trainer.main_ppo_sync",
-    "dapo.main_dapo",
-    "dapo.src.main_dapo",
-    "prime.main_prime",
-    "entropy.main_entropy",
-    "partial_rollout.main_ppo",
-    "one_step_off_policy.main_ppo",
-    "fully_async_policy.fully_async_main",
-    // Its agents make the samples; workers and steps are verl's own (`verl_tool/trainer/ppo/ray_trainer.py`).
-    "verl_tool.trainer.main_ppo",
-];
-
-/// Whether a program, a path or a module, is one of verl's. A launcher that is not a Python program may start any of
-/// them.
-fn is_verls(program: &str) -> bool {
-    let module = program.strip_suffix(".py").unwrap_or(program).replace('/', ".");
-    let is_python = program.ends_with(".py") || program.contains('.') && !program.contains('/');
-    let ends = |known: &&str| {
-        module.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-    };
-    // Names of many modules end in `main_ppo` (`mirorl.recipe.mcp.main_ppo`).
-    let own = module == "main_ppo" || VERLS.iter().any(ends);
-    !is_python || own
-}
-
-/// Programs of OpenRLHF that make rollouts (`openrlhf/cli`).
-const OPENRLHFS: [&str; 3] = ["train_ppo_ray", "train_ppo", "train_reinforce"];
-
-/// Whether a program is one of OpenRLHF's. Programs derived from it also accept its options
-/// (`openrlhf.cli.train_pure_ray`).
-fn is_openrlhfs(program: &str) -> bool {
-    let module = program.strip_suffix(".py").unwrap_or(program);
-    let name = module.rsplit(['/', '.']).next().unwrap_or(module);
-    !name.starts_with("train_") || OPENRLHFS.contains(&name)
-}
-
 /// Whether a program is named after DPO, or is in a folder named so and not itself named after another objective:
 /// `dpo/sft.py` is the step before it. Online DPO makes rollouts.
 fn compares_pairs(program: &str) -> bool {
@@ -291,20 +248,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
     }
     // Rollouts, and what else shares the accelerators with them, are part of the plan.
     if let Some(framework) = reading.value(Field::RlFramework) {
-        let made_of = match framework {
-            "verl" if !is_verls(program.text()) => {
-                Some("a custom trainer built on verl, with its own samples, losses and models")
-            }
-            "openrlhf" if !is_openrlhfs(program.text()) => {
-                Some("a custom trainer built on OpenRLHF, with its own samples, losses and models")
-            }
-            // Its environment file names the format (`examples/flash_rl/.env.int8`), its engine is a vLLM of its own.
-            "skyrl" if program.text().contains("flash_rl") => {
-                Some("rollouts of FlashRL, whose engine holds its weights in 8 bits")
-            }
-            _ => None,
-        };
-        if let Some(what) = made_of {
+        if let Some(what) = rollouts::lacking(framework, program.text()) {
             let item = NotModelled::of_program(program.text(), Effect::Memory, what);
             reading.not_modelled.push(item.at_some(Some(program.origin())));
         }
@@ -378,7 +322,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool, g
         return;
     }
     let (effect, what) = match purpose(program.text()) {
-        _ if elsewhere => return,
+        _ if elsewhere || is_bridged(reading, program.text()) => return,
         Purpose::NoTraining(_) => return,
         Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
         Purpose::Training if given.is_some() => return,

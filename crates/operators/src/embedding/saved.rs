@@ -54,7 +54,8 @@ fn deep_of_core(x: &Symbols<'_>, deep: u64) -> Vec<Saved> {
 /// What images add where modules beside Megatron core's decoder make them.
 fn images(x: &Symbols<'_>, out: &mut Vec<Saved>) {
     let Some(tower) = x.model().vision.filter(|tower| tower.modules.is_beside_core()) else { return };
-    if x.recipe().tuning.embedding {
+    let tuning = &x.recipe().tuning;
+    if tuning.embedding || tuning.images || tuning.projector {
         out.push(Saved::new("image token mask", &[x.b, x.s], 1, &IMAGES));
     }
     let deep = tower.kept.map_or(0, |kept| kept.deep_mergers);

@@ -63,6 +63,11 @@ static DEEP: Formula = Formula::new(
     "The same of mergers of deep layers, whose norm reads what the next layer keeps anyway.",
     MERGER,
 );
+static ALONE: Formula = Formula::new(
+    "di·(2·ni·hi·B + 8·ti + 2·ni·hi·B/t)",
+    "The same of mergers of deep layers behind a frozen tower, whose layers keep nothing that their norms read.",
+    MERGER,
+);
 static INPUTS: Formula = Formula::new("Li·ni·hi·B", "Inputs of the fully recomputed layers.", CHECKPOINT);
 static ANGLES: Formula =
     Formula::new("4·ni·hi/ai", "The table of rotations, fp32, which each checkpoint refers to.", CHECKPOINT);
@@ -119,9 +124,60 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     };
     let role =
         if tower.gradients == TowerGradients::Trained { WeightRole::Trained } else { WeightRole::Frozen };
+    let apart = if tower.projects_alone() && operator == Operator::VisionEnds {
+        [tower.projecting(), projecting_cut(&tower, &kept)]
+    } else {
+        [0; 2]
+    };
+    parts(name, all.saturating_sub(apart[0]), cut.saturating_sub(apart[1]), x)
+        .map(|weight| Weight { role, ..weight })
+        .to_vec()
+}
+
+/// So many parameters, of which `cut` are cut over tensor ranks.
+fn parts(name: &'static str, all: u64, cut: u64, x: &Symbols<'_>) -> [Weight; 2] {
     let whole = Weight::replicated(name, Account::VisionTower, &[all.saturating_sub(cut)]);
     let split = Weight::split_vector("of it, cut over tensor ranks", Account::VisionTower, cut, x.t);
-    [whole, split].map(|weight| Weight { role, ..weight.as_part(WeightPart::VisionTower) }).to_vec()
+    [whole, split].map(|weight| weight.as_part(WeightPart::VisionTower))
+}
+
+/// Parameters of the mergers that train, those that are cut over tensor ranks: each has the same two linear layers.
+fn projecting_cut(tower: &VisionTower, kept: &VisionKept) -> u64 {
+    let each = kept.cut_ends / (1 + kept.deep_mergers);
+    let deep = if tower.deep_trains { kept.deep_mergers } else { 0 };
+    each * (u64::from(tower.projector_trains) + deep)
+}
+
+/// Weights of mergers that train behind a frozen tower.
+pub(super) fn projector_weights(x: &Symbols<'_>) -> Option<Vec<Weight>> {
+    let (tower, kept) = tower(x)?;
+    Some(parts("mergers", tower.projecting(), projecting_cut(&tower, &kept), x).to_vec())
+}
+
+/// What these keep. Under a checkpoint of frozen layers, mergers of deep layers have no gradients.
+pub(super) fn projector(x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    let (tower, kept) = tower(x)?;
+    let mut saved = if tower.projector_trains { merger(x, &tower) } else { Vec::new() };
+    if tower.deep_trains && kept.deep_mergers > 0 && !x.recomputes_tower() {
+        let each = deep_merger(x, &tower) + x.tower_tokens() * tower.hidden_size * x.width;
+        saved.push(Saved::new("mergers of deep layers", &[kept.deep_mergers, each], 1, &ALONE));
+    }
+    Some(saved)
+}
+
+/// What the last merger keeps.
+fn merger(x: &Symbols<'_>, tower: &VisionTower) -> Vec<Saved> {
+    let (n, h) = (x.tower_tokens(), tower.hidden_size);
+    vec![
+        Saved::new("norm of the merger", &[n * (2 * h * x.width + 2 * FLOAT)], 1, &MERGED),
+        Saved::new("activation of the merger", &[2, n, h / x.t.max(1)], x.width, &MERGING),
+    ]
+}
+
+/// Bytes that one of deep layers keeps, but for its norm's input.
+fn deep_merger(x: &Symbols<'_>, tower: &VisionTower) -> u64 {
+    let (n, h) = (x.tower_tokens(), tower.hidden_size);
+    n * h * x.width + 2 * FLOAT * x.image_tokens() + 2 * n * (h / x.t.max(1)) * x.width
 }
 
 /// Width of one rank's heads, and of its part of the MLP.
@@ -156,21 +212,18 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     let Some((tower, kept)) = tower(x).filter(|(tower, _)| tower.gradients != TowerGradients::None) else {
         return Vec::new();
     };
-    let (n, h, images) = (x.tower_tokens(), tower.hidden_size, x.image_tokens());
-    let [heads, _] = widths(x, &tower, &kept);
-    let merged = n * (2 * h * x.width + 2 * FLOAT);
+    let (n, h) = (x.tower_tokens(), tower.hidden_size);
     let mut saved = vec![
         Saved::new("patches", &[n, kept.patch_values], x.width, &PATCHES),
         Saved::new("places in the position table", &[n, PLACES + PLACE_WEIGHTS * x.width], 1, &POSITIONS),
-        Saved::new("norm of the merger", &[merged], 1, &MERGED),
-        Saved::new("activation of the merger", &[2, n, heads], x.width, &MERGING),
     ];
+    saved.extend(merger(x, &tower));
     if x.recomputes_tower() {
         saved.push(Saved::new("inputs of vision layers", &[tower.layers, n, h], x.width, &INPUTS));
         saved.push(Saved::new("rotations", &[n, h / kept.heads.max(1)], FLOAT, &ANGLES));
     } else if kept.deep_mergers > 0 {
-        let each = n * h * x.width + 2 * FLOAT * images + 2 * n * heads * x.width;
-        saved.push(Saved::new("within mergers of deep layers", &[kept.deep_mergers, each], 1, &DEEP));
+        let shape = [kept.deep_mergers, deep_merger(x, &tower)];
+        saved.push(Saved::new("within mergers of deep layers", &shape, 1, &DEEP));
     }
     saved
 }
@@ -210,15 +263,16 @@ pub(super) fn backward(x: &Symbols<'_>) -> Vec<Transient> {
 /// Messages of its layers, or of what projects.
 pub(super) fn messages(operator: Operator, x: &Symbols<'_>) -> Vec<Message> {
     let Some((tower, kept)) = tower(x).filter(|_| x.t > 1) else { return Vec::new() };
+    // Those of mergers that train by themselves are among the ends' here.
+    if operator == Operator::Projector {
+        return Vec::new();
+    }
     let (n, h) = (x.tower_tokens(), tower.hidden_size);
     let trains = tower.gradients != TowerGradients::None;
-    let gradient = |times| {
-        let message = Message::new(x, &LAYER_GRADIENT, "vision layers", &[n, h]).times(times);
-        trains.then_some(message)
-    };
+    let gradient = |times| Message::new(x, &LAYER_GRADIENT, "vision layers", &[n, h]).times(times);
     if operator == Operator::VisionLayer {
         let mut out = vec![Message::new(x, &LAYER_OUTPUT, "vision layers", &[n, h]).times(2)];
-        out.extend(gradient(2));
+        out.extend(trains.then(|| gradient(2)));
         return out;
     }
     let output = |name| Message::new(x, &MERGER_OUTPUT, name, &[x.image_tokens(), x.h]);
@@ -227,6 +281,8 @@ pub(super) fn messages(operator: Operator, x: &Symbols<'_>) -> Vec<Message> {
     if kept.deep_mergers > 0 {
         out.push(output("mergers of deep layers").times(kept.deep_mergers));
     }
-    out.extend(gradient(1 + kept.deep_mergers));
+    let deep = trains || tower.deep_trains && !x.recomputes_tower();
+    let times = u64::from(trains || tower.projector_trains) + if deep { kept.deep_mergers } else { 0 };
+    out.extend((times > 0).then(|| gradient(times)));
     out
 }

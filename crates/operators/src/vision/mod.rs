@@ -31,7 +31,7 @@ static FORWARD: Formula = Formula::new(
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
     if operator == Operator::Projector {
-        return projector::weights(x);
+        return core::projector_weights(x).unwrap_or_else(|| projector::weights(x));
     }
     let of = |name, trains, count| {
         let weight =
@@ -90,7 +90,7 @@ fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     match operator {
         Operator::Projector if x.model().vision.is_some_and(|tower| tower.projects_alone()) => {
-            kept::projector(x)
+            core::projector(x).unwrap_or_else(|| kept::projector(x))
         }
         Operator::Projector => projector::saved(x),
         Operator::VisionLayer if core::tower(x).is_some() => core::layer(x),

@@ -68,9 +68,9 @@ fn known(plan: &Plan, tower: &VisionTower, refusals: &mut Refusals) {
             "not modelled: a vision tower of Megatron core's layers whose gradients or weights are sharded",
         ),
         (
-            recipe.fp8.is_none(),
+            recipe.fp8.is_none() || !tower.follows_formats,
             &[Field::Fp8],
-            "not modelled: a vision tower of Megatron core's layers, in 16 bits beside a decoder in 8",
+            "not modelled: a vision tower of Megatron core's layers in the decoder's 8 or 4 bits",
         ),
         (
             !offloads && (recipe.attention_kernel != AttentionKernel::Unfused || !trains),
