@@ -279,6 +279,10 @@ fn usual(leaves: &mut Leaves<'_>) {
 /// `compile.enable` compiles model and loss unless `compile.components` omits the loss; `training.compile`, its name in
 /// 2024, compiles only the model (`torchtitan/config/job_config.py:Compile`).
 fn compiled(leaves: &mut Leaves<'_>) {
+    // Its other value is Triton's kernel, and `nn.RMSNorm`, which came later, has PyTorch's.
+    if let Some(leaf) = leaves.get("model.norm_type").filter(|leaf| leaf.value == "rmsnorm") {
+        leaves.switch(Field::NormFusion, false, leaf);
+    }
     if let Some(leaf) = leaves.yes("training.compile") {
         leaves.switch(Field::CompiledLayers, true, leaf);
     }
