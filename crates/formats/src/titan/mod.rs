@@ -346,5 +346,11 @@ mod tests {
         };
         assert!(layers("--training.compile") && layers("--compile.enable"));
         assert!(!layers("--compile.enable --compile.components=loss") && !layers(""));
+        let norms = |kind: &str| {
+            let reading = read_words(&Argument::split(&format!("--model.norm_type {kind}")));
+            reading.value(Field::NormFusion).map(str::to_owned)
+        };
+        assert_eq!(norms("rmsnorm").as_deref(), Some("false"));
+        assert_eq!(norms("fused_rmsnorm"), None);
     }
 }
