@@ -47,7 +47,8 @@ pub struct Device {
     pub low_peak: FlopsPerSecond,
     /// Streaming kernels.
     pub memory: BytesPerSecond,
-    /// Copies, sums and products of tensors that are counted as they are dispatched, in software whose other kernels are not.
+    /// Copies, sums and products of tensors that are counted as they are dispatched, in software whose other kernels are not: the
+    /// share that they reach on an H200 (`single.rs`), assumed of other parts.
     pub alone: BytesPerSecond,
     /// Kernels that cast and sum over rows.
     pub row_sums: BytesPerSecond,
