@@ -53,11 +53,12 @@ pub(crate) const POOLS: [Pool; 7] = [
         ],
         own: &[],
     },
-    // Torchtitan's part: an H100 of less power and slower memory, known from that software alone.
+    // Torchtitan's part: an H100 of less power and slower memory, known from that software alone. Its network cards are the H100's,
+    // and so is the share of them that collectives reach.
     Pool {
         name: "H100-HBM2e",
         generations: &["H100-HBM2e"],
-        shared: &[Half, Fp8, AttentionPytorch, Network, UserBuffers],
+        shared: &[Half, Fp8, AttentionPytorch, UserBuffers],
         own: &[],
     },
     Pool {

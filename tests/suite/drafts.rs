@@ -232,6 +232,7 @@ fn recipe() -> Recipe {
             gradient_accumulation: true,
             bias_dropout_add: true,
             rope: false,
+            norm: true,
             memory_efficient_norm: false,
             compiled_layers: false,
         },

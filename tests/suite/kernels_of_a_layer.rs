@@ -15,6 +15,9 @@ use shardscope::units::Bytes;
 /// Case, pass, kernels other than products, bytes.
 const RECORDED: &str = include_str!("../data/measured/kernels_of_a_layer.tsv");
 
+/// The same of torchtitan's layer (`tests/record/kernels_of_a_titan_layer.py`).
+const OF_TITAN: &str = include_str!("../data/measured/kernels_of_a_titan_layer.tsv");
+
 /// Model, kernels and saved tensors of a forward pass; seconds for it, for both passes, and for both with checkpoints.
 const CHECKPOINTED: &str = include_str!("../data/measured/checkpoint_hooks.tsv");
 
@@ -62,6 +65,37 @@ fn kernels(plan: &Plan, operators: &[Operator], counts: fn(&Kernel) -> bool) -> 
         }
     }
     sums.map(|(launches, bytes)| (launches, bytes.get()))
+}
+
+#[test]
+fn a_layer_of_torchtitan_that_is_not_compiled_has_the_kernels_that_pytorch_dispatched() {
+    let recorded: Vec<(u64, u64)> = OF_TITAN
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let [_, _, kernels, bytes] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            (kernels.parse().expect("kernels"), bytes.parse().expect("bytes"))
+        })
+        .collect();
+    let layer = |more: &[(&str, &str)]| {
+        let plan = plan(
+            &[
+                &[("software", "torchtitan"), ("num_attention_heads", "4"), ("add_bias_linear", "false")],
+                more,
+            ]
+            .concat(),
+        );
+        let operators = layer_operators(&Symbols::new(&plan), plan.model().layer_kind(1));
+        kernels(&plan, &operators, |_| true)
+    };
+    assert_eq!(layer(&[("norm_fusion", "false")])[..], recorded[..]);
+    // A norm in one kernel reads and writes 16 bits: 4 bytes of an element forward and 8 back, where pieces have 36 and 92.
+    let elements = 2 * 64 * 256;
+    let [ahead, back] = layer(&[]);
+    assert_eq!(ahead.1, recorded[0].1 - 2 * (36 - 4) * elements);
+    assert_eq!(back.1, recorded[1].1 - 2 * (92 - 8) * elements);
+    let compiled = layer(&[("compiled_layers", "true")]);
+    assert!(compiled[0].1 < ahead.1 && compiled[1].1 < back.1);
 }
 
 #[test]

@@ -162,6 +162,9 @@ fn float8_weights_are_gathered_in_bytes() {
                 && sent.bytes().get() == each
         });
         assert_eq!(layers.count(), 2, "{line}");
+        // The step time gathers as many in a byte each.
+        let in_a_byte = if narrow { 32 * LINEAR } else { 0 };
+        assert_eq!(parameters(&plan).ranks[0].gathered_in_fp8.get(), in_a_byte, "{line}");
         let reduced = MICRO_BATCHES * parameters(&plan).total.get() * 4;
         assert_eq!(sent(&plan, Collective::ReduceScatter), reduced, "{line}");
         let rank = &memory(&plan).ranks[0];

@@ -74,6 +74,8 @@ pub struct RankParameters {
     pub expert_count: Count,
     /// Those that backward need not gather again if weights are sharded: they stay gathered from forward on.
     pub gathered_once: Count,
+    /// Those that are gathered in 8 bits if weights are sharded.
+    pub gathered_in_fp8: Count,
     /// The same parameters by account.
     pub breakdown: AccountCounts,
 }
@@ -152,6 +154,8 @@ pub(super) struct SectionParameters {
     expert_trains: Count,
     /// Adapters among both.
     adapters: [Count; 2],
+    /// Those gathered in 8 bits.
+    in_fp8: Count,
 }
 
 impl SectionParameters {
@@ -160,6 +164,9 @@ impl SectionParameters {
         for weight in kind.weights(x) {
             let (count, expert) = (weight.count(), weight.group == WeightGroup::Expert);
             out.accounts.add(weight.account, count);
+            if kind.gathers_in_fp8(x, &weight) {
+                out.in_fp8 += count;
+            }
             if expert {
                 out.expert += count;
             }
@@ -188,7 +195,7 @@ pub(super) fn rank_parameters(
     let mut breakdown = AccountCounts::default();
     let (mut expert_count, mut trained, mut expert_trained) = (Count::ZERO, Count::ZERO, Count::ZERO);
     let mut adapters = [Count::ZERO; 2];
-    let (units, mut gathered_once) = (x.plan.gathers_units(), Count::ZERO);
+    let (units, mut gathered_once, mut gathered_in_fp8) = (x.plan.gathers_units(), Count::ZERO, Count::ZERO);
     for chunk in &stage.chunks {
         let counts = section_counts(x, chunk).into_iter().zip(frozen_counts(x, chunk));
         for (kind, (times, frozen)) in
@@ -210,6 +217,7 @@ pub(super) fn rank_parameters(
             if units && stays_gathered(x, kind) {
                 gathered_once += one.accounts.total() * times;
             }
+            gathered_in_fp8 += one.in_fp8 * times;
             expert_count += one.expert * times;
             trained += one.trains * trains;
             expert_trained += one.expert_trains * trains;
@@ -228,6 +236,7 @@ pub(super) fn rank_parameters(
         adapters,
         expert_count,
         gathered_once,
+        gathered_in_fp8,
         breakdown,
     }
 }

@@ -4,6 +4,7 @@
 
 mod adafactor;
 mod adapters;
+mod as_written;
 mod attention;
 mod column;
 mod compiled;

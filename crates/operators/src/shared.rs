@@ -1,7 +1,7 @@
 //! Arithmetic that several operators share: the attention core, rotary embedding, the residual
 //! addition, and the two halves of an MLP. Bytes are reads plus writes of whole tensors.
 
-use super::{Kernel, Matmul, MatmulKind, Symbols, Work, pieces};
+use super::{Kernel, Matmul, MatmulKind, Symbols, Work, as_written, pieces};
 use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -136,6 +136,9 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     if x.in_pieces() && !fused {
         return pieces::rotary(x, columns);
     }
+    if x.as_written() {
+        return as_written::rotary(x, columns);
+    }
     let passes = if fused { 1 } else { 3 };
     kernel("rotary", [x.bytes(2 * passes * x.n * columns); 2], [2 * passes; 2])
 }
@@ -169,6 +172,9 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns
     let elements = rows * columns;
     if x.in_pieces() {
         return pieces::activation(x, name, elements);
+    }
+    if let Some(gate) = x.as_written().then(|| as_written::gate(x, name, elements)).flatten() {
+        return gate;
     }
     let (g, w) = (x.gate, x.width);
     let bias = u64::from(x.model().linear_bias == LinearBias::All);

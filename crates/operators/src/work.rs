@@ -248,6 +248,9 @@ pub struct Kernel {
     /// Whether it casts, sums over rows, or reads an operand repeatedly or strided, so that it does not reach the
     /// bandwidth of plain copies and sums of two tensors.
     pub sums_rows: bool,
+    /// Whether it is counted as it is dispatched in software whose other kernels are not, so that it reaches what such a kernel
+    /// reaches when timed by itself.
+    pub alone: bool,
     /// Elements that are addressed one by one.
     pub addressed: Addressed,
     /// What a GPU runs in addition.
@@ -269,6 +272,7 @@ impl Kernel {
             modules: &[],
             python: 0,
             sums_rows: false,
+            alone: false,
             addressed: Addressed::default(),
             within: Within::default(),
         }

@@ -361,6 +361,7 @@ fields! {
     BiasDropoutFusion "bias_dropout_fusion" Flag, "bias, dropout and residual addition in one kernel";
     GradientAccumulationFusion "gradient_accumulation_fusion" Flag, "weight gradients accumulated in the matmul";
     ApplyRopeFusion "apply_rope_fusion" Flag, "rotation in one kernel";
+    NormFusion "norm_fusion" Flag, "RMSNorm in one kernel, where layers are not compiled (torchtitan)";
     MemoryEfficientLayerNorm "memory_efficient_layer_norm" Flag, "norms keep their output instead of their input";
     CrossEntropyLossFusion "cross_entropy_loss_fusion" Flag, "fused cross entropy";
     CrossEntropyFusionImpl "cross_entropy_fusion_impl" Word(word::CrossEntropyFusionImpl::WORDS), "which fused cross entropy";

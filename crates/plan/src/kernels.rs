@@ -42,6 +42,8 @@ pub struct Fusions {
     pub bias_dropout_add: bool,
     /// Rotary embedding in one kernel: saves no cos and sin per layer.
     pub rope: bool,
+    /// RMSNorm in one kernel, where layers are not compiled (torchtitan's `model.norm_type` of 2024: `fused_rmsnorm` or `rmsnorm`).
+    pub norm: bool,
     /// Norm that saves its output instead of its input (Apex's; `TransformerConfig.memory_efficient_layer_norm`).
     pub memory_efficient_norm: bool,
     /// Layers compiled as a whole (`torch.compile`): a matrix product's output that no backward reads is not saved.

@@ -62,7 +62,7 @@ pub const ASSUMED: [(Generation, &[Share]); 12] = [
     (Generation::A100, AMPERE),
     (Generation::A100Of40, AMPERE),
     (Generation::H100, HOPPER),
-    (Generation::H100Hbm2e, &[Grouped, AttentionTriton, Network, Contention, Straggling]),
+    (Generation::H100Hbm2e, &[Grouped, AttentionTriton, Contention, Straggling]),
     (Generation::B200, BLACKWELL),
     (Generation::GB200, BLACKWELL),
     (Generation::GB300, BLACKWELL),

@@ -1,7 +1,7 @@
 //! One accelerator and its effective rates.
 
 use super::heads::{HeadsAndWindows, heads_and_windows};
-use super::single::single_kernels;
+use super::single::{HOPPER, single_kernels};
 use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{
     Accelerator, AttentionBuild, AttentionKernel, Cluster, FlashRelease, Fp8Recipe, Generation, NumberFormat,
@@ -47,6 +47,9 @@ pub struct Device {
     pub low_peak: FlopsPerSecond,
     /// Streaming kernels.
     pub memory: BytesPerSecond,
+    /// Copies, sums and products of tensors that are counted as they are dispatched, in software whose other kernels are not: the
+    /// share that they reach on an H200 (`single.rs`), assumed of other parts.
+    pub alone: BytesPerSecond,
     /// Kernels that cast and sum over rows.
     pub row_sums: BytesPerSecond,
     /// Rates of isolated kernels, if the software's kernels are counted one by one.
@@ -127,6 +130,7 @@ impl Device {
             peak,
             low_peak,
             memory: memory_peak * calibration.memory,
+            alone: memory_peak * HOPPER.plain,
             row_sums: memory_peak * alone.map_or(calibration.memory, |alone| alone.row_sums),
             fp32: peaks.fp32 * alone.map_or(rates.half, |alone| alone.fp32),
             single: alone,
@@ -154,6 +158,12 @@ impl Device {
     #[must_use]
     pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {
         self.stream(bytes) + self.calibration.launch * real(launches)
+    }
+
+    /// The same for kernels that are counted as they are dispatched, in software whose other kernels are not.
+    #[must_use]
+    pub fn alone(&self, bytes: f64, launches: u64) -> Seconds {
+        Seconds::new(bytes / self.alone.get()) + self.calibration.launch * real(launches)
     }
 
     /// The same for kernels that cast and sum over rows.

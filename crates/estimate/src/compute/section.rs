@@ -270,8 +270,10 @@ fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Co
     let core = work.modules().contains(&shardscope_plan::RecomputeModule::CoreAttention);
     let unfused = x.recipe().attention_kernel == AttentionKernel::Unfused;
     let cost = |pass: usize, bytes: f64, launches: u64| {
-        let time = |bytes: f64, launches: u64| {
-            if kernel.sums_rows { device.row_sums(bytes, launches) } else { device.kernel(bytes, launches) }
+        let time = |bytes: f64, launches: u64| match (kernel.alone, kernel.sums_rows) {
+            (true, _) => device.alone(bytes, launches),
+            (false, true) => device.row_sums(bytes, launches),
+            (false, false) => device.kernel(bytes, launches),
         };
         // Rates of whole steps include what is not counted.
         let (time, within) = if device.single.is_some() {

@@ -306,18 +306,20 @@ impl Setting<'_> {
         let sum = |groups: &[(Ring, Count); 2], collective: Collective, width: u64| -> Seconds {
             groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
         };
-        // Weights that are gathered in 8 bits take the time of 16 here: the constants were fitted so, on runs some of which
-        // gather in 8 (`tests/data/measured`, torchtitan in fp8).
-        let gather = sum(&groups, Collective::AllGather, self.x.width);
+        // Layers' linear weights may be gathered in 8 bits, in the same message.
+        let narrower = rank.gathered_in_fp8.bytes(self.x.width.saturating_sub(1));
+        let gathered = |groups: &[(Ring, Count); 2]| -> Seconds {
+            let [(ring, dense), (expert_ring, experts)] = groups;
+            let bytes = dense.bytes(self.x.width).less(narrower);
+            ring.time(&self.device, Collective::AllGather, bytes)
+                + expert_ring.time(&self.device, Collective::AllGather, experts.bytes(self.x.width))
+        };
+        let gather = gathered(&groups);
         let freed = Count::new(rank.dense_count().get().saturating_sub(rank.gathered_once.get()));
         // From secondary shards, or from those of the rank's own group: other groups hold the same.
         let near = if plan.layout().second_groups() > 1 { self.rings.second } else { self.rings.data };
         let again = [(near, freed), (self.rings.expert_data, rank.expert_count)];
-        let again = if plan.stays_gathered() {
-            Seconds::ZERO
-        } else {
-            sum(&again, Collective::AllGather, self.x.width)
-        };
+        let again = if plan.stays_gathered() { Seconds::ZERO } else { gathered(&again) };
         // A step's first forward creates the secondary shards, or gathers what then stays.
         let at_first = plan.layout().second_groups() > 1 || !plan.gathers_each_micro_batch();
         let far = if at_first { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };

@@ -47,7 +47,7 @@ const EXPERTS: Family = Family {
 /// Weights sharded over replicas.
 const SHARDED: Family = Family {
     name: "sharded weights",
-    below: -0.12,
+    below: -0.11,
     above: 0.36,
     rows: 166,
     sources: 9,

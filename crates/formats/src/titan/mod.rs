@@ -286,6 +286,10 @@ fn usual(leaves: &mut Leaves<'_>) {
 /// `compile.enable` compiles model and loss unless `compile.components` omits the loss; `training.compile`, its name in
 /// 2024, compiles only the model (`torchtitan/config/job_config.py:Compile`).
 fn compiled(leaves: &mut Leaves<'_>) {
+    // Its other value is Triton's kernel, and `nn.RMSNorm`, which came later, has PyTorch's.
+    if let Some(leaf) = leaves.get("model.norm_type").filter(|leaf| leaf.value == "rmsnorm") {
+        leaves.switch(Field::NormFusion, false, leaf);
+    }
     if let Some(leaf) = leaves.yes("training.compile") {
         leaves.switch(Field::CompiledLayers, true, leaf);
     }
@@ -349,5 +353,11 @@ mod tests {
         };
         assert!(layers("--training.compile") && layers("--compile.enable"));
         assert!(!layers("--compile.enable --compile.components=loss") && !layers(""));
+        let norms = |kind: &str| {
+            let reading = read_words(&Argument::split(&format!("--model.norm_type {kind}")));
+            reading.value(Field::NormFusion).map(str::to_owned)
+        };
+        assert_eq!(norms("rmsnorm").as_deref(), Some("false"));
+        assert_eq!(norms("fused_rmsnorm"), None);
     }
 }

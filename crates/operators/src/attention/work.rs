@@ -4,7 +4,7 @@ use super::is_grouped;
 use crate::shared::{
     HeadWidths, around_products, bias_gradient, core_attention, kernel, layers, residual_addition, rotary,
 };
-use crate::{Symbols, Work, norm, pieces};
+use crate::{Symbols, Work, as_written, norm, pieces};
 use shardscope_plan::{
     AttentionKernel, JointParts, LinearBias, NamedTensor, PositionEmbedding, RecomputeModule,
 };
@@ -67,6 +67,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     if x.in_pieces() && x.recipe().attention_kernel != AttentionKernel::Unfused {
         work.extend(pieces::repeated_groups(x));
         work.extend(pieces::output_copy(x));
+    }
+    if x.as_written() {
+        work.push(as_written::summed(x, "attention_input", 3));
+        work.extend(as_written::repeated_groups(x));
     }
     let before = work.len();
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));

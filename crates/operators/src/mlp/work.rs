@@ -1,7 +1,7 @@
 //! Arithmetic of the dense MLP.
 
 use crate::shared::{activation, around_products, kernel, layers, residual_addition};
-use crate::{Symbols, Work, norm, pieces, sampled};
+use crate::{Symbols, Work, as_written, norm, pieces, sampled};
 use shardscope_plan::{NamedTensor, RecomputeModule};
 use shardscope_units::Bytes;
 
@@ -35,6 +35,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(kernel("mlp_dropout", [moved, moved], [1, 1]));
     }
     work.extend(around_products(x, "mlp_input", first, [0, 0]));
+    if x.as_written() {
+        work.push(as_written::summed(x, "mlp_input", x.gate));
+    }
     Work::within(&mut work, MLP);
     work.extend(norm::behind(x, "post_mlp_layernorm"));
     work.push(residual_addition(x, "mlp_bda"));

@@ -5,7 +5,7 @@
 use super::saved::stands_alone;
 use crate::eager::norms_are_kernels;
 use crate::shared::row_sums;
-use crate::{Operator, Symbols, Work};
+use crate::{Kernel, Operator, Symbols, Work, as_written};
 use shardscope_plan::{NormPlaces, NormProduct, Normalization, RecomputeModule, Router};
 use shardscope_units::Bytes;
 
@@ -20,7 +20,11 @@ pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
     let [forward, backward] = if in_pieces(x) { pieces(x, widths) } else { one_kernel(widths) };
     let [forward, backward] = [forward, backward].map(|each| Bytes::new(elements * each));
     let launches = if in_pieces(x) { launches_in_pieces(x, widths) } else { [1, 2] };
-    let mut work = vec![row_sums(operator.name(), [forward, backward], launches)];
+    let mut work = if x.as_written() && in_pieces(x) {
+        vec![as_written::alone(Kernel::new(operator.name(), [forward, backward], launches))]
+    } else {
+        vec![row_sums(operator.name(), [forward, backward], launches)]
+    };
     if stands_alone(operator, x) {
         Work::within(&mut work, NORM);
     }
@@ -33,7 +37,8 @@ const FLOAT: u64 = 4;
 /// Whether an RMSNorm is written in plain PyTorch operations, each a separate kernel that reads and writes the whole
 /// tensor.
 fn in_pieces(x: &Symbols<'_>) -> bool {
-    x.in_pieces() && x.model().normalization == Normalization::RmsNorm && !norms_are_kernels(x)
+    let apart = x.in_pieces() && !norms_are_kernels(x) || x.as_written() && !x.recipe().fusions.norm;
+    apart && x.model().normalization == Normalization::RmsNorm
 }
 
 /// A plain PyTorch norm after attention or MLP, if there is one before each as well (Gemma 2).

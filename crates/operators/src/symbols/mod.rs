@@ -224,6 +224,12 @@ impl<'a> Symbols<'a> {
         self.recipe().software.semantics().eager_modules && !self.recipe().fusions.compiled_layers
     }
 
+    /// Whether layers are torchtitan's own modules, not compiled.
+    #[must_use]
+    pub(crate) fn as_written(&self) -> bool {
+        self.recipe().software.semantics().runs_as_written && !self.recipe().fusions.compiled_layers
+    }
+
     /// Whether weights are stored quantized, and dequantized for each product.
     #[must_use]
     pub(crate) fn is_packed(&self) -> bool {

@@ -67,6 +67,8 @@ pub struct Semantics {
     pub pipelines_hold_reductions: bool,
     /// Whether selective checkpointing saves every second matmul of a layer, regardless of which modules are named.
     pub keeps_every_second_product: bool,
+    /// Whether layers that are not compiled run each operation of torchtitan's models as a kernel of its own.
+    pub runs_as_written: bool,
     /// Whether layers at a regular interval can be checkpointed and those between them saved.
     pub checkpoints_between: bool,
     /// How the host launches kernels, which bounds the time of a step that is too small to keep the device busy.

@@ -1,6 +1,6 @@
 //! Settings of a published run for kernels, fusions, overlap and recomputation.
 
-use shardscope::plan::Field;
+use shardscope::plan::{Field, Software};
 
 use super::{Row, Settings};
 
@@ -40,6 +40,11 @@ impl Row {
         }
         if self.yes("gated") {
             to.say(Field::ApplyRopeFusion, !(self.uncompiled() || self.has('r')));
+        }
+        if self.uncompiled() {
+            to.say(Field::NormFusion, self.has('n'));
+        } else if self.software() == Software::Torchtitan {
+            to.say(Field::CompiledLayers, true);
         }
         // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`); the recipes of the
         // former use Transformer Engine for it (`overrides.py`).
