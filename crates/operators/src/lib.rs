@@ -10,6 +10,7 @@ mod compiled;
 mod compiled_by_unsloth;
 mod context;
 mod creation;
+mod modules_in_order;
 mod eager;
 mod embedding;
 mod exchange;
@@ -45,7 +46,7 @@ mod work;
 
 pub use adafactor::adafactor_step;
 pub use compiled_by_unsloth::joins_samples;
-pub use creation::Creation;
+pub use creation::{Creation, Order};
 pub use eager::{copies_layer_input, dispatches, exchange_buffer, worked_out_again};
 pub use experts::ExpertProducts;
 pub use fp32_between_modules::is_fp32_between_modules;

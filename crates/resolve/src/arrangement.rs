@@ -3,7 +3,7 @@
 use super::table::Table;
 use shardscope_plan::word::{KernelVariant as Kernel, ModuleVariant as Module};
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormPlaces, NormProduct,
+    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormOrder, NormPlaces, NormProduct,
     NormWeights, QueryTemperature, RotationTables, Router,
 };
 
@@ -119,6 +119,13 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         image_masks: runs(Kernel::ImageMasks),
         scaled_layers: runs(Kernel::ScaledLayers),
         gelu_by_hand: runs(Kernel::GeluByHand),
+        output_first: differs(Module::OutputFirst),
+        norm_order: match () {
+            () if differs(Module::OrderedNorms) => NormOrder::Ordered,
+            () if differs(Module::FirstNorms) => NormOrder::First,
+            () if differs(Module::FollowingNorms) => NormOrder::Following,
+            () => NormOrder::Last,
+        },
         scaled_mixer_inputs: differs(Module::ScaledMixerInputs),
     }
 }

@@ -2,8 +2,9 @@
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
 use crate::constant::Constant;
-use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, WeightRole, are_alike};
-use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Stage};
+use super::ddp_buckets;
+use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole, are_alike};
+use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Recipe, Stage};
 use shardscope_units::{Count, Quantity};
 
 /// Under the distributed optimizer, each parameter begins at a multiple of this many elements.
@@ -90,20 +91,20 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         return Vec::new();
     };
     let x = Symbols::new(plan);
-    let creation = Creation::new(&x, held);
+    if let Some(rules) = plan.recipe().transformers.ddp {
+        return ddp_buckets::buffers(&x, held, rules);
+    }
+    let creation = Creation::new(&x, held, Order::Megatron);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
     let recipe = plan.recipe();
-    let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
-    // Where adapters are sent in a format of their own, they are in it too.
-    let apart = sent != of_adapters;
+    let sent = recipe.reduce_dtype();
     let formats = if fp8 {
         vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)]
-    } else if apart {
-        vec![(recipe.module_dtype(), sent), (of_adapters, of_adapters)]
     } else {
-        vec![(recipe.module_dtype(), sent)]
+        formats(recipe)
     };
+    let apart = sent != recipe.adapters_reduce_dtype();
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for (index, &(format, sent)) in formats.iter().enumerate() {
@@ -136,6 +137,14 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         }
     }
     out
+}
+
+/// Formats of weights and of the gradients that are sent. Where adapters are sent in a format of their own, they are in it too: the
+/// second.
+pub(super) fn formats(recipe: &Recipe) -> Vec<(NumberFormat, NumberFormat)> {
+    let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
+    let all = [(recipe.module_dtype(), sent), (of_adapters, of_adapters)];
+    all.into_iter().take(if sent == of_adapters { 1 } else { 2 }).collect()
 }
 
 /// The buffers of every stage and chunk; equal chunks are laid out only once.

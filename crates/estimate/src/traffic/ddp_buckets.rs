@@ -1,0 +1,93 @@
+//! Buckets of PyTorch's DistributedDataParallel (`torch/csrc/distributed/c10d/reducer.cpp:compute_bucket_assignment_by_size`):
+//! tensors of one format one after the other, a bucket closed as soon as it holds as many bytes as its limit.
+
+use super::buffers::{Buffer, formats, shards};
+use crate::constant::Constant;
+use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole};
+use shardscope_plan::{Chunk, DdpBuckets, NumberFormat};
+use shardscope_units::{Count, Quantity};
+
+/// Bytes at which the first bucket is closed, so that a reduction starts early.
+const FIRST_BUCKET: u64 = 1 << 20;
+
+/// The constant above, for the list of constants.
+pub(crate) fn constants() -> Vec<Constant> {
+    vec![Constant::new(
+        ("FIRST_BUCKET", Count::new(FIRST_BUCKET).number(), "bytes"),
+        "at which PyTorch's DDP closes its first bucket of gradients",
+        "torch/csrc/distributed/c10d/reducer.hpp:kDefaultFirstBucketBytes",
+    )]
+}
+
+/// The trained tensors of a chunk in the order in which buckets are filled.
+fn tensors(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Weight> {
+    let trains = |weight: &&Weight| weight.role.trains() && !weight.copy;
+    if rules.finds_unused {
+        let made = Creation::new(x, chunk, Order::Registered);
+        return made.forwards().filter(trains).cloned().collect();
+    }
+    let made = Creation::new(x, chunk, Order::Used);
+    made.backwards().filter(trains).cloned().collect()
+}
+
+/// How many tensors DDP reduces: as long is the map of those that a step has used.
+pub(super) fn count(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> u64 {
+    tensors(x, chunk, rules).len() as u64
+}
+
+/// The buffers of `chunk`, one for each format: what Megatron calls a buffer is in memory as many as there are buckets.
+pub(super) fn buffers(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Buffer> {
+    let tensors = tensors(x, chunk, rules);
+    let formats = formats(x.recipe());
+    let own = |format: usize, weight: &Weight| {
+        formats.len() == 1 || (weight.role == WeightRole::Adapter) == (format > 0)
+    };
+    let mut out = Vec::new();
+    for (index, &(format, sent)) in formats.iter().enumerate() {
+        let sizes = tensors.iter().filter(|weight| own(index, weight)).map(|weight| weight.count().get());
+        let buckets = filled(sizes, sent, rules);
+        let parameters = buckets.iter().sum();
+        if parameters > 0 {
+            let group = WeightGroup::Dense;
+            let shards = shards(x.plan, group);
+            out.push(Buffer { group, format, sent, shards, bucket_size: None, parameters, buckets });
+        }
+    }
+    out
+}
+
+/// The elements of each bucket of tensors of these sizes, in the order in which they are reduced.
+fn filled(sizes: impl Iterator<Item = u64>, sent: NumberFormat, rules: DdpBuckets) -> Vec<u64> {
+    let (mut buckets, mut open) = (Vec::new(), 0_u64);
+    for elements in sizes {
+        open = open.saturating_add(elements);
+        let limit = if buckets.is_empty() { FIRST_BUCKET } else { rules.cap };
+        if open.saturating_mul(sent.width()) >= limit {
+            buckets.push(open);
+            open = 0;
+        }
+    }
+    buckets.extend((open > 0).then_some(open));
+    // As registered they start from the embedding, whose gradient is the last (`distributed.py:_ddp_init_helper` turns them round).
+    if rules.finds_unused {
+        buckets.reverse();
+    }
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_closed_at_its_limit() {
+        let of = |finds_unused: bool, sizes: &[u64]| {
+            let rules = DdpBuckets { finds_unused, cap: 25 << 20 };
+            filled(sizes.iter().copied(), NumberFormat::Fp32, rules)
+        };
+        let mebi = 1 << 18;
+        assert_eq!(of(false, &[mebi - 1, 1, 24 * mebi, mebi, 5]), [mebi, 25 * mebi, 5]);
+        assert_eq!(of(true, &[7 * mebi, 24 * mebi, mebi - 1, 3]), [25 * mebi + 2, 7 * mebi]);
+        assert!(of(false, &[]).is_empty());
+    }
+}
