@@ -1,7 +1,7 @@
 //! The tensors of a section as modules of transformers hold them, in the order in which they use or register them: what
 //! PyTorch's DDP fills its buckets by (`tests/record/ddp_buckets.py`).
 
-use super::{Account, Order, Symbols, Weight, WeightPart, of_modules};
+use super::{Account, Order, Symbols, Weight, WeightPart, WeightRole, of_modules};
 use shardscope_plan::{Arrangement, NormOrder};
 
 /// `weights`, which are listed in the order of use, tensor by tensor.
@@ -11,7 +11,14 @@ pub(super) fn in_order(x: &Symbols<'_>, weights: &[Weight], order: Order) -> Vec
     while let Some(first) = rest.first() {
         let joined = rest.iter().take_while(|other| belongs(first, other)).count().max(1);
         let (run, behind) = rest.split_at(joined);
+        let from = out.len();
         separate(x, run, order, &mut out);
+        // Adapters of an MLP are listed from that of its second projection, which reads another width than those of the first.
+        let of_second = |weight: &Weight| weight.local.get(1) != Some(&x.h);
+        if first.role == WeightRole::Adapter && first.account == Account::Mlp && of_second(first) {
+            let pair = if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) { 3 } else { 2 };
+            out[from..].rotate_left(pair.min(joined));
+        }
         rest = behind;
     }
     if order == Order::Registered {
@@ -28,6 +35,7 @@ fn belongs(first: &Weight, other: &Weight) -> bool {
         WeightPart::JointQueries { .. } => {
             matches!(other.part, WeightPart::JointQueries { .. } | WeightPart::HeadNorm)
         }
+        _ if first.role == WeightRole::Adapter => other.role == first.role && other.account == first.account,
         WeightPart::GateAndUp => other.part == WeightPart::GateAndUp && other.account == first.account,
         _ => false,
     }

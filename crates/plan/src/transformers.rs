@@ -13,6 +13,11 @@ pub struct DdpBuckets {
     pub cap: u64,
 }
 
+impl DdpBuckets {
+    /// Where nothing is stated (`torch/nn/parallel/distributed.py:_DEFAULT_BUCKET_CAP_MB`).
+    pub const CAP: u64 = 25 << 20;
+}
+
 /// What a loss does with the model's logits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreferenceLogits {

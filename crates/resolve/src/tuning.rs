@@ -314,8 +314,6 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
 /// for unused parameters unless a model of its own is checkpointed: PEFT's wrapper is none
 /// (`transformers/trainer.py:create_accelerator_and_postprocess`).
 fn ddp_buckets(table: &mut Table, software: Software) -> Option<DdpBuckets> {
-    /// `torch/nn/parallel/distributed.py:bucket_cap_mb`, MiB.
-    const CAP: u64 = 25;
     let wraps = table.is_unset_or(&[word::DataParallelEngine::Ddp]) && table.number(Field::ZeroStage) == 0;
     if !wraps || software != Software::HfTransformers {
         return None;
@@ -323,7 +321,7 @@ fn ddp_buckets(table: &mut Table, software: Software) -> Option<DdpBuckets> {
     let adapts = table.is(word::TrainType::Lora) || table.is(word::TrainType::QLora);
     let finds = adapts || !table.on(Field::GradientCheckpointing);
     table.default(Field::DdpFindUnused, Bool(finds), "transformers' Trainer: unless a model of its own is checkpointed");
-    table.default(Field::DdpBucketCap, Int(CAP), "PyTorch's default");
+    table.default(Field::DdpBucketCap, Int(DdpBuckets::CAP >> 20), "PyTorch's default");
     Some(DdpBuckets {
         finds_unused: table.on(Field::DdpFindUnused),
         cap: table.number(Field::DdpBucketCap).saturating_mul(1 << 20),

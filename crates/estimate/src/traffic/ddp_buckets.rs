@@ -7,7 +7,8 @@ use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, Weight
 use shardscope_plan::{Chunk, DdpBuckets, NumberFormat};
 use shardscope_units::{Count, Quantity};
 
-/// Bytes at which the first bucket is closed, so that a reduction starts early.
+/// Bytes at which the first bucket is closed, so that a reduction starts early; a limit that is stated holds for it too
+/// (`torch/nn/parallel/distributed.py:BucketCapacityConfig`, which accelerate does not tell of a limit that is PyTorch's own).
 const FIRST_BUCKET: u64 = 1 << 20;
 
 /// The constant above, for the list of constants.
@@ -61,7 +62,8 @@ fn filled(sizes: impl Iterator<Item = u64>, sent: NumberFormat, rules: DdpBucket
     let (mut buckets, mut open) = (Vec::new(), 0_u64);
     for elements in sizes {
         open = open.saturating_add(elements);
-        let limit = if buckets.is_empty() { FIRST_BUCKET } else { rules.cap };
+        let first = buckets.is_empty() && rules.cap == DdpBuckets::CAP;
+        let limit = if first { FIRST_BUCKET } else { rules.cap };
         if open.saturating_mul(sent.width()) >= limit {
             buckets.push(open);
             open = 0;
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn a_bucket_is_closed_at_its_limit() {
         let of = |finds_unused: bool, sizes: &[u64]| {
-            let rules = DdpBuckets { finds_unused, cap: 25 << 20 };
+            let rules = DdpBuckets { finds_unused, cap: DdpBuckets::CAP };
             filled(sizes.iter().copied(), NumberFormat::Fp32, rules)
         };
         let mebi = 1 << 18;
