@@ -13,11 +13,16 @@ pub(super) fn in_order(x: &Symbols<'_>, weights: &[Weight], order: Order) -> Vec
         let (run, behind) = rest.split_at(joined);
         let from = out.len();
         separate(x, run, order, &mut out);
-        // Adapters of an MLP are listed from that of its second projection, which reads another width than those of the first.
-        let of_second = |weight: &Weight| weight.local.get(1) != Some(&x.h);
-        if first.role == WeightRole::Adapter && first.account == Account::Mlp && of_second(first) {
-            let pair = if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) { 3 } else { 2 };
-            out[from..].rotate_left(pair.min(joined));
+        if first.role == WeightRole::Adapter {
+            // Those of an MLP are listed from its second projection, which reads another width than the first. Experts' weights
+            // are wrapped one around the other (`peft/tuners/lora/layer.py:ParamWrapper`): what is registered last runs first.
+            let turned = match first.account {
+                Account::Mlp | Account::SharedExperts => first.local.get(1) != Some(&x.h),
+                Account::Experts => order == Order::Used,
+                _ => false,
+            };
+            let each = if x.recipe().tuning.lora.is_some_and(|lora| lora.dora) { 3 } else { 2 };
+            out[from..].rotate_left(if turned { each.min(joined) } else { 0 });
         }
         rest = behind;
     }

@@ -1,8 +1,8 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
-use crate::constant::Constant;
 use super::ddp_buckets;
+use crate::constant::Constant;
 use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole, are_alike};
 use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Recipe, Stage};
 use shardscope_units::{Count, Quantity};

@@ -20,32 +20,32 @@ pub(crate) fn constants() -> Vec<Constant> {
     )]
 }
 
-/// The trained tensors of a chunk in the order in which buckets are filled.
-fn tensors(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Weight> {
+/// Elements of the trained tensors of a chunk in the order in which buckets are filled, and whether each is an adapter's.
+fn tensors(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<(u64, bool)> {
+    let order = if rules.finds_unused { Order::Registered } else { Order::Used };
+    let made = Creation::new(x, chunk, order);
     let trains = |weight: &&Weight| weight.role.trains() && !weight.copy;
+    let shown = |weight: &Weight| (weight.count().get(), weight.role == WeightRole::Adapter);
     if rules.finds_unused {
-        let made = Creation::new(x, chunk, Order::Registered);
-        return made.forwards().filter(trains).cloned().collect();
+        made.forwards().filter(trains).map(shown).collect()
+    } else {
+        made.backwards().filter(trains).map(shown).collect()
     }
-    let made = Creation::new(x, chunk, Order::Used);
-    made.backwards().filter(trains).cloned().collect()
 }
 
-/// How many tensors DDP reduces: as long is the map of those that a step has used.
+/// How many tensors DDP reduces.
 pub(super) fn count(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> u64 {
     tensors(x, chunk, rules).len() as u64
 }
 
-/// The buffers of `chunk`, one for each format: what Megatron calls a buffer is in memory as many as there are buckets.
+/// The buffers of `chunk`, one for each format, whose buckets are tensors of their own here.
 pub(super) fn buffers(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Buffer> {
     let tensors = tensors(x, chunk, rules);
     let formats = formats(x.recipe());
-    let own = |format: usize, weight: &Weight| {
-        formats.len() == 1 || (weight.role == WeightRole::Adapter) == (format > 0)
-    };
     let mut out = Vec::new();
     for (index, &(format, sent)) in formats.iter().enumerate() {
-        let sizes = tensors.iter().filter(|weight| own(index, weight)).map(|weight| weight.count().get());
+        let own = |adapter: bool| formats.len() == 1 || adapter == (index > 0);
+        let sizes = tensors.iter().filter(|(_, adapter)| own(*adapter)).map(|(elements, _)| *elements);
         let buckets = filled(sizes, sent, rules);
         let parameters = buckets.iter().sum();
         if parameters > 0 {
