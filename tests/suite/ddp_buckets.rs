@@ -39,7 +39,9 @@ fn plan_of(config: &Value, case: &Value, ranks: u64) -> Plan {
     let set: Vec<_> = set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let text = config.to_string();
     let resolution = resolved(&Source::from_files([("config.json", text.as_str())]), &set);
-    resolution.plan.unwrap_or_else(|| panic!("{case}: {:?} {:?}", resolution.diagnostics, resolution.questions))
+    resolution
+        .plan
+        .unwrap_or_else(|| panic!("{case}: {:?} {:?}", resolution.diagnostics, resolution.questions))
 }
 
 /// Recorded steps that ours differ from, by type, `find_unused_parameters` and whether adapters train: OPT's decoder registers its last
@@ -113,7 +115,10 @@ fn programs_say_how_ddp_fills_its_buckets() {
     let axolotl = "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n\
         val_set_size: 0\n";
     assert_eq!(said("a.yaml", axolotl), Some((false, 25)));
-    assert_eq!(said("a.yaml", &format!("{axolotl}ddp_find_unused_parameters: true\nddp_bucket_cap_mb: 50\n")), Some((true, 50)));
+    assert_eq!(
+        said("a.yaml", &format!("{axolotl}ddp_find_unused_parameters: true\nddp_bucket_cap_mb: 50\n")),
+        Some((true, 50))
+    );
     let program = "from transformers import AutoModelForCausalLM\nfrom trl import SFTConfig, SFTTrainer\n\
         args = SFTConfig(per_device_train_batch_size=1, gradient_accumulation_steps=2, max_length=1024, bf16=True, \
         gradient_checkpointing=True, ddp_find_unused_parameters=True, ddp_bucket_cap_mb=64)\n\

@@ -50,7 +50,9 @@ fn belongs(first: &Weight, other: &Weight) -> bool {
 fn separate(x: &Symbols<'_>, run: &[Weight], order: Order, out: &mut Vec<Weight>) {
     let (norms, projections): (Vec<&Weight>, Vec<&Weight>) =
         run.iter().partition(|weight| weight.part == WeightPart::HeadNorm);
-    let of = |letter: char| norms.iter().filter(move |norm| norm.name.starts_with(letter)).map(|norm| (*norm).clone());
+    let of = |letter: char| {
+        norms.iter().filter(move |norm| norm.name.starts_with(letter)).map(|norm| (*norm).clone())
+    };
     let parts: Vec<_> = projections.iter().map(|weight| (*weight, of_modules(x, weight))).collect();
     let most = parts.iter().map(|(_, shapes)| shapes.len()).max().unwrap_or_default();
     for index in 0..most {

@@ -58,8 +58,8 @@ pub mod word;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, JointParts, LayerInputs, NormOrder, NormPlaces, NormProduct, NormWeights,
-    QueryTemperature, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, JointParts, LayerInputs, NormOrder, NormPlaces, NormProduct,
+    NormWeights, QueryTemperature, RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
 pub use beside::{Beside, RewardModel, Served};

@@ -3,8 +3,8 @@
 use super::table::Table;
 use shardscope_plan::word::{KernelVariant as Kernel, ModuleVariant as Module};
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormOrder, NormPlaces, NormProduct,
-    NormWeights, QueryTemperature, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormOrder, NormPlaces,
+    NormProduct, NormWeights, QueryTemperature, RotationTables, Router,
 };
 
 /// The arrangement of modules that readers know for the model's type.

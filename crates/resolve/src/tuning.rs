@@ -4,8 +4,8 @@ use super::objective::objective;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, DdpBuckets, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, NumberFormat, PreferenceLogits, Quantization, Software, TowerGradients, Transformers,
+    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, DdpBuckets, ExpertKernel, Field, LinearModule,
+    Lora, LoraModules, NumberFormat, PreferenceLogits, Quantization, Software, TowerGradients, Transformers,
     Tuning, Word, word,
 };
 
@@ -320,7 +320,11 @@ fn ddp_buckets(table: &mut Table, software: Software) -> Option<DdpBuckets> {
     }
     let adapts = table.is(word::TrainType::Lora) || table.is(word::TrainType::QLora);
     let finds = adapts || !table.on(Field::GradientCheckpointing);
-    table.default(Field::DdpFindUnused, Bool(finds), "transformers' Trainer: unless a model of its own is checkpointed");
+    table.default(
+        Field::DdpFindUnused,
+        Bool(finds),
+        "transformers' Trainer: unless a model of its own is checkpointed",
+    );
     table.default(Field::DdpBucketCap, Int(DdpBuckets::CAP >> 20), "PyTorch's default");
     Some(DdpBuckets {
         finds_unused: table.on(Field::DdpFindUnused),

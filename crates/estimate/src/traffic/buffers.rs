@@ -99,11 +99,8 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let first = stage == 0 && chunk == 0;
     let recipe = plan.recipe();
     let sent = recipe.reduce_dtype();
-    let formats = if fp8 {
-        vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)]
-    } else {
-        formats(recipe)
-    };
+    let formats =
+        if fp8 { vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)] } else { formats(recipe) };
     let apart = sent != recipe.adapters_reduce_dtype();
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {

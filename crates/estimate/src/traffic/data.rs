@@ -127,7 +127,8 @@ fn whole_buffers(builder: &mut Builder<'_>) {
 fn used_tensors(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let chunk = x.plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
-    let Some((rules, chunk)) = x.recipe().transformers.ddp.filter(|rules| rules.finds_unused).zip(chunk) else {
+    let Some((rules, chunk)) = x.recipe().transformers.ddp.filter(|rules| rules.finds_unused).zip(chunk)
+    else {
         return;
     };
     let sent = Sent {

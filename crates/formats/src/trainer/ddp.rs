@@ -28,7 +28,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             ("false", "LLaMA-Factory turns it off for LoRA (`hparams/parser.py:get_train_args`)")
         }
         // Except for Gemma 4 (`utils/config/__init__.py:normalize_config`).
-        Dialect::Axolotl if leaves.first(&["base_model"]).is_some_and(|leaf| leaf.value.contains("gemma-4")) => {
+        Dialect::Axolotl
+            if leaves.first(&["base_model"]).is_some_and(|leaf| leaf.value.contains("gemma-4")) =>
+        {
             ("true", "axolotl turns it on for Gemma 4")
         }
         Dialect::Axolotl => ("false", "axolotl's default (`core/builders/causal.py`)"),
