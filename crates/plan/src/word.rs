@@ -141,13 +141,14 @@ words! {
         IndexedQkv "indexed_qkv", TypedRouter "typed_router", RaisedNorms "raised_norms", ValueNorms
         "value_norms", NormedRouter "normed_router",
         KeysAsValues "keys_as_values", DenseBesideExperts "dense_beside_experts", DoubleWideMlp "double_wide_mlp",
-        UncastNorms "uncast_norms", MlpDropout "mlp_dropout", OrderedNorms "ordered_norms",
-        FirstNorms "first_norms", FollowingNorms "following_norms", OutputFirst "output_first",
+        UncastNorms "uncast_norms", MlpDropout "mlp_dropout",
     }
     KernelVariant {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
         SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
         ScaledLayers "scaled_layers", TokensFirst "tokens_first", ImageMasks "image_masks",
+        OrderedNorms "ordered_norms", FirstNorms "first_norms", FollowingNorms "following_norms",
+        OutputFirst "output_first",
     }
 }
 
