@@ -1,19 +1,8 @@
 //! The weights of a chunk in the order in which a framework's gradient buffers or buckets take them up.
 
-use super::modules_in_order::in_order;
+use super::modules_in_order::{Order, in_order};
 use super::{Created, SectionKind, Symbols, Weight, sections};
 use shardscope_plan::{Chunk, LayerKind};
-
-/// An order of a chunk's weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// In which Megatron creates them: what it fuses is one weight.
-    Megatron,
-    /// In which modules of transformers use them, tensor by tensor; backward finishes their gradients the other way round.
-    Used,
-    /// In which modules of transformers register them, tensor by tensor.
-    Registered,
-}
 
 /// Weights of a chunk, one list per kind of section, and the order of the sections.
 #[derive(Clone, Debug, PartialEq)]

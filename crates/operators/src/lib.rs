@@ -46,7 +46,7 @@ mod work;
 
 pub use adafactor::adafactor_step;
 pub use compiled_by_unsloth::joins_samples;
-pub use creation::{Creation, Order};
+pub use creation::Creation;
 pub use eager::{copies_layer_input, dispatches, exchange_buffer, worked_out_again};
 pub use experts::ExpertProducts;
 pub use fp32_between_modules::is_fp32_between_modules;
@@ -54,6 +54,7 @@ pub use letters::{LETTERS, letter_meaning};
 pub use linear::linear_as_megatron_counts;
 pub use low_rank::{Projected, step_bytes};
 pub use message::{Collective, Dimension, Message, Pass};
+pub use modules_in_order::Order;
 pub use operator::{Captured, EncoderPart, Operator};
 pub use part::{Account, Axis, Created, Shard, Weight, WeightGroup, WeightPart, WeightRole, of_modules};
 pub use saved::{Parts, Saved, Savers};

@@ -1,8 +1,19 @@
 //! The tensors of a section as modules of transformers hold them, in the order in which they use or register them: what
 //! PyTorch's DDP fills its buckets by (`tests/record/ddp_buckets.py`).
 
-use super::{Account, Order, Symbols, Weight, WeightPart, WeightRole, of_modules};
+use super::{Account, Symbols, Weight, WeightPart, WeightRole, of_modules};
 use shardscope_plan::{Arrangement, NormOrder};
+
+/// An order of a chunk's weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// In which Megatron creates them: what it fuses is one weight.
+    Megatron,
+    /// In which modules of transformers use them, tensor by tensor; backward finishes their gradients the other way round.
+    Used,
+    /// In which modules of transformers register them, tensor by tensor.
+    Registered,
+}
 
 /// `weights`, which are listed in the order of use, tensor by tensor.
 pub(super) fn in_order(x: &Symbols<'_>, weights: &[Weight], order: Order) -> Vec<Weight> {

@@ -4,7 +4,9 @@
 use super::ddp_buckets;
 use crate::constant::Constant;
 use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole, are_alike};
-use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Recipe, Stage};
+use shardscope_plan::{
+    Chunk, DdpBuckets, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Recipe, Stage,
+};
 use shardscope_units::{Count, Quantity};
 
 /// Under the distributed optimizer, each parameter begins at a multiple of this many elements.
@@ -92,7 +94,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     };
     let x = Symbols::new(plan);
     if let Some(rules) = plan.recipe().transformers.ddp {
-        return ddp_buckets::buffers(&x, held, rules);
+        return of_ddp(&x, held, rules);
     }
     let creation = Creation::new(&x, held, Order::Megatron);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
@@ -136,9 +138,25 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     out
 }
 
+/// The buffers of PyTorch's DDP, one for each format, whose buckets are tensors of their own.
+fn of_ddp(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Buffer> {
+    let (formats, group) = (formats(x.recipe()), WeightGroup::Dense);
+    let filled = ddp_buckets::buckets(x, chunk, rules, &formats).into_iter().zip(&formats);
+    let buffer = |(buckets, &(format, sent)): (Vec<u64>, &(NumberFormat, NumberFormat))| Buffer {
+        group,
+        format,
+        sent,
+        shards: shards(x.plan, group),
+        bucket_size: None,
+        parameters: buckets.iter().sum(),
+        buckets,
+    };
+    filled.map(buffer).filter(|buffer| buffer.parameters > 0).collect()
+}
+
 /// Formats of weights and of the gradients that are sent. Where adapters are sent in a format of their own, they are in it too: the
 /// second.
-pub(super) fn formats(recipe: &Recipe) -> Vec<(NumberFormat, NumberFormat)> {
+fn formats(recipe: &Recipe) -> Vec<(NumberFormat, NumberFormat)> {
     let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
     let all = [(recipe.module_dtype(), sent), (of_adapters, of_adapters)];
     all.into_iter().take(if sent == of_adapters { 1 } else { 2 }).collect()

@@ -1,9 +1,8 @@
 //! Buckets of PyTorch's DistributedDataParallel (`torch/csrc/distributed/c10d/reducer.cpp:compute_bucket_assignment_by_size`):
 //! tensors of one format one after the other, a bucket closed as soon as it holds as many bytes as its limit.
 
-use super::buffers::{Buffer, formats, shards};
 use crate::constant::Constant;
-use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole};
+use shardscope_operators::{Creation, Order, Symbols, Weight, WeightRole};
 use shardscope_plan::{Chunk, DdpBuckets, NumberFormat};
 use shardscope_units::{Count, Quantity};
 
@@ -38,23 +37,24 @@ pub(super) fn count(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> u64 {
     tensors(x, chunk, rules).len() as u64
 }
 
-/// The buffers of `chunk`, one for each format, whose buckets are tensors of their own here.
-pub(super) fn buffers(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Buffer> {
+/// The elements of each bucket of `chunk`, for each of these formats of gradients: where there are two, the second is that of
+/// adapters.
+pub(super) fn buckets(
+    x: &Symbols<'_>,
+    chunk: &Chunk,
+    rules: DdpBuckets,
+    formats: &[(NumberFormat, NumberFormat)],
+) -> Vec<Vec<u64>> {
     let tensors = tensors(x, chunk, rules);
-    let formats = formats(x.recipe());
-    let mut out = Vec::new();
-    for (index, &(format, sent)) in formats.iter().enumerate() {
+    let of = |(index, (_, sent)): (usize, &(NumberFormat, NumberFormat))| {
         let own = |adapter: bool| formats.len() == 1 || adapter == (index > 0);
-        let sizes = tensors.iter().filter(|(_, adapter)| own(*adapter)).map(|(elements, _)| *elements);
-        let buckets = filled(sizes, sent, rules);
-        let parameters = buckets.iter().sum();
-        if parameters > 0 {
-            let group = WeightGroup::Dense;
-            let shards = shards(x.plan, group);
-            out.push(Buffer { group, format, sent, shards, bucket_size: None, parameters, buckets });
-        }
-    }
-    out
+        filled(
+            tensors.iter().filter(|(_, adapter)| own(*adapter)).map(|(elements, _)| *elements),
+            *sent,
+            rules,
+        )
+    };
+    formats.iter().enumerate().map(of).collect()
 }
 
 /// The elements of each bucket of tensors of these sizes, in the order in which they are reduced.
