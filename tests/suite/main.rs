@@ -17,6 +17,7 @@ mod checkpointed_layer;
 mod classifier;
 mod compare;
 mod constants;
+mod ddp_buckets;
 mod deferred_gradients;
 mod departures;
 mod drafts;

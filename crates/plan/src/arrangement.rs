@@ -91,6 +91,10 @@ pub struct Arrangement {
     pub scaled_layers: bool,
     /// GELU written out as products and a tanh, in its own autograd function, which saves its input (BLOOM).
     pub gelu_by_hand: bool,
+    /// Where a layer registers its norms, which is the order in which DDP without knowledge of a step fills its buckets.
+    pub norm_order: NormOrder,
+    /// Attention registers its output projection before the others (Phi-3).
+    pub output_first: bool,
     /// What a Mamba-2 mixer projects is multiplied by constants in the weights' dtype (Falcon-H1).
     pub scaled_mixer_inputs: bool,
 }
@@ -102,6 +106,19 @@ pub struct LayerInputs {
     pub width: u64,
     /// Rows of their table.
     pub vocabulary: u64,
+}
+
+/// Where a layer registers its norms among attention and MLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormOrder {
+    /// Behind both (Llama).
+    Last,
+    /// Each in front of what reads it (GPT-2).
+    Ordered,
+    /// In front of both (GPT-NeoX).
+    First,
+    /// Each behind what reads it, the second behind the MLP (OPT).
+    Following,
 }
 
 /// Which norms of a model's own modules have weights.
@@ -315,6 +332,8 @@ impl Default for Arrangement {
             scaled_layers: false,
             gelu_by_hand: false,
             scaled_mixer_inputs: false,
+            norm_order: NormOrder::Last,
+            output_first: false,
         }
     }
 }

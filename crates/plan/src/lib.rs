@@ -58,8 +58,8 @@ pub mod word;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, JointParts, LayerInputs, NormPlaces, NormProduct, NormWeights,
-    QueryTemperature, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, JointParts, LayerInputs, NormOrder, NormPlaces, NormProduct,
+    NormWeights, QueryTemperature, RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
 pub use beside::{Beside, RewardModel, Served};
@@ -103,7 +103,7 @@ pub use software::{
     MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
-pub use transformers::{PreferenceLogits, Transformers};
+pub use transformers::{DdpBuckets, PreferenceLogits, Transformers};
 pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, Lora, Objective, Reference, Taken, Tuning,
 };

@@ -27,6 +27,8 @@ pub const MAX_VISION: u64 = 1 << 40;
 pub const MAX_PATCHES: u64 = 1 << 10;
 /// Elements or bytes that an offloading setting may name: more than any device holds.
 pub const MAX_SENT: u64 = 1 << 48;
+/// MiB of a bucket of gradients.
+pub const MAX_BUCKET: u64 = 1 << 20;
 /// Accelerators of a run.
 pub const MAX_WORLD: u64 = 1 << 20;
 /// Any one degree of parallelism.

@@ -3,6 +3,21 @@
 use super::number::NumberFormat;
 use super::tuning::{DataEngine, ExpertKernel};
 
+/// How PyTorch's DistributedDataParallel fills its buckets (`torch/csrc/distributed/c10d/reducer.cpp`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DdpBuckets {
+    /// Whether it looks for parameters without a gradient: then buckets stay as they were made, in the order in which parameters
+    /// are registered. Otherwise they are made anew after the first step, in the order in which gradients were there.
+    pub finds_unused: bool,
+    /// Bytes at which a bucket is closed.
+    pub cap: u64,
+}
+
+impl DdpBuckets {
+    /// Where nothing is stated (`torch/nn/parallel/distributed.py:_DEFAULT_BUCKET_CAP_MB`).
+    pub const CAP: u64 = 25 << 20;
+}
+
 /// What a loss does with the model's logits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreferenceLogits {
@@ -127,6 +142,8 @@ pub struct Transformers {
     pub foreach_step: bool,
     /// Elements of all of DeepSpeed's reduce buckets; `None` under any other engine.
     pub reduce_buckets: Option<u64>,
+    /// How PyTorch's DDP fills its buckets; `None` where it does not reduce the gradients of transformers' modules.
+    pub ddp: Option<DdpBuckets>,
     /// Whether layers that are recomputed whole are compiled with their checkpoint: backward recomputes them part by
     /// part.
     pub compiled_checkpoints: bool,
@@ -151,6 +168,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             foreach_step: false,
             reduce_buckets: None,
+            ddp: None,
             engine: DataEngine::Ddp,
             reduce: None,
             output: None,

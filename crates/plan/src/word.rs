@@ -147,6 +147,8 @@ words! {
         ScaledBranches "scaled_branches", SlicedQkv "sliced_qkv", HeadwiseQkv "headwise_qkv",
         SelectedQkv "selected_qkv", PassedRotation "passed_rotation", GeluByHand "gelu_by_hand",
         ScaledLayers "scaled_layers", TokensFirst "tokens_first", ImageMasks "image_masks",
+        OrderedNorms "ordered_norms", FirstNorms "first_norms", FollowingNorms "following_norms",
+        OutputFirst "output_first",
     }
 }
 

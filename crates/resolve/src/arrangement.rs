@@ -3,8 +3,8 @@
 use super::table::Table;
 use shardscope_plan::word::{KernelVariant as Kernel, ModuleVariant as Module};
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormPlaces, NormProduct,
-    NormWeights, QueryTemperature, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, Field, JointParts, LayerInputs, NormOrder, NormPlaces,
+    NormProduct, NormWeights, QueryTemperature, RotationTables, Router,
 };
 
 /// The arrangement of modules that readers know for the model's type.
@@ -119,6 +119,13 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         image_masks: runs(Kernel::ImageMasks),
         scaled_layers: runs(Kernel::ScaledLayers),
         gelu_by_hand: runs(Kernel::GeluByHand),
+        output_first: runs(Kernel::OutputFirst),
+        norm_order: match () {
+            () if runs(Kernel::OrderedNorms) => NormOrder::Ordered,
+            () if runs(Kernel::FirstNorms) => NormOrder::First,
+            () if runs(Kernel::FollowingNorms) => NormOrder::Following,
+            () => NormOrder::Last,
+        },
         scaled_mixer_inputs: differs(Module::ScaledMixerInputs),
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         left_out: LeftOut::from_names(&table.words(Field::MemoryLeftOut)),
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
         tuning,
-        transformers: transformers(table),
+        transformers: transformers(table, software),
         rollout: rollout(table, model.seq_length),
         beside: super::beside::beside(table),
         marks: Marks::default(),

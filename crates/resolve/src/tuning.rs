@@ -4,8 +4,8 @@ use super::objective::objective;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, NumberFormat, PreferenceLogits, Quantization, Software, TowerGradients, Transformers,
+    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, DdpBuckets, ExpertKernel, Field, LinearModule,
+    Lora, LoraModules, NumberFormat, PreferenceLogits, Quantization, Software, TowerGradients, Transformers,
     Tuning, Word, word,
 };
 
@@ -327,8 +327,30 @@ fn reduce_buckets(table: &mut Table) -> Option<u64> {
     Some(each.saturating_mul(buckets))
 }
 
+/// How PyTorch's DDP fills its buckets, where it reduces the gradients of transformers' modules. transformers' Trainer has it look
+/// for unused parameters unless a model of its own is checkpointed: PEFT's wrapper is none
+/// (`transformers/trainer.py:create_accelerator_and_postprocess`).
+fn ddp_buckets(table: &mut Table, software: Software) -> Option<DdpBuckets> {
+    let wraps = table.is_unset_or(&[word::DataParallelEngine::Ddp]) && table.number(Field::ZeroStage) == 0;
+    if !wraps || software != Software::HfTransformers {
+        return None;
+    }
+    let adapts = table.is(word::TrainType::Lora) || table.is(word::TrainType::QLora);
+    let finds = adapts || !table.on(Field::GradientCheckpointing);
+    table.default(
+        Field::DdpFindUnused,
+        Bool(finds),
+        "transformers' Trainer: unless a model of its own is checkpointed",
+    );
+    table.default(Field::DdpBucketCap, Int(DdpBuckets::CAP >> 20), "PyTorch's default");
+    Some(DdpBuckets {
+        finds_unused: table.on(Field::DdpFindUnused),
+        cap: table.number(Field::DdpBucketCap).saturating_mul(1 << 20),
+    })
+}
+
 /// What transformers and its trainers choose.
-pub(super) fn transformers(table: &mut Table) -> Transformers {
+pub(super) fn transformers(table: &mut Table, software: Software) -> Transformers {
     let reduce_buckets = reduce_buckets(table);
     Transformers {
         autocast: match table.chosen::<word::Autocast>() {
@@ -350,6 +372,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         fp32_accumulation: false,
         foreach_step: table.on(Field::OptimizerForeach),
         reduce_buckets,
+        ddp: ddp_buckets(table, software),
         engine: match table.chosen::<word::DataParallelEngine>() {
             Some(word::DataParallelEngine::Fsdp1) => DataEngine::Fsdp1,
             Some(word::DataParallelEngine::Fsdp2) => DataEngine::Fsdp2,

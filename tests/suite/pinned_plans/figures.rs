@@ -13,7 +13,7 @@ use shardscope::estimate::{
     utilisation,
 };
 use shardscope::operators::{
-    Creation, LETTERS, SectionKind, Symbols, Weight, Work, are_alike, frozen_counts, layers_backward,
+    Creation, LETTERS, Order, SectionKind, Symbols, Weight, Work, are_alike, frozen_counts, layers_backward,
     messages_of, section_counts, sections, work_of,
 };
 use shardscope::plan::{Chunk, OffloadModule, Plan};
@@ -81,7 +81,7 @@ fn operators(to: &mut Numbers, plan: &Plan) {
                 "counts",
                 &(section_counts(&x, chunk), frozen_counts(&x, chunk), layers_backward(&x, chunk).len()),
             );
-            let created = Creation::new(&x, chunk);
+            let created = Creation::new(&x, chunk, Order::Megatron);
             to.add("backwards", &created.backwards().map(|weight| weight.count()).collect::<Vec<_>>());
             for section in sections(&x, chunk) {
                 if !seen.contains(&section.kind) {

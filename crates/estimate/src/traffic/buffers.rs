@@ -1,9 +1,12 @@
 //! Gradient buffers and their buckets: what a data-parallel collective carries
 //! (`megatron/core/distributed/param_and_grad_buffer.py`, `distributed_data_parallel.py`).
 
+use super::ddp_buckets;
 use crate::constant::Constant;
-use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, WeightRole, are_alike};
-use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Stage};
+use shardscope_operators::{Creation, Order, Symbols, Weight, WeightGroup, WeightRole, are_alike};
+use shardscope_plan::{
+    Chunk, DdpBuckets, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Recipe, Stage,
+};
 use shardscope_units::{Count, Quantity};
 
 /// Under the distributed optimizer, each parameter begins at a multiple of this many elements.
@@ -90,20 +93,17 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         return Vec::new();
     };
     let x = Symbols::new(plan);
-    let creation = Creation::new(&x, held);
+    if let Some(rules) = plan.recipe().transformers.ddp {
+        return of_ddp(&x, held, rules);
+    }
+    let creation = Creation::new(&x, held, Order::Megatron);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
     let recipe = plan.recipe();
-    let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
-    // Where adapters are sent in a format of their own, they are in it too.
-    let apart = sent != of_adapters;
-    let formats = if fp8 {
-        vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)]
-    } else if apart {
-        vec![(recipe.module_dtype(), sent), (of_adapters, of_adapters)]
-    } else {
-        vec![(recipe.module_dtype(), sent)]
-    };
+    let sent = recipe.reduce_dtype();
+    let formats =
+        if fp8 { vec![(recipe.params_dtype, sent), (NumberFormat::Fp8, sent)] } else { formats(recipe) };
+    let apart = sent != recipe.adapters_reduce_dtype();
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for (index, &(format, sent)) in formats.iter().enumerate() {
@@ -136,6 +136,30 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
         }
     }
     out
+}
+
+/// The buffers of PyTorch's DDP, one for each format, whose buckets are tensors of their own.
+fn of_ddp(x: &Symbols<'_>, chunk: &Chunk, rules: DdpBuckets) -> Vec<Buffer> {
+    let (formats, group) = (formats(x.recipe()), WeightGroup::Dense);
+    let filled = ddp_buckets::buckets(x, chunk, rules, &formats).into_iter().zip(&formats);
+    let buffer = |(buckets, &(format, sent)): (Vec<u64>, &(NumberFormat, NumberFormat))| Buffer {
+        group,
+        format,
+        sent,
+        shards: shards(x.plan, group),
+        bucket_size: None,
+        parameters: buckets.iter().sum(),
+        buckets,
+    };
+    filled.map(buffer).filter(|buffer| buffer.parameters > 0).collect()
+}
+
+/// Formats of weights and of the gradients that are sent. Where adapters are sent in a format of their own, they are in it too: the
+/// second.
+fn formats(recipe: &Recipe) -> Vec<(NumberFormat, NumberFormat)> {
+    let (sent, of_adapters) = (recipe.reduce_dtype(), recipe.adapters_reduce_dtype());
+    let all = [(recipe.module_dtype(), sent), (of_adapters, of_adapters)];
+    all.into_iter().take(if sent == of_adapters { 1 } else { 2 }).collect()
 }
 
 /// The buffers of every stage and chunk; equal chunks are laid out only once.

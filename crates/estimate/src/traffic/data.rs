@@ -2,6 +2,7 @@
 
 use super::buffers::{Buffer, all_buffers};
 use super::builder::{Builder, Calls, Sent};
+use super::ddp_buckets;
 use super::ledger::{Parallelism, Place};
 use crate::parameters::stays_gathered;
 use shardscope_explain::Formula;
@@ -57,6 +58,13 @@ static UNIT_SCATTER: Formula = Formula::new(
 )
 .letters(&[("elements", "elements of the tensor passed to the collective")]);
 
+static USED: Formula = Formula::new(
+    "4·elements",
+    "PyTorch's DDP, where it looks for parameters without a gradient: how often each was used since the last reduction, int32.",
+    "torch/csrc/distributed/c10d/reducer.cpp:all_reduce_local_used_map",
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
+
 static COLUMNS: Formula = Formula::new(
     "n·h·B",
     "Each device has some columns of the embedding, looks up the tokens of all, and sends the others theirs.",
@@ -86,6 +94,7 @@ struct Buckets {
 fn whole_buffers(builder: &mut Builder<'_>) {
     let plan = builder.plan();
     let sharding = plan.recipe().dp_sharding;
+    used_tensors(builder);
     for bucket in all_buckets(builder) {
         let once = once_on(builder, &bucket);
         // After an all-reduce every replica steps all weights itself, so nothing is gathered.
@@ -112,6 +121,29 @@ fn whole_buffers(builder: &mut Builder<'_>) {
         };
         builder.add(Parallelism::Data, group(builder, bucket.group), weights, once);
     }
+}
+
+/// Where DDP looks for tensors without a gradient, ranks tell each other which theirs are.
+fn used_tensors(builder: &mut Builder<'_>) {
+    let x = builder.symbols;
+    let chunk = x.plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
+    let Some((rules, chunk)) = x.recipe().transformers.ddp.filter(|rules| rules.finds_unused).zip(chunk)
+    else {
+        return;
+    };
+    let sent = Sent {
+        name: name(WeightGroup::Dense),
+        tensor: "which have a gradient",
+        collective: Collective::AllReduce,
+        place: Place::AfterLastBackward,
+        shape: Shape::new(&[ddp_buckets::count(&x, chunk, rules)]),
+        width: 4,
+        dtype: "int32",
+        overlapped: true,
+        formula: &USED,
+    };
+    let once = builder.step_calls(&|_| 1);
+    builder.add(Parallelism::Data, GroupKind::DataContext, sent, once);
 }
 
 const fn name(group: WeightGroup) -> &'static str {

@@ -5,18 +5,26 @@ mod balance;
 mod buffers;
 mod builder;
 mod data;
+mod ddp_buckets;
 mod layers;
 mod ledger;
 mod pipeline;
 mod step;
 mod warnings;
 
-pub(crate) use buffers::constants;
 pub use buffers::{Buffer, all_buffers, buffers};
 pub use ledger::{DimensionTraffic, Operation, Parallelism, Place, Totals, Traffic};
 pub use warnings::{Detour, TrafficWarning, warnings};
 
+use crate::constant::Constant;
 use shardscope_plan::Plan;
+
+/// The constants of buffers and buckets.
+pub(crate) fn constants() -> Vec<Constant> {
+    let mut all = buffers::constants();
+    all.extend(ddp_buckets::constants());
+    all
+}
 
 /// Everything sent in one iteration of `plan`.
 #[must_use]

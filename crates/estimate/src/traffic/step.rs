@@ -8,7 +8,7 @@ use shardscope_explain::Formula;
 use shardscope_operators::{
     Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, WeightPart, section_counts,
 };
-use shardscope_plan::{DpSharding, NumberFormat, Stage};
+use shardscope_plan::{DpSharding, NumberFormat, Objective, Stage};
 use shardscope_topology::GroupKind;
 use shardscope_units::product;
 
@@ -38,6 +38,13 @@ static LOSS: Formula = Formula::new(
     "Sum of losses and number of tokens, for logging, fp32.",
     "megatron/training/training.py",
 );
+
+static ITEMS: Formula = Formula::new(
+    "8·elements",
+    "Labels of a step on each rank, int64 (`average_tokens_across_devices`): the loss is divided by their sum.",
+    "transformers/trainer.py:get_batch_samples",
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
 
 /// Adds the messages sent once per step.
 pub(super) fn add(builder: &mut Builder<'_>) {
@@ -134,11 +141,30 @@ fn scalars(builder: &mut Builder<'_>) {
         let scale = number(builder, ("loss scale", "overflow"), 1, &OVERFLOW);
         builder.add(Parallelism::Scalars, group, scale, every);
     }
+    if recipe.transformers.ddp.is_some() {
+        return items(builder);
+    }
     let stages = &builder.plan().layout().stages.stages;
     let ends = |stage: usize| stages.get(stage).is_some_and(Stage::has_output_layer);
     let at_end = builder.step_calls(&|stage| u64::from(ends(stage)));
     let loss = number(builder, ("loss", "sum and count"), 2, &LOSS);
     builder.add(Parallelism::Scalars, GroupKind::DataContext, loss, at_end);
+}
+
+/// transformers' Trainer logs the loss once in many steps, but divides each by the number of labels on all ranks.
+fn items(builder: &mut Builder<'_>) {
+    if builder.plan().recipe().tuning.objective != Objective::NextToken {
+        return;
+    }
+    let ranks = builder.groups.size(GroupKind::DataContext);
+    let sent = Sent {
+        collective: Collective::AllGather,
+        width: 8,
+        dtype: "int64",
+        ..number(builder, ("loss", "number of labels"), ranks, &ITEMS)
+    };
+    let once = builder.step_calls(&|_| 1);
+    builder.add(Parallelism::Scalars, GroupKind::DataContext, sent, once);
 }
 
 /// A message of a few fp32 numbers with this name and purpose.

@@ -93,9 +93,9 @@ terms! {
         ["fully sharded data parallel"], ["ZeRO", "use_torch_fsdp2", "use_megatron_fsdp"];
     Memory guide "bucket":
         "A piece of the gradient buffer that is reduced by one collective, as soon as all its gradients are ready.",
-        "A piece of the gradient buffer that is reduced by one collective, as soon as the gradients of all its weights are ready. Several buckets let the reduction of the first overlap with the backward pass of the rest.",
+        "A piece of the gradient buffer that is reduced by one collective, as soon as the gradients of all its weights are ready. Several buckets let the reduction of the first overlap with the backward pass of the rest. PyTorch's DDP fills them up to 25 MiB, in the order in which gradients were ready or, where it looks for unused parameters, in that in which modules register their tensors.",
         "Li et al. 2020 (PyTorch Distributed), section 3.2.3; megatron/core/distributed/param_and_grad_buffer.py",
-        ["gradient bucket"], ["gradients", "overlap", "overlap_grad_reduce"];
+        ["gradient bucket"], ["gradients", "overlap", "overlap_grad_reduce", "ddp_find_unused_parameters", "ddp_bucket_cap_mb"];
     Memory guide "CPU offload":
         "Optimizer states or activations are held in the host's memory and moved to the device when needed.",
         "Optimizer states or activations are held in the host's memory and moved over PCIe or a faster host link when they are needed: room on the device for time.",

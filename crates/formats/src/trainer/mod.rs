@@ -11,6 +11,7 @@ mod checkpoint;
 mod chinese_vicuna;
 mod classes;
 mod cookbook;
+mod ddp;
 mod device_map;
 mod dialect;
 mod early;

@@ -13,7 +13,7 @@ use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 
 /// Its keys, and the corresponding names of transformers' trainers.
-const NAMES: [(&str, &str); 34] = [
+const NAMES: [(&str, &str); 35] = [
     ("model.model_name", "model_name_or_path"),
     ("model.model_max_length", "max_length"),
     ("model.torch_dtype_str", "torch_dtype"),
@@ -32,6 +32,7 @@ const NAMES: [(&str, &str); 34] = [
     ("training.num_train_epochs", "num_train_epochs"),
     ("training.eval_strategy", "eval_strategy"),
     ("training.use_peft", "use_peft"),
+    ("training.ddp_find_unused_parameters", "ddp_find_unused_parameters"),
     ("peft.lora_r", "lora_r"),
     ("peft.lora_alpha", "lora_alpha"),
     ("peft.lora_dropout", "lora_dropout"),
@@ -59,7 +60,7 @@ const DEFAULTS: [(&str, &str); 4] = [
 ];
 
 /// Keys that change no figure: data, output and its timing, training length, learning rates, and loaders.
-const IDLE: [&str; 35] = [
+const IDLE: [&str; 34] = [
     "model.tokenizer_",
     "model.chat_template",
     "model.load_pretrained_weights",
@@ -94,7 +95,6 @@ const IDLE: [&str; 35] = [
     "training.max_grad_norm",
     "training.dataloader_",
     "training.include_",
-    "training.ddp_find_unused_parameters",
 ];
 /// More of them: seeds, checks, and cache clearing or timeouts between steps.
 const IDLE_TOO: [&str; 13] = [

@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, device_map, eight_bit,
+    accumulation, adapters, alpaca_lora, authors, behind, checkpoint, cookbook, ddp, device_map, eight_bit,
     evaluation, fused_head, grouped, internvl, kernels, low_rank, objective, offloading, open_instruct,
     packing, parts, presets, quantized_peft, recomputed, resumed, spread, swift_two, tokenizer, unsloth,
     unsloth_compiled, unsloth_preferences, vision, weights, words, xlam,
@@ -148,6 +148,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool, installed: Instal
         }
     }
     eight_bit::read(&mut leaves, dialect);
+    ddp::read(&mut leaves, dialect);
     fused_head::read(&mut leaves, dialect);
     quantized_peft::read(&mut leaves, dialect);
     recomputed::reentrance(&mut leaves, dialect);
