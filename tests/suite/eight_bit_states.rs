@@ -43,7 +43,9 @@ fn drafted(case: &Value) -> Draft {
     recipe.software = Software::HfTransformers;
     recipe.dp_sharding = DpSharding::Replicated;
     let whole_embedding = case["alone"] == false && case["optim"].as_str().expect("a name").contains("8bit");
-    recipe.optimizer = Optimizer { whole_embedding, ..optimizer(case["optim"].as_str().expect("a name")) };
+    // Paged states have the same bytes, outside of PyTorch's memory.
+    recipe.optimizer =
+        Optimizer { whole_embedding, paged: false, ..optimizer(case["optim"].as_str().expect("a name")) };
     if case["adapters"] == true {
         recipe.tuning = Tuning {
             base: BaseTraining::None,
@@ -90,6 +92,10 @@ fn recorded_states_are_met_to_the_byte() {
         let expected = matrices + moments * small;
         let ours = memory(&drafted(&case).plan()).ranks[0].totals.optimizer.get();
         assert_eq!(ours, expected, "{} {}", case["optim"], case["tied"]);
+        let mut paged = drafted(&case);
+        paged.recipe.optimizer.paged = optimizer(name).paged;
+        let on_device = memory(&paged.plan()).ranks[0].totals.optimizer.get();
+        assert_eq!(on_device, if name.starts_with("paged") { 0 } else { expected }, "{name}");
         compared += 1;
     }
     assert_eq!(compared, 15);

@@ -107,7 +107,9 @@ fn read(root: &Node) -> Reading {
         [Field::MaxPositionEmbeddings, Field::SeqLength].map(|field| leaves.reading.count(field));
     if let Some(length) = length.filter(|length| limit.is_some_and(|limit| limit < *length)) {
         let why = "nanotron goes by tokens.sequence_length where max_position_embeddings is shorter";
-        leaves.state(Field::MaxPositionEmbeddings, &length.to_string(), Origin::Derived, why);
+        leaves
+            .reading
+            .take(Found::new(Field::MaxPositionEmbeddings, length.to_string(), Origin::Derived).note(why));
     }
     optimizer(&mut leaves);
     doremi(&mut leaves);

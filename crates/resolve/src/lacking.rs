@@ -169,6 +169,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
             "adapters on part of the experts' weights (PEFT rejects only one of gate_proj and up_proj)";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
+    // `quantizers/quantizer_bnb_4bit.py:param_needs_quantization`: only linear layers are quantized, and in transformers 5 the experts
+    // of a layer are one parameter.
+    let by_layers = [word::BaseQuantization::Nf4, word::BaseQuantization::Fp4, word::BaseQuantization::Int8];
+    let has_experts = table.number(Field::NumExperts) > 0 && software == Software::HfTransformers;
+    if has_experts && table.is_any(&by_layers) {
+        let message = "experts, which bitsandbytes leaves in 16 bits in transformers 5 while they would be counted as quantized";
+        table.lack(Field::BaseQuantization, "", Effect::Memory, message);
+    }
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision_lacking::lacking(table, software) {
         table.lack(Field::VisionTower, "", effect, &message);

@@ -27,7 +27,7 @@ impl Found {
     /// Whether it is what a launch that is not among the texts would say of several ranks: neither a value nor a text's variable.
     #[must_use]
     pub fn is_left_to_launch(&self) -> bool {
-        self.hole.is_some() && self.origin == Origin::Default
+        self.field == Field::ZeroStage && self.hole.is_some() && self.origin == Origin::Default
     }
 
     /// A value without a position.

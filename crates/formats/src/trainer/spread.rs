@@ -67,7 +67,12 @@ const BY_NAME: &str = "from the name of accelerate's file";
 fn engine_of(file: &str) -> Option<&'static str> {
     let name = file.to_ascii_lowercase();
     if name.contains("fsdp") {
-        return Some("fsdp2");
+        // accelerate's version is 1 unless its file says 2 (`utils/dataclasses.py:FullyShardedDataParallelPlugin`), as files of public
+        // repositories that say 2 do in their names.
+        let second = ["fsdp2", "fsdp_2", "fsdp-2", "fsdp_v2", "fsdpv2", "fsdp-v2"]
+            .iter()
+            .any(|sign| name.contains(sign));
+        return Some(if second { "fsdp2" } else { "fsdp1" });
     }
     ["zero", "deepspeed", "ds_"].iter().any(|sign| name.contains(sign)).then_some("deepspeed")
 }
@@ -79,7 +84,7 @@ pub fn left_to_accelerate(reading: &mut Reading, file: &str, by: &str, span: Opt
     }
     if let Some(engine) = engine_of(file) {
         reading.take(Found::new(Field::DataParallelEngine, engine, Origin::Derived).note(BY_NAME));
-        if engine == "fsdp2" {
+        if engine.starts_with("fsdp") {
             reading.take(Found::new(Field::DeferReduction, "true", Origin::Default).note(waits(engine)));
         }
     }

@@ -114,3 +114,153 @@ fn the_first_qwen_runs_code_of_its_own() {
     assert!(first.plan.is_some(), "{:?}", first.diagnostics);
     assert_eq!(value(&line("Qwen/Qwen1.5-7B-Chat"), Field::FusedQkv), "");
 }
+
+/// accelerate's file that a launch names is asked for beside the pasted program, too, with options or without.
+#[test]
+fn a_launchs_file_counts_beside_its_program() {
+    let parsed = "from trl import SFTConfig, SFTTrainer, ModelConfig, ScriptArguments, TrlParser\n\
+        parser = TrlParser((ScriptArguments, SFTConfig, ModelConfig))\nscript_args, training_args, model_args = parser.parse_args_and_config()\n\
+        trainer = SFTTrainer(model=model_args.model_name_or_path, args=training_args, train_dataset=data)\ntrainer.train()\n";
+    let written = "from trl import SFTConfig, SFTTrainer\n\
+        trainer = SFTTrainer(model='Qwen/Qwen2.5-7B', args=SFTConfig(max_length=2048, per_device_train_batch_size=2, bf16=True), train_dataset=data)\n\
+        trainer.train()\n";
+    let options =
+        " --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 --per_device_train_batch_size 2 --bf16";
+    let launch = "accelerate launch --num_processes 8 --config_file recipes/zero3.yaml sft.py";
+    let engine = "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\nmixed_precision: bf16\n\
+        num_machines: 1\nnum_processes: 8\n";
+    for (program, options) in [(parsed, options), (written, "")] {
+        let line = format!("{launch}{options}\n");
+        let with = |files: &[(&str, &str)]| {
+            let source = Source::from_files(files.iter().copied());
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+        };
+        let open = with(&[("run.sh", &line), ("sft.py", program)]);
+        let asked: Vec<&str> = open.questions.iter().map(|asked| asked.name()).collect();
+        assert_eq!(
+            (asked, open.plan.is_some()),
+            (vec!["zero_stage"], false),
+            "{line}: {:?}",
+            open.diagnostics
+        );
+        let whole = with(&[("run.sh", &line), ("sft.py", program), ("zero3.yaml", engine)]);
+        assert!(whole.plan.is_some(), "{line}: {:?} {:?}", whole.questions, whole.diagnostics);
+        assert_eq!(
+            [Field::ZeroStage, Field::DataParallelEngine].map(|field| value(&whole, field)),
+            ["3", "deepspeed"]
+        );
+    }
+}
+
+/// accelerate's version of FSDP is 1 unless its file says otherwise.
+#[test]
+fn a_file_of_fsdp_is_of_the_first_version_unless_it_is_called_otherwise() {
+    for (file, engine) in
+        [("fsdp_config_qlora.yaml", "fsdp1"), ("fsdp2.yaml", "fsdp2"), ("zero2.yaml", "deepspeed")]
+    {
+        let line = format!(
+            "accelerate launch --num_processes 8 --config_file configs/{file} train.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 \
+             --per_device_train_batch_size 2 --bf16 --output_dir o\n"
+        );
+        assert_eq!(value(&said("run.sh", &line, &[]), Field::DataParallelEngine), engine, "{file}");
+    }
+}
+
+/// A number of processes that is not known is no option of torchrun, whose default is one node; an empty list of devices is none.
+#[test]
+fn launchers_leave_open_what_a_text_leaves_open() {
+    let asks = |text: &str| {
+        let read = said("run.sh", text, &[]);
+        read.questions.iter().map(|asked| asked.name().to_owned()).collect::<Vec<String>>()
+    };
+    let options = "train.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 --per_device_train_batch_size 2 --bf16 --output_dir o\n";
+    assert_eq!(asks(&format!("torchrun --nproc-per-node ${{count}} {options}")), ["gpus_per_node"]);
+    let devices = asks(&format!("DEVICES=\"\"\ndeepspeed --include localhost:$DEVICES {options}"));
+    assert!(devices.iter().any(|name| name == "gpus_per_node" || name == "world_size"), "{devices:?}");
+}
+
+/// Megatron's `--skip-train` and bigscience's `--eval-only` train nothing.
+#[test]
+fn an_evaluation_is_no_training() {
+    let run = |more: &str| {
+        let text = format!(
+            "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 \
+             --max-position-embeddings 1024 --micro-batch-size 2 --global-batch-size 64 --vocab-size 50257 --bf16 {more}\n"
+        );
+        said("run.sh", &text, &[])
+    };
+    assert!(run("").plan.is_some());
+    for flag in ["--skip-train", "--zero-stage 0 --eval-only True"] {
+        let read = run(flag);
+        assert!(
+            read.not_modelled.iter().any(|item| item.message.contains("an evaluation")),
+            "{flag}: {:?}",
+            read.not_modelled
+        );
+    }
+}
+
+/// bitsandbytes quantizes linear layers; the experts of a layer are one parameter in transformers 5.
+#[test]
+fn experts_under_bitsandbytes_stop() {
+    let run = |model: &str| {
+        let text = format!(
+            "python train.py --model_name_or_path {model} --use_peft --load_in_4bit --lora_r 16 --lora_target_modules q_proj,v_proj \
+             --per_device_train_batch_size 1 --max_length 1024 --output_dir o --bf16\n"
+        );
+        said("run.sh", &text, &[])
+    };
+    let stops = |read: &Resolution| {
+        read.not_modelled.iter().any(|item| item.message.contains("bitsandbytes leaves in 16 bits"))
+    };
+    assert!(stops(&run("mistralai/Mixtral-8x7B-v0.1")));
+    assert!(!stops(&run("Qwen/Qwen2.5-7B")));
+}
+
+/// torchtitan's small Qwen3 share one table for both ends (`models/qwen3/__init__.py:enable_weight_tying`).
+#[test]
+fn torchtitans_ends_are_tied_as_published() {
+    let untied = |flavor: &str| {
+        let text = format!(
+            "[model]\nname = \"qwen3\"\nflavor = \"{flavor}\"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n[optimizer]\nname = \"AdamW\"\n"
+        );
+        value(&said("train.toml", &text, &[("world_size", "8")]), Field::UntieEmbeddingsAndOutputWeights)
+    };
+    assert_eq!([untied("1.7B"), untied("8B")], ["false", "true"]);
+}
+
+/// nanotron trains on `tokens.sequence_length` whatever the model's limit is, and saved gathered inputs while the optimizer's arguments
+/// stood by themselves.
+#[test]
+fn early_files_of_nanotron_are_read_as_their_release_did() {
+    let run = |optimizer: &str| {
+        let text = format!(
+            "model:\n  dtype: bfloat16\n  model_config:\n    is_llama_config: true\n    hidden_size: 1024\n    intermediate_size: 4096\n    \
+             num_hidden_layers: 8\n    num_attention_heads: 16\n    num_key_value_heads: 16\n    max_position_embeddings: 256\n    vocab_size: 32000\n\
+             optimizer:\n  zero_stage: 0\n  accumulate_grad_in_fp32: true\n{optimizer}parallelism:\n  dp: 1\n  pp: 1\n  tp: 8\n  \
+             tp_mode: REDUCE_SCATTER\n  tp_linear_async_communication: true\ntokens:\n  sequence_length: 1024\n  micro_batch_size: 2\n  \
+             batch_accumulation_per_replica: 1\n"
+        );
+        let read = said("config.yaml", &text, &[]);
+        [Field::GatheredInputs, Field::MaxPositionEmbeddings].map(|field| value(&read, field))
+    };
+    assert_eq!(run("  adam_beta1: 0.9\n  torch_adam_is_fused: true\n"), ["true", "1024"]);
+    assert_eq!(
+        run("  optimizer_factory:\n    name: adamW\n    adam_beta1: 0.9\n    torch_adam_is_fused: true\n"),
+        ["false", "1024"]
+    );
+}
+
+/// Managed memory is outside of PyTorch's, and CUDA moves it to the host when the device is full.
+#[test]
+fn states_of_paged_optimizers_are_outside_of_the_peak() {
+    let bytes = |optimizer: &str| {
+        let text = format!(
+            "python train.py --model_name_or_path Qwen/Qwen2.5-7B --optim {optimizer} --per_device_train_batch_size 1 --max_length 1024 \
+             --output_dir o --bf16 --gradient_checkpointing\n"
+        );
+        let plan = said("run.sh", &text, &[]).plan.unwrap_or_else(|| panic!("{optimizer}"));
+        plan.recipe().optimizer.paged
+    };
+    assert_eq!(["paged_adamw_8bit", "adamw_bnb_8bit", "paged_lion_32bit"].map(bytes), [true, false, true]);
+}
