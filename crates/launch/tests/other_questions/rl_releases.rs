@@ -128,3 +128,28 @@ fn packs_of_samples_with_prompts_of_any_length_are_full() {
     assert_eq!(of("--rollout-max-prompt-len 100"), ["2400", "300"]);
     assert_eq!(of("--rollout-max-context-len 250"), ["2000", "200"]);
 }
+
+/// `scripts/models/glm4.7-flash.py` of radixark/miles at 31f1ca9, printed in `tests/snapshots/model_args`, and `glm4.7-30B-A3B.sh` of
+/// THUDM/slime at 624b824.
+#[test]
+fn a_file_of_a_model_states_more_than_its_shape() {
+    let of = |shape: &str, more: &str| {
+        let read = script(&format!(
+            "{shape}\nray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate ${{MODEL_ARGS[@]}} \
+             --hf-checkpoint /root/GLM-4.7-Flash --num-rollout 10 --rollout-batch-size 8 --n-samples-per-prompt 8 --bf16 \
+             --use-dynamic-batch-size --max-tokens-per-gpu 4096 --rollout-max-response-len 200 --advantage-estimator grpo \
+             --expert-model-parallel-size 8 {more}\n"
+        ));
+        [Field::MakeVocabSizeDivisibleBy, Field::MtpNumLayers, Field::ApplyRopeFusion]
+            .map(|field| value(&read, field))
+    };
+    let printed = "TYPE=\"glm4.7-flash\"\nLINE=\"$(python3 \"${HERE}/miles/utils/external_utils/model_args_utils.py\" \"${TYPE}\")\" || exit 1\n\
+        read -ra MODEL_ARGS <<< \"${LINE}\"";
+    assert_eq!(of(printed, ""), ["64", "1", "false"]);
+    assert_eq!(of(&printed.replace("${TYPE}", "glm4.7-flash"), ""), ["64", "1", "false"]);
+    assert_eq!(of(printed, "--make-vocab-size-divisible-by 32"), ["32", "1", "false"]);
+    // slime's file has no depths that predict further tokens.
+    let [divisor, depths, fused] = of("source \"$HERE/scripts/models/glm4.7-30B-A3B.sh\"", "");
+    assert_eq!((divisor.as_str(), fused.as_str()), ("64", "false"));
+    assert!(matches!(depths.as_str(), "" | "0"), "{depths}");
+}
