@@ -129,6 +129,10 @@ impl Scalars {
                     self.below(item, &index.to_string(), path);
                 }
             }
+            // A group that is there with nothing in it (`[inference]`).
+            Value::Map(entries) if entries.is_empty() && !path.is_empty() => {
+                self.push(path, "", Some(node.span), None);
+            }
             Value::Map(entries) => entries.iter().for_each(|entry| self.below(&entry.node, &entry.key, path)),
         }
     }

@@ -153,3 +153,22 @@ fn a_file_of_a_model_states_more_than_its_shape() {
     assert_eq!((divisor.as_str(), fused.as_str()), ("64", "false"));
     assert!(matches!(depths.as_str(), "" | "0"), "{depths}");
 }
+
+/// `roll/distributed/strategy/sglang_strategy.py:initialize` pops `tensor_parallel_size`, by default as many as a worker has accelerators;
+/// `worker_config.py:__post_init__` sets those by vLLM's own sizes.
+#[test]
+fn an_engine_of_roll_is_as_wide_as_its_worker() {
+    let of = |engine: &str, config: &str| {
+        let text = format!(
+            "exp_name: mine\npretrain: Qwen/Qwen2.5-7B\nnum_gpus_per_node: 8\nprompt_length: 512\nresponse_length: 512\n\
+             actor_train:\n  training_args:\n    learning_rate: 1.0e-6\n    per_device_train_batch_size: 1\n  \
+             strategy_args:\n    strategy_name: megatron_train\n    strategy_config: {{tensor_model_parallel_size: 2}}\n  \
+             device_mapping: list(range(0,8))\nactor_infer:\n  strategy_args:\n    strategy_name: {engine}\n    \
+             strategy_config: {{{config}}}\n  num_gpus_per_worker: 4\n  device_mapping: list(range(0,8))\n"
+        );
+        value(&said("mine.yaml", &text, &[]), Field::RolloutTensorParallelSize)
+    };
+    assert_eq!(of("sglang", "mem_fraction_static: 0.8"), "4");
+    assert_eq!(of("sglang", "tensor_parallel_size: 2"), "2");
+    assert_eq!(of("vllm", "gpu_memory_utilization: 0.8"), "1");
+}
