@@ -7,7 +7,7 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::ask;
-use crate::{Found, NotRead, Origin, Reading};
+use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
@@ -130,8 +130,7 @@ fn accumulated(leaves: &mut Leaves<'_>, leaf: &Leaf, micro: u64) {
 /// Says that the trainer does not look at the key.
 fn ignored(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     let message = "verl's FSDP trainer has ignored data.micro_batch_size since January 2025; it takes data.micro_batch_size_per_gpu";
-    leaves.reading.diagnostics.push(Diagnostic::warning(Code::KeysNotRead, message).at_some(leaf.span));
-    leaves.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
+    leaves.reading.diagnostics.push(Diagnostic::warning(Code::NoInfluence, message).at_some(leaf.span));
 }
 
 /// Puts a release that the text installs above what its keys tell. `today`: the notes of today's defaults.

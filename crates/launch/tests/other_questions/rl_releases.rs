@@ -172,3 +172,18 @@ fn an_engine_of_roll_is_as_wide_as_its_worker() {
     assert_eq!(of("sglang", "tensor_parallel_size: 2"), "2");
     assert_eq!(of("vllm", "gpu_memory_utilization: 0.8"), "1");
 }
+
+/// `configs/model/qwen3_8b.yaml` of Ascend/MindSpeed-RL at 05a90d7, and its six others: `make_vocab_size_divisible_by: 1`.
+#[test]
+fn files_of_models_of_mindspeed_rl_pad_no_vocabulary() {
+    let read = said(
+        "mine.yaml",
+        "megatron_training:\n  model: qwen3_8b\n  bf16: true\n  global_batch_size: 16\n  seq_length: 1024\nactor_config:\n  \
+         model: qwen3_8b\n  micro_batch_size: 1\n  tensor_model_parallel_size: 4\nrl_config:\n  mini_batch_size: 16\n  \
+         max_prompt_length: 512\n  n_samples_per_prompt: 4\n  actor_resource:\n    num_npus: 8\ngenerate_config:\n  \
+         infer_tensor_parallel_size: 1\n  sampling_config:\n    max_tokens: 512\n",
+        &[],
+    );
+    let sizes = [Field::MakeVocabSizeDivisibleBy, Field::PaddedVocabSize].map(|field| value(&read, field));
+    assert_eq!(sizes, ["1", "151936"]);
+}
