@@ -3,7 +3,7 @@
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Reader};
 use super::signs;
-use crate::{Effect, NotModelled, Origin, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 

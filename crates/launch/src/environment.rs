@@ -1,5 +1,6 @@
 //! What a script says outside its command: directives to the scheduler, variables that choose kernels.
 
+use super::model_files;
 use super::named::{take_model, with_vision};
 use super::scheduled::accelerator;
 use super::weights::propose_model;
@@ -20,6 +21,7 @@ pub(super) fn reading(launch: &Launch) -> Reading {
     libraries(&mut reading, &launch.script);
     model(&mut reading, launch);
     experts_of_slime(&mut reading);
+    model_files::tell(&mut reading, launch);
     reading
 }
 

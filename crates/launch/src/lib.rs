@@ -17,6 +17,7 @@ mod log;
 mod lone;
 mod machines;
 mod minimal;
+mod model_files;
 mod notebook;
 #[cfg(test)]
 mod options_of_frameworks;

@@ -92,6 +92,7 @@ fn a_limit_of_prompts_tells_the_length_of_responses() {
     assert_eq!(command("--max_prompt_length 8192 --max_completion_length 100"), reported("8292", "100", ""));
     assert_eq!(command("--max_completion_length 100"), reported("", "100", "seq_length"));
     assert_eq!(command(""), reported("", "512", "seq_length"));
-    // Arguments from the time of TRL 0.14 (R1-V's pixels), whose prompts had 512 tokens.
-    assert_eq!(command("--max_pixels 401408"), reported("768", "256", ""));
+    // Arguments from the time of TRL 0.14 (R1-V's pixels), whose prompts had 512 tokens. R1-V loads weights in fp32 beside transformers 4,
+    // VLM-R1, which has the same arguments, in bf16.
+    assert_eq!(command("--max_pixels 401408"), reported("768", "256", "params_dtype"));
 }

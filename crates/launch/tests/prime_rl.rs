@@ -84,6 +84,9 @@ fn reinforcement_learning_packs_rollouts() {
     assert_eq!((recipe.num_micro_batches, recipe.tuning.objective), (256, Objective::Policy));
     let rollout = recipe.rollout.as_ref().unwrap_or_else(|| panic!("no rollouts"));
     assert_eq!((rollout.engine, rollout.own_gpus, rollout.tensor), (RolloutEngine::Vllm, Some(6), 2));
+    // A table with nothing in it starts one too, by the defaults of its configuration (`entrypoints/rl.py`: `inference is not None`).
+    let bare = self::plan(&text.replace(".vllm]\ntensor_parallel_size = 2\n", "]\n"));
+    assert_eq!(bare.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus), Some(6));
     // A server that the file does not start runs elsewhere.
     let apart = self::plan(&text.replace("[inference.vllm]\ntensor_parallel_size = 2\n", ""));
     assert_eq!(apart.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus), Some(0));

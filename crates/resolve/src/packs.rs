@@ -102,8 +102,15 @@ pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64,
     let of_rank = samples.div_ceil(data);
     let all = of_rank.saturating_mul(sample);
     // A sample longer than a pack forms one by itself (`slime/utils/dp_schedule.py`), and few samples may not fill one.
+    // What prompts add to the responses is not known where slime's text does not limit them, unless it limits both together.
+    let cut = !is_slime(table) || !table.has(Field::MaxResponseLength) || table.has(Field::MaxPromptLength);
+    let most = match table.count(Field::MaxContextLength) {
+        _ if cut => all,
+        Some(context) => of_rank.saturating_mul(context),
+        None => u64::MAX,
+    };
     // Padded after the bounds: padding may exceed the capacity, as in verl.
-    let tokens = padded(table, capacity.max(sample).min(all));
+    let tokens = padded(table, capacity.max(sample).min(most));
     // At least one pack, and no more than there are samples: a pack holds at least one.
     let packs = all.div_ceil(tokens).clamp(1, of_rank);
     // Interleaving needs micro-batches in groups (`dp_schedule.py`, `num_batches_divided_by` of verl).

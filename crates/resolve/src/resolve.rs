@@ -233,6 +233,9 @@ fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Pla
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
+    if let Some(layout) = &layout {
+        rollout::groups(table, layout.data);
+    }
     // All four are tried before any is required, so that one pass reports everything that is missing.
     let (Some(mut model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
         return None;

@@ -1,11 +1,13 @@
 //! Reinforcement-learning rollouts, from the settings.
 
 use super::table::Table;
+use crate::Origin;
 use crate::SettingValue::{Bool, Int, Real};
 use shardscope_catalog as catalog;
 use shardscope_plan::{
     Field, NumberFormat, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
 };
+use shardscope_source::Code;
 use shardscope_units::Bytes;
 
 /// Fraction of memory that an engine uses by default: vLLM's `gpu_memory_utilization` (`vllm/config/cache.py`), and the
@@ -48,6 +50,53 @@ pub(super) fn batch(table: &mut Table) {
     let sequences = prompts.saturating_mul(table.degree(Field::RolloutsPerPrompt)) / steps.max(1);
     let rule = "prompts x rollouts per prompt / optimizer steps per round";
     table.derive(Field::GlobalBatchSize, Int(sequences.max(1)), rule);
+}
+
+/// Whether vLLM runs on an accelerator of its own beside those that train, as in TRL 0.14 and 0.15 and programs made of them, whose reader
+/// says so.
+fn has_own_engine(table: &Table) -> bool {
+    table.is(RlFramework::Trl) && table.count(Field::RolloutGpus) == Some(1) && !is_set(table)
+}
+
+fn is_set(table: &Table) -> bool {
+    table.get(Field::RolloutGpus).is_some_and(|setting| setting.origin == Origin::User)
+}
+
+/// The most accelerators of a node of `usual` that can train beside such an engine, one of which it takes (`trl/trainer/grpo_trainer.py`
+/// of 0.15: `cuda:{num_processes}`).
+pub(super) fn beside_own_engine(table: &Table, usual: u64) -> Option<u64> {
+    let all = usual.checked_sub(1).filter(|all| *all > 0 && has_own_engine(table))?;
+    let whole = |ranks: &u64| {
+        let batch = table.degree(Field::MicroBatchSize).saturating_mul(*ranks);
+        batch.is_multiple_of(table.degree(Field::RolloutsPerPrompt))
+    };
+    Some((1..=all).rev().find(whole).unwrap_or(all))
+}
+
+/// A micro-batch of all ranks holds whole groups of rollouts, or TRL stops (`trl/trainer/grpo_trainer.py` of 0.15: "The global train batch
+/// size … must be evenly divisible by the number of generations per prompt"). The text states the engine's device: programs made of 0.14,
+/// whose batches are of prompts, have none to state.
+pub(super) fn groups(table: &mut Table, data: u64) {
+    let stated =
+        table.get(Field::RolloutGpus).is_some_and(|setting| matches!(setting.origin, Origin::Script));
+    if !stated || !has_own_engine(table) {
+        return;
+    }
+    let (Some(micro), Some(group)) = (
+        table.count(Field::MicroBatchSize),
+        table.count(Field::RolloutsPerPrompt).filter(|group| *group > 0),
+    ) else {
+        return;
+    };
+    let batch = micro.saturating_mul(data);
+    if !batch.is_multiple_of(group) {
+        let fields = [Field::MicroBatchSize, Field::RolloutsPerPrompt, Field::DataParallelSize];
+        let message = format!(
+            "micro batch {micro} x DP {data} = {batch} is no multiple of the {group} rollouts of a prompt (num_generations), where TRL stops"
+        );
+        let hint = "another number of GPUs, micro-batch or num_generations would do";
+        table.refuse(Code::GlobalBatch, &fields, message, hint);
+    }
 }
 
 /// The rollouts described by the settings; none if no reinforcement-learning framework is named.

@@ -224,7 +224,14 @@ fn ask_for_images(table: &mut Table) {
     } else {
         (MOST_PATCHES, "one image at the largest size that the model's processor lets through")
     };
-    let fits = table.number(Field::SeqLength).saturating_mul(group);
+    // Images are part of the prompt. A pack may be full of prompts with short answers.
+    let alone = packs::capacity(table).is_none();
+    let length = table.number(Field::SeqLength);
+    let (holds, what) = match table.count(Field::MaxPromptLength).filter(|prompt| alone && *prompt < length) {
+        Some(prompt) => (prompt, "the longest prompt"),
+        None => (length, "the sequence"),
+    };
+    let fits = holds.saturating_mul(group);
     // A sequence cannot hold more images than tokens, which bounds the proposal.
     let bounded = kept.image == 0 || kept.tiled;
     let patches = if bounded && fits > 0 && fits < patches { fits } else { patches };
@@ -239,7 +246,7 @@ fn ask_for_images(table: &mut Table) {
         "the vision tower saves tensors for every patch of the images of a {whose}, and the text does not say how many there are"
     );
     let hint = format!(
-        "set image_patches, of all images of a {whose}: {patches} are {origin}, as far as the sequence holds their {} tokens",
+        "set image_patches, of all images of a {whose}: {patches} are {origin}, as far as {what} holds their {} tokens",
         patches / group.max(1)
     );
     table.say(Diagnostic::error(Code::MissingSetting, message), &hint, table.span(Field::VisionTower));
@@ -247,7 +254,7 @@ fn ask_for_images(table: &mut Table) {
         asks: Asked::Setting(Field::ImagePatches),
         prompt: format!(
             "How many patches of {0} x {0} pixels do the images of a {whose} have, all together? {patches} are {origin}, as far \
-             as the sequence holds them; {group} become one token.",
+             as {what} holds them; {group} become one token.",
             kept.patch
         ),
         choices: Vec::new(),

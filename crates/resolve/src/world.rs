@@ -2,6 +2,7 @@
 
 use super::batch;
 use super::fitting;
+use super::rollout;
 use super::table::{MACHINES, Table};
 use crate::SettingValue::{Int, Text};
 use crate::{Asked, Machines, Origin, Question};
@@ -336,10 +337,17 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
             (Some(_), _) => (Field::GpusPerNode, "GPUs per node?", usual),
             (None, Some(_)) => (Field::NumNodes, "Number of nodes?", fits),
             // A batch too small for a full node is proposed on part of one.
-            (None, None) => {
-                let works = fitting::fewer(table, usual).unwrap_or(fits * usual);
-                (Field::WorldSize, "Number of GPUs in total?", works)
-            }
+            (None, None) => match rollout::beside_own_engine(table, usual) {
+                // TRL's own engine before 0.16 takes the device after those that train.
+                Some(trains) => {
+                    let prompt = "Number of GPUs that train (num_processes)? vLLM takes one more";
+                    (Field::WorldSize, prompt, trains)
+                }
+                None => {
+                    let works = fitting::fewer(table, usual).unwrap_or(fits * usual);
+                    (Field::WorldSize, "Number of GPUs in total?", works)
+                }
+            },
         };
         let (proposal, said) = remarked(table, nodes, per_node).unwrap_or((works, String::new()));
         ask(table, field, prompt, proposal, &said);

@@ -150,8 +150,23 @@ pub fn configuration(words: &[Argument]) -> Option<&str> {
     words.iter().find_map(|word| word.text.strip_prefix("config="))
 }
 
+/// The settings of an actor in every release of EasyR1 (`verl/workers/actor/config.py:ActorConfig` to b44b311, July 30, 2026).
+const OF_ACTORS: &str = "clip_ratio clip_ratio_dual clip_ratio_high clip_ratio_low disable_kl dynamic_batching entropy_coeff fsdp \
+    global_batch_size global_batch_size_per_device kl_coef kl_loss_coef kl_loss_type kl_penalty loss_avg_mode loss_type max_grad_norm \
+    micro_batch_size_per_device_for_experience micro_batch_size_per_device_for_update model offload optim padding_free ppo_epochs report_kl \
+    strategy tau_negative tau_positive ulysses_sequence_parallel_size ulysses_size use_kl_loss use_torch_compile";
+
+/// Whether the actor has a setting that EasyR1's never had: the program is a fork, and so is its file.
+fn is_of_fork(words: &[Argument]) -> bool {
+    words.iter().any(|word| {
+        let key = word.text.split('=').next().and_then(|path| path.strip_prefix("worker.actor."));
+        let name = key.and_then(|key| key.split('.').next());
+        name.is_some_and(|name| !OF_ACTORS.split(' ').any(|known| known == name))
+    })
+}
+
 /// Whether it is the file that is known here, and the words leave nothing to it that differs from one copy to the next:
-/// they state both micro-batches, or have a key that came with today's.
+/// they state both micro-batches, or have a key that came with today's, and none that EasyR1's program would refuse.
 pub fn is_known(file: &str, words: &[Argument]) -> bool {
     const SIZES: [&str; 2] = [
         "worker.actor.micro_batch_size_per_device_for_update=",
@@ -162,7 +177,7 @@ pub fn is_known(file: &str, words: &[Argument]) -> bool {
     let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
     let is_examples = file.ends_with(EXAMPLES) || file == base_name(EXAMPLES);
     let earlier = EARLIER.iter().any(|key| has(key));
-    is_examples && !earlier && (has(LATER) || SIZES.iter().all(|key| has(key)))
+    is_examples && !earlier && !is_of_fork(words) && (has(LATER) || SIZES.iter().all(|key| has(key)))
 }
 
 fn renamed(own: &Scalars, of_examples: bool) -> Scalars {

@@ -25,6 +25,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             for (field, value) in settings {
                 leaves.state(field, &value, Origin::Catalog, &note);
             }
+            // Each of its files of models (`configs/model/*.yaml` at 05a90d7).
+            let whose = "the files of models of MindSpeed-RL";
+            leaves.state(Field::MakeVocabSizeDivisibleBy, "1", Origin::Default, whose);
         }
     }
     ask(

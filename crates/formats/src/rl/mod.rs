@@ -25,6 +25,7 @@ mod verl_megatron;
 mod verl_rounds;
 mod verl_scored;
 mod verl_sft;
+mod verl_sft_early;
 
 pub use easy_r1::{configuration as configuration_of_easy_r1, is_known as is_known_to_easy_r1};
 pub use nemo_bases::TABLE as NEMO_RL;
@@ -170,7 +171,7 @@ impl Reader for RlFormat {
 
     fn read(&self, root: &Node) -> Reading {
         if *self == Self::EasyR1 {
-            return self.read_scalars(&easy_r1::of_file(root));
+            return self.read_scalars(&easy_r1::of_file(root), true);
         }
         let mut known = Vec::new();
         if *self == Self::NemoRl {
@@ -183,7 +184,7 @@ impl Reader for RlFormat {
                 known.extend(verl_configs::of_base(&file));
             }
         }
-        self.read_scalars(&Scalars::on(known, root))
+        self.read_scalars(&Scalars::on(known, root), true)
     }
 
     fn bases(&self, root: &Node) -> Vec<(String, Span)> {
@@ -245,7 +246,7 @@ impl Reader for RlFormat {
         }
         let scalars = Scalars::of_words_under(command.words, &["engine"]);
         let mut leaves = Leaves::over(&scalars);
-        verl_sft::read(&mut leaves, command.program);
+        verl_sft::read(&mut leaves, command.program, false);
         leaves.finish(self.name())
     }
 
@@ -269,7 +270,7 @@ impl Reader for RlFormat {
             Self::SkyRl => Some(Scalars::of_words_under(words, &[""])),
             _ => None,
         };
-        self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
+        self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)), false)
     }
 
     /// Reads the words together with the file that they override.
@@ -279,7 +280,7 @@ impl Reader for RlFormat {
         }
         let mut scalars = Scalars::from_node(root);
         scalars.extend(Scalars::of_words(words));
-        Some(self.read_scalars(&scalars))
+        Some(self.read_scalars(&scalars, true))
     }
 
     fn read_beneath(&self, root: &Node, command: &Command<'_>) -> Option<(Reading, Vec<Argument>)> {
@@ -297,11 +298,12 @@ impl Reader for RlFormat {
 }
 
 impl RlFormat {
-    fn read_scalars(self, scalars: &Scalars) -> Reading {
+    /// `is_file`: whether they are those of a settings file.
+    fn read_scalars(self, scalars: &Scalars, is_file: bool) -> Reading {
         let mut leaves = Leaves::over(scalars);
         match self {
             Self::Verl => verl::read(&mut leaves),
-            Self::VerlSft => verl_sft::read(&mut leaves, ""),
+            Self::VerlSft => verl_sft::read(&mut leaves, "", is_file),
             Self::OpenRlhf => openrlhf::read(&mut leaves),
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),

@@ -224,15 +224,12 @@ fn rollout(leaves: &mut Leaves<'_>, worker: &str) {
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this rollout engine"),
         None => stop(leaves, "a rollout engine that is not named"),
     }
-    let sizes = [config("tensor_parallel_size"), config("tp_size")];
-    let sizes = [sizes[0].as_str(), sizes[1].as_str()];
-    if leaves.first(&sizes).is_some() {
-        leaves.take(&sizes, Field::RolloutTensorParallelSize);
-    } else if leaves.reading.value(Field::RolloutEngine) == Some("sglang")
-        && let Some(leaf) = leaves.get("actor_infer.num_gpus_per_worker")
-    {
-        // `distributed/strategy/sglang_strategy.py`: all accelerators of a worker; vLLM's strategy sets it the other way round.
-        leaves.say(Field::RolloutTensorParallelSize, &leaf.value, leaf);
+    let told =
+        leaves.take(&[&config("tensor_parallel_size"), &config("tp_size")], Field::RolloutTensorParallelSize);
+    // As many as a worker has accelerators (`roll/distributed/strategy/sglang_strategy.py:initialize`); vLLM's strategy makes it the
+    // other way round (`roll/configs/worker_config.py:__post_init__`).
+    if !told && leaves.reading.value(Field::RolloutEngine) == Some("sglang") {
+        leaves.take(&["actor_infer.num_gpus_per_worker"], Field::RolloutTensorParallelSize);
     }
     leaves.take(
         &[&config("gpu_memory_utilization"), &config("mem_fraction_static")],

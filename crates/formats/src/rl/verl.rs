@@ -244,6 +244,9 @@ fn batch(leaves: &mut Leaves<'_>) {
         _ => "longest prompt and response together",
     };
     let longest = together.map(|together| limit.map_or(together, |limit| limit.min(together)));
+    if let (Some((leaf, Some(prompt))), None) = (sizes[0], search) {
+        leaves.say(Field::MaxPromptLength, &prompt.to_string(), leaf);
+    }
     let named = sizes[1].or(sizes[0]).map(|(leaf, _)| leaf);
     // With padded samples the loss covers only the responses' logits.
     if leaves.reading.value(Field::PaddingMask) == Some("true") {
@@ -272,19 +275,10 @@ fn batch(leaves: &mut Leaves<'_>) {
         leaves.say(Field::SeqLength, &leaf.value, leaf);
     }
     if sizes.iter().all(Option::is_none) {
-        leaves.state(
-            Field::RolloutLength,
-            "1024",
-            Origin::Default,
-            "512 tokens of prompt and of response in verl",
-        );
+        let note = "512 tokens of prompt and of response in verl";
+        leaves.state(Field::RolloutLength, "1024", Origin::Default, note);
         if !dynamic {
-            leaves.state(
-                Field::SeqLength,
-                "1024",
-                Origin::Default,
-                "512 tokens of prompt and of response in verl",
-            );
+            leaves.state(Field::SeqLength, "1024", Origin::Default, note);
         }
     }
     if dynamic {

@@ -3,8 +3,8 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{lack, own_code};
-use super::verl_early;
 use super::verl_megatron::{ACTOR, at, world};
+use super::{verl_early, verl_forks};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -45,6 +45,9 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base model itself.
     let (place, note) = match () {
         () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
+        () if !penalised && verl_forks::has_no_reference(leaves) => {
+            ("none", "Skywork-OR1 starts no reference")
+        }
         () if adapters => ("none", "the base model with adapters disabled"),
         () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
         () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),

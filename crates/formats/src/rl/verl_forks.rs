@@ -85,6 +85,14 @@ pub(super) fn search(leaves: &Leaves<'_>) -> Option<Search> {
     })
 }
 
+/// Whether the program is that of Skywork-OR1, made of verl 0.2, which starts no reference (`verl/trainer/main_ppo.py` of SkyworkAI/Skywork-OR1
+/// at 64e96af, whose `role_worker_mapping` leaves `Role.RefPolicy` out). Of programs that have adaptive entropies it alone samples by
+/// rejection.
+pub(super) fn has_no_reference(leaves: &Leaves<'_>) -> bool {
+    let has = |start: &str| leaves.all().iter().any(|leaf| leaf.path.starts_with(start));
+    has("actor_rollout_ref.actor.adaptive_entropy.") && has("trainer.rejection_sample")
+}
+
 /// Values that switch a key off.
 const OFF: &[&str] = &["", "null", "none", "None", "false", "False", "0"];
 

@@ -6,6 +6,7 @@ use super::common::{
     ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, on_npu, own_code,
     reduces_in_fp32, shards, transformers,
 };
+use super::verl_sft_early;
 use crate::{Asked, Effect, Found, NotRead, Origin, Question, Reading};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
@@ -61,8 +62,8 @@ const ENGINE: &str = "default of verl's FSDP trainer since 0.4; FSDP1 before";
 /// `model.enable_gradient_checkpointing` of its YAML.
 const CHECKPOINTS: &str = "default of verl's FSDP trainer since 0.4.1; off before";
 
-/// `program`: what the command starts; empty for a settings file.
-pub(super) fn read(leaves: &mut Leaves<'_>, program: &str) {
+/// `program`: what the command starts; empty for a settings file, `is_file`.
+pub(super) fn read(leaves: &mut Leaves<'_>, program: &str, is_file: bool) {
     let name = name_of(program);
     let kind = Program::named(name, leaves);
     if kind == Program::Engines {
@@ -70,6 +71,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, program: &str) {
     }
     // The engine of `sft_trainer.py` is FSDP1 (`config/engine/fsdp.yaml`).
     if kind == Program::Fsdp {
+        verl_sft_early::read(leaves, is_file);
         if !leaves.has("model.strategy") {
             leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, ENGINE);
         }
@@ -112,8 +114,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>, program: &str) {
     let length = if packs { Field::RolloutLength } else { Field::SeqLength };
     leaves.pass("data.micro_batch_size_per_gpu");
     if !packs {
-        leaves.take(&["data.micro_batch_size_per_gpu"], Field::MicroBatchSize);
-        defaults(leaves, VERL, &[(Field::MicroBatchSize, "4")]);
+        let told = leaves.take(&["data.micro_batch_size_per_gpu"], Field::MicroBatchSize);
+        // verl 0.1 has micro-batches of all ranks instead.
+        let asks = |question: &Question| question.asks == Asked::Setting(Field::MicroBatchSize);
+        let over_ranks = leaves.reading.value(Field::NumMicroBatches).is_some();
+        if !told && !over_ranks && !leaves.reading.questions.iter().any(asks) {
+            defaults(leaves, VERL, &[(Field::MicroBatchSize, "4")]);
+        }
     }
     leaves.take_all(&[
         ("data.max_length", length),
@@ -281,6 +288,9 @@ fn optimizer(leaves: &mut Leaves<'_>) {
 
 /// Puts the FSDP trainer's defaults of a release that the text installs in place of today's.
 pub(super) fn date(reading: &mut Reading, installed: Option<[u64; 2]>) {
+    if installed.is_some_and(|release| release >= [0, 4]) {
+        verl_sft_early::overruled(reading, [ENGINE, CHECKPOINTS]);
+    }
     let Some(release) = installed.filter(|release| *release <= [0, 4]) else { return };
     let is = |found: &Found, note: &str| found.note.as_deref() == Some(note);
     if release == [0, 4] {

@@ -74,6 +74,17 @@ pub(super) const OF_OLDER_ROLLOUTS: [&str; 9] = [
     "wandb_log_unique_prompts",
 ];
 
+/// Arguments of GRPO in TRL 0.14 and 0.15 and in programs based on them (R1-V's `GRPOScriptArguments` has `max_pixels`, unlike TRL),
+/// whose engine ran on an accelerator of its own.
+pub(super) const OF_OWN_ENGINE: [&str; 3] = ["vllm_device", "max_pixels", "min_pixels"];
+
+/// Whether the text states one. These releases came with transformers 4, and their trainer names no format of weights
+/// (`trl/trainer/grpo_trainer.py` of 0.14 and 0.15, R1-V's `vllm_grpo_trainer.py`; VLM-R1's later one names bf16).
+fn is_of_own_engine(leaves: &Leaves<'_>) -> bool {
+    let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
+    policy && !leaves.has("vllm_mode") && OF_OWN_ENGINE.iter().any(|key| leaves.has(key))
+}
+
 /// Arguments of transformers that 5.24 no longer has, and the last minor release with each (`training_args.py` of each release from
 /// 4.30 on). 5.0 took most away; `warmup_ratio` and `logging_dir` stayed, deprecated, to 5.14.
 pub(super) const LAST_OF_TRANSFORMERS: [(&str, [u64; 2]); 17] = [
@@ -313,7 +324,7 @@ pub(super) fn asks_for_format(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool
     let asks = dialect == Dialect::Transformers
         && as_loaded
         && !quantized
-        && is_of_older(leaves)
+        && (is_of_older(leaves) || is_of_own_engine(leaves))
         && !leaves.has(LOADED);
     if asks {
         let half = ask_format(&mut leaves.reading);

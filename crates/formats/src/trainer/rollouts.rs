@@ -119,7 +119,10 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     engine(leaves, &find, is_swift, early, answer, release);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
         let note = "vllm_device: a separate accelerator";
-        leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
+        match find(leaves, "vllm_device").and_then(|path| leaves.get(&path)) {
+            Some(leaf) => leaves.say_noted(Field::RolloutGpus, "1", leaf, note),
+            None => leaves.state(Field::RolloutGpus, "1", Origin::Derived, note),
+        }
     }
     reference::read(
         leaves,
@@ -132,8 +135,6 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     leaves.pass_below(&["trl.", "vllm."]);
 }
 
-/// Identifies TRL 0.14 and 0.15, and programs based on them (R1-V's `GRPOScriptArguments`
-/// has `max_pixels`, unlike TRL).
 const EARLY: &str = "default of TRL 0.14 and 0.15";
 
 /// Whether these are arguments of TRL before it had `vllm_mode`: vLLM ran on the accelerator after those that train and
@@ -145,7 +146,7 @@ fn is_early(
     release: Option<[u64; 2]>,
 ) -> bool {
     let has = |key: &str| find(leaves, key).is_some();
-    let told = ["vllm_device", "max_pixels", "min_pixels"].iter().any(|key| has(key));
+    let told = behind::OF_OWN_ENGINE.iter().any(|key| has(key));
     !has("vllm_mode") && (told || release.is_some_and(|release| release < SERVED))
 }
 

@@ -338,3 +338,19 @@ fn adapters_beside_every_linear_layer_and_joined_mlps_are_known_of_its_own_modul
     assert_eq!(value(&without, Field::LoraKernels), "");
     stopped(&peft("Qwen/Qwen2.5-7B, force_hf: true", "1", ""), &["lora_kernels"]);
 }
+
+/// `torch/optim/adam.py:adam`, whose implementation a recipe may choose.
+#[test]
+fn the_implementation_of_pytorchs_adam_is_read() {
+    let with = |class: &str, choice: &str| {
+        let read = llama(
+            "Qwen/Qwen2.5-7B",
+            "8",
+            &format!("optimizer: {{_target_: torch.optim.{class}, foreach: {choice}}}\n"),
+        );
+        assert!(read.plan.is_some(), "{:?}", read.not_modelled);
+        (value(&read, Field::OptimizerForeach), value(&read, Field::NotRead))
+    };
+    assert_eq!(with("Adam", "false"), ("false".to_owned(), String::new()));
+    assert_eq!(with("AdamW", "true"), ("true".to_owned(), String::new()));
+}

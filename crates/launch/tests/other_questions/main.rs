@@ -46,6 +46,7 @@ mod pretraining;
 mod primus;
 mod recomputed;
 mod releases;
+mod rl_releases;
 mod rollouts;
 mod sharding;
 mod started;

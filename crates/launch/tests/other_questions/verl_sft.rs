@@ -12,6 +12,10 @@ fn engines(more: &str) -> Resolution {
     ))
 }
 
+fn yaml(text: &str) -> Resolution {
+    super::said("mine.yaml", text, &[])
+}
+
 fn fsdp(program: &str, more: &str) -> Resolution {
     script(&format!(
         "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.{program} {WORDS} data.micro_batch_size_per_gpu=2 \
@@ -147,4 +151,81 @@ fn micro_batches_over_engines_are_packs_of_tokens() {
         &verl("engine.reshard_after_forward=False data.use_dynamic_bsz=False"),
         &["engine.reshard_after_forward"],
     );
+}
+
+/// `sft_trainer.yaml` of v0.1, v0.2 and v0.3.0.post1, and what `fsdp_sft_trainer.py` of each makes of it. `examples/sft` to July 5,
+/// 2025 state `trainer.default_hdfs_dir`.
+#[test]
+fn keys_of_before_0_4_tell_fsdp1_without_checkpointing() {
+    let fields = |more: &str| {
+        let read = fsdp("fsdp_sft_trainer", more);
+        [Field::DataParallelEngine, Field::GradientCheckpointing].map(|field| value(&read, field))
+    };
+    assert_eq!(fields("trainer.default_hdfs_dir=null"), ["fsdp1", "false"]);
+    assert_eq!(fields("trainer.default_hdfs_dir=null data.multiturn.enable=true"), ["fsdp1", "false"]);
+    // Their own words count more, and keys of later releases.
+    let stated = "trainer.default_hdfs_dir=null model.enable_gradient_checkpointing=True";
+    assert_eq!(fields(stated), ["fsdp1", "true"]);
+    for later in ["data.multiturn.tools_key=tools", "trainer.save_freq=10", "model.strategy=fsdp2"] {
+        assert_eq!(fields(&format!("trainer.default_hdfs_dir=null {later}")), ["fsdp2", "true"], "{later}");
+    }
+    assert_eq!(fields("trainer.default_hdfs_dir=null\npip install verl==0.5.0"), ["fsdp2", "true"]);
+    // A key that is added may be added to any release.
+    assert_eq!(fields("+trainer.default_hdfs_dir=null"), ["fsdp2", "true"]);
+}
+
+/// A whole configuration, which lacks what the release lacks: `model.strategy` before 0.4, and in 0.1 micro-batches of a rank, of
+/// which a rank takes its part (`_normalize_config_bsz`).
+#[test]
+fn a_settings_file_of_before_0_4_is_read_as_of_its_release() {
+    let file = |data: &str, model: &str| {
+        yaml(&format!(
+            "data:\n  train_batch_size: 96\n  max_length: 512\n{data}model:\n  partial_pretrain: Qwen/Qwen2.5-0.5B\n  fsdp_config:\n    \
+             wrap_policy:\n      min_num_params: 0\n    cpu_offload: False\n{model}optim:\n  lr: 1e-5\ntrainer:\n  total_epochs: 2\n  \
+             default_local_dir: /tmp/mine\n"
+        ))
+    };
+    let off = "  enable_gradient_checkpointing: False\n";
+    let first = file("  micro_batch_size: 24\n", off);
+    let values = [
+        Field::DataParallelEngine,
+        Field::GradientCheckpointing,
+        Field::NumMicroBatches,
+        Field::MicroBatchSize,
+    ];
+    assert_eq!(values.map(|field| value(&first, field)), ["fsdp1", "false", "4", ""]);
+    let third = file("  micro_batch_size: null\n  micro_batch_size_per_gpu: 6\n", off);
+    assert_eq!(values.map(|field| value(&third, field)), ["fsdp1", "false", "", "6"]);
+    let fourth = file("  micro_batch_size_per_gpu: 6\n", "  strategy: fsdp2\n");
+    assert_eq!(values.map(|field| value(&fourth, field)), ["fsdp2", "true", "", "6"]);
+}
+
+/// Since January 27, 2025 (#136) the trainer does not look at `data.micro_batch_size`.
+#[test]
+fn a_micro_batch_of_all_ranks_is_not_dropped_without_a_word() {
+    let verl = |more: &str| {
+        script(&format!(
+            "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer {WORDS} data.micro_batch_size=8 \
+             model.partial_pretrain=Qwen/Qwen2.5-7B {more}\n"
+        ))
+    };
+    let asked = verl("");
+    assert!(
+        asked
+            .questions
+            .iter()
+            .any(|question| question.prompt.contains("data.micro_batch_size by the number of GPUs"))
+    );
+    for more in [
+        "ulysses_sequence_parallel_size=2 use_remove_padding=true",
+        "trainer.save_freq=10",
+        "data.micro_batch_size_per_gpu=4",
+    ] {
+        let read = verl(more);
+        assert_eq!(value(&read, Field::MicroBatchSize), "4", "{more}");
+        let said =
+            read.diagnostics.iter().any(|said| said.message.contains("has ignored data.micro_batch_size"));
+        // It changes nothing, so that the verdict is not marked.
+        assert!(said && value(&read, Field::NotRead).is_empty(), "{more}: {:?}", read.diagnostics);
+    }
 }

@@ -15,6 +15,10 @@ pub(super) fn optimizer(leaves: &mut Leaves<'_>) {
     if class.starts_with("transformer_engine.") && class.ends_with(".FusedAdam") && fused_adam(leaves) {
         return;
     }
+    // `torch/optim/adam.py:adam`: which of its implementations steps.
+    if matches!(class, "torch.optim.Adam" | "torch.optim.AdamW") {
+        leaves.follow("optimizer.foreach", Field::OptimizerForeach, true);
+    }
     if leaves.text("optimizer._target_").is_some_and(|class| !class.starts_with("torch.optim.")) {
         leaves.reading.keep(&|found| found.field != Field::Optimizer);
         let what = "this optimizer's states; PyTorch's would be counted";
