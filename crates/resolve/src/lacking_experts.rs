@@ -14,7 +14,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::BaseQuantization, "", Effect::Memory, message);
     }
     // `slime_plugins/models/hf_attention.py`: transformers' modules, which every tensor and context rank holds and runs whole.
-    let cut = [Field::TensorModelParallelSize, Field::ContextParallelSize].map(|field| table.number(field) > 1);
+    let cut =
+        [Field::TensorModelParallelSize, Field::ContextParallelSize].map(|field| table.number(field) > 1);
     if table.is(RlFramework::Slime) && table.has(Field::LinearMixer) && cut != [false; 2] {
         let message = "linear attention that slime leaves whole on every tensor and context rank";
         table.lack(Field::LinearMixer, "", Effect::Memory, message);

@@ -137,7 +137,11 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
                 // `v1/config/training_args.py`, `v1/plugins/trainer_plugins/distributed/fsdp2.py:get_mp_policy`.
                 if leaves.flag("bf16") != Some(false) {
                     let why = "LLaMA-Factory's second format computes in bf16 and reduces in fp32 unless bf16 is false";
-                    leaves.state_all(&[(Field::Bf16, "true"), (Field::ReduceDtype, "fp32")], Origin::Default, why);
+                    leaves.state_all(
+                        &[(Field::Bf16, "true"), (Field::ReduceDtype, "fp32")],
+                        Origin::Default,
+                        why,
+                    );
                 }
             }
             "deepspeed" => match leaves.get("dist_config.config_file") {

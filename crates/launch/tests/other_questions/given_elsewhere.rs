@@ -275,10 +275,16 @@ fn llama_factorys_second_format_trains_in_fp32() {
         );
         said("v1.yaml", &text, &[("world_size", "4")])
     };
-    let of = |read: &Resolution| [Field::ParamsDtype, Field::Bf16, Field::ReduceDtype].map(|field| value(read, field));
+    let of = |read: &Resolution| {
+        [Field::ParamsDtype, Field::Bf16, Field::ReduceDtype].map(|field| value(read, field))
+    };
     let usual = run("");
     assert_eq!(of(&usual), ["fp32", "true", "fp32"]);
-    assert!(usual.not_modelled.iter().any(|item| item.message.contains("second format")), "{:?}", usual.not_modelled);
+    assert!(
+        usual.not_modelled.iter().any(|item| item.message.contains("second format")),
+        "{:?}",
+        usual.not_modelled
+    );
     assert_eq!(of(&run("bf16: false\n"))[0], "fp32");
 }
 
