@@ -3,7 +3,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::OptimizerKind;
-use shardscope_source::{Code, Source};
+use shardscope_source::Source;
 
 fn resolved(files: &[(&str, &str)], set: &[(&str, &str)]) -> Resolution {
     let source = Source::from_files(files.iter().copied());

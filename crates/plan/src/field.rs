@@ -1,7 +1,6 @@
 //! The name of every setting (Megatron's argument in snake case) with the values it may hold; maxima keep products of sizes inside 64 bits ([`super::limits`]).
-use super::kind::{DTYPES, ValueKind};
-use super::limits::*;
 use super::{AdapterLibrary, LinearKind, ProjectedSide, RlFramework, RolloutEngine, define::fields, word};
+use super::{kind::*, limits::*};
 use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 
 fields! {

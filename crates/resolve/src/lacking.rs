@@ -7,7 +7,7 @@ use super::lacking_adapters::{
 use super::lacking_modules::{cut, dispatched, has_liger, liger_experts, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::{evaluation, offload, tuning, vision, vision_lacking};
+use super::{evaluation, lacking_experts, offload, tuning, vision, vision_lacking};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading, Subject};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, Word, bare_name, word};
@@ -169,14 +169,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
             "adapters on part of the experts' weights (PEFT rejects only one of gate_proj and up_proj)";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
-    // `quantizers/quantizer_bnb_4bit.py:param_needs_quantization`: only linear layers are quantized, and in transformers 5 the experts
-    // of a layer are one parameter.
-    let by_layers = [word::BaseQuantization::Nf4, word::BaseQuantization::Fp4, word::BaseQuantization::Int8];
-    let has_experts = table.number(Field::NumExperts) > 0 && software == Software::HfTransformers;
-    if has_experts && table.is_any(&by_layers) {
-        let message = "experts, which bitsandbytes leaves in 16 bits in transformers 5 while they would be counted as quantized";
-        table.lack(Field::BaseQuantization, "", Effect::Memory, message);
-    }
+    lacking_experts::find(table, software);
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision_lacking::lacking(table, software) {
         table.lack(Field::VisionTower, "", effect, &message);

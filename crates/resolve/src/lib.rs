@@ -17,6 +17,7 @@ mod kernels;
 mod lacking;
 mod lacking_adapters;
 mod lacking_compiled;
+mod lacking_experts;
 mod lacking_heads;
 mod lacking_modules;
 mod layout;

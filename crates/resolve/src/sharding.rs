@@ -322,3 +322,32 @@ pub(super) fn torch_fsdp2(table: &mut Table) {
         }
     }
 }
+
+/// Elements of all of DeepSpeed's gradient reduction buffers. For a configuration that was not given, ZeRO-3 is assumed
+/// to be as written in the documentation of transformers, LLaMA-Factory, axolotl and ms-swift; the other stages, and
+/// configurations that accelerate generates from its own file, have DeepSpeed's default.
+pub(super) fn reduce_buckets(table: &mut Table) -> Option<u64> {
+    /// `deepspeed/runtime/zero/config.py:reduce_bucket_size`, elements.
+    const ELEMENTS: u64 = 500_000_000;
+    let stage = table.number(Field::ZeroStage);
+    if !table.is(word::DataParallelEngine::DeepSpeed) || stage == 0 {
+        return None;
+    }
+    // If a reinforcement-learning framework creates the configuration, its own semantics give the size.
+    if !table.has(Field::RlFramework) {
+        if stage == 3 && !table.has(Field::ReduceBuckets) {
+            let rule = "\"auto\" in public configurations of ZeRO-3: the square of the width";
+            table.default(Field::ReduceBucketSize, Int(0), rule);
+        }
+        table.default(Field::ReduceBucketSize, Int(ELEMENTS), "DeepSpeed's default");
+        table.default(Field::ReduceBuckets, Int(1), "DeepSpeed's default");
+    }
+    let width = table.number(Field::HiddenSize);
+    let each = match table.count(Field::ReduceBucketSize)? {
+        0 => width.saturating_mul(width),
+        elements => elements,
+    };
+    // ZeRO-3 has one whatever it overlaps (`stage3.py:setup_ipg`).
+    let buckets = table.count(Field::ReduceBuckets).unwrap_or(1).min(if stage == 3 { 1 } else { u64::MAX });
+    Some(each.saturating_mul(buckets))
+}

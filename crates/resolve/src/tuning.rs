@@ -298,35 +298,6 @@ fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
     }
 }
 
-/// Elements of all of DeepSpeed's gradient reduction buffers. For a configuration that was not given, ZeRO-3 is assumed
-/// to be as written in the documentation of transformers, LLaMA-Factory, axolotl and ms-swift; the other stages, and
-/// configurations that accelerate generates from its own file, have DeepSpeed's default.
-fn reduce_buckets(table: &mut Table) -> Option<u64> {
-    /// `deepspeed/runtime/zero/config.py:reduce_bucket_size`, elements.
-    const ELEMENTS: u64 = 500_000_000;
-    let stage = table.number(Field::ZeroStage);
-    if !table.is(word::DataParallelEngine::DeepSpeed) || stage == 0 {
-        return None;
-    }
-    // If a reinforcement-learning framework creates the configuration, its own semantics give the size.
-    if !table.has(Field::RlFramework) {
-        if stage == 3 && !table.has(Field::ReduceBuckets) {
-            let rule = "\"auto\" in public configurations of ZeRO-3: the square of the width";
-            table.default(Field::ReduceBucketSize, Int(0), rule);
-        }
-        table.default(Field::ReduceBucketSize, Int(ELEMENTS), "DeepSpeed's default");
-        table.default(Field::ReduceBuckets, Int(1), "DeepSpeed's default");
-    }
-    let width = table.number(Field::HiddenSize);
-    let each = match table.count(Field::ReduceBucketSize)? {
-        0 => width.saturating_mul(width),
-        elements => elements,
-    };
-    // ZeRO-3 has one whatever it overlaps (`stage3.py:setup_ipg`).
-    let buckets = table.count(Field::ReduceBuckets).unwrap_or(1).min(if stage == 3 { 1 } else { u64::MAX });
-    Some(each.saturating_mul(buckets))
-}
-
 /// How PyTorch's DDP fills its buckets, where it reduces the gradients of transformers' modules. transformers' Trainer has it look
 /// for unused parameters unless a model of its own is checkpointed: PEFT's wrapper is none
 /// (`transformers/trainer.py:create_accelerator_and_postprocess`).
@@ -351,7 +322,7 @@ fn ddp_buckets(table: &mut Table, software: Software) -> Option<DdpBuckets> {
 
 /// What transformers and its trainers choose.
 pub(super) fn transformers(table: &mut Table, software: Software) -> Transformers {
-    let reduce_buckets = reduce_buckets(table);
+    let reduce_buckets = super::sharding::reduce_buckets(table);
     Transformers {
         autocast: match table.chosen::<word::Autocast>() {
             Some(word::Autocast::Bf16) => Some(NumberFormat::Bf16),

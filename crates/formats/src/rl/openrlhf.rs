@@ -35,9 +35,16 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         rollout(leaves);
         beside(leaves);
         policy(leaves, OPEN);
-    } else if preference && !dpo {
+    }
+    if !rl {
+        // `utils/deepspeed/deepspeed_utils.py` says "auto", which transformers' Trainer alone fills in and DeepSpeed drops
+        // (`deepspeed/runtime/config_utils.py`).
+        let why = "DeepSpeed's default, where \"auto\" is filled in by nobody";
+        leaves.state(Field::ReduceBucketSize, "500000000", Origin::Default, why);
+    }
+    if !rl && preference && !dpo {
         rewards(leaves);
-    } else if preference {
+    } else if !rl && preference {
         leaves.state(Field::TrainingObjective, "dpo", Origin::Derived, "train_dpo");
         let place = if leaves.flag("ref.offload") == Some(true) { "host" } else { "loaded" };
         if place == "loaded" {

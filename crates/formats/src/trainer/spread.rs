@@ -134,6 +134,15 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
             "fsdp2" => {
                 leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
                 leaves.say(Field::ZeroStage, "3", leaf);
+                // `v1/config/training_args.py`, `v1/plugins/trainer_plugins/distributed/fsdp2.py:get_mp_policy`.
+                if leaves.flag("bf16") != Some(false) {
+                    let why = "LLaMA-Factory's second format computes in bf16 and reduces in fp32 unless bf16 is false";
+                    leaves.state_all(
+                        &[(Field::Bf16, "true"), (Field::ReduceDtype, "fp32")],
+                        Origin::Default,
+                        why,
+                    );
+                }
             }
             "deepspeed" => match leaves.get("dist_config.config_file") {
                 Some(file) => {
@@ -170,6 +179,14 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
         }
     } else if leaves.has("dist_config.name") || leaves.has("model_class") {
         leaves.state(Field::TrainType, "full", Origin::Default, "without peft_config");
+        // `v1/core/model_engine.py`: whatever the checkpoint's format is.
+        let why = "LLaMA-Factory's second format trains all weights in fp32";
+        leaves.state(Field::ParamsDtype, "fp32", Origin::Default, why);
+    }
+    if leaves.has("dist_config.name") || leaves.has("model_class") {
+        // `v1/core/base_trainer.py:compute_log_probs`: labels go to the model as well, and the logits are copied in fp32, cut and copied.
+        let what = "the loss of LLaMA-Factory's second format, over fp32 copies of the logits beside the model's own loss";
+        leaves.reading.not_modelled.push(NotModelled::of_program("v1", Effect::Memory, what));
     }
     if let Some(leaf) = leaves.get("quant_config.quantization_bit") {
         let kind = if leaf.whole() == Some(8) { "int8" } else { "nf4" };

@@ -264,3 +264,54 @@ fn states_of_paged_optimizers_are_outside_of_the_peak() {
     };
     assert_eq!(["paged_adamw_8bit", "adamw_bnb_8bit", "paged_lion_32bit"].map(bytes), [true, false, true]);
 }
+
+/// LLaMA-Factory's second format (`src/llamafactory/v1`): all weights train in fp32 and are reduced so; its loss is its own.
+#[test]
+fn llama_factorys_second_format_trains_in_fp32() {
+    let run = |more: &str| {
+        let text = format!(
+            "model: Qwen/Qwen3-0.6B\nmodel_class: llm\ndist_config: {{name: fsdp2}}\ntrain_dataset: a\nmicro_batch_size: 1\n\
+             cutoff_len: 2048\nlearning_rate: 1e-4\n{more}"
+        );
+        said("v1.yaml", &text, &[("world_size", "4")])
+    };
+    let of = |read: &Resolution| {
+        [Field::ParamsDtype, Field::Bf16, Field::ReduceDtype].map(|field| value(read, field))
+    };
+    let usual = run("");
+    assert_eq!(of(&usual), ["fp32", "true", "fp32"]);
+    assert!(
+        usual.not_modelled.iter().any(|item| item.message.contains("second format")),
+        "{:?}",
+        usual.not_modelled
+    );
+    assert_eq!(of(&run("bf16: false\n"))[0], "fp32");
+}
+
+/// "auto" is filled in by transformers' Trainer alone; DeepSpeed drops it.
+#[test]
+fn openrlhfs_buckets_have_deepspeeds_size() {
+    let run = |program: &str, more: &str| {
+        let text = format!(
+            "deepspeed --num_gpus 8 --module openrlhf.cli.{program} --pretrain Qwen/Qwen2.5-7B --micro_train_batch_size 2 --train_batch_size 128 \
+             --max_len 2048 --zero_stage 3 --bf16 {more}\n"
+        );
+        value(&said("run.sh", &text, &[]), Field::ReduceBucketSize)
+    };
+    assert_eq!(run("train_sft", ""), "500000000");
+}
+
+/// slime runs transformers' modules for them, whole on every tensor rank.
+#[test]
+fn linear_attention_of_slime_stops_where_it_would_be_cut() {
+    let run = |ranks: u32| {
+        let text = format!(
+            "ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --colocate --hf-checkpoint Qwen/Qwen3.5-9B \
+             --rollout-batch-size 32 --n-samples-per-prompt 8 --rollout-max-response-len 8192 --global-batch-size 256 \
+             --tensor-model-parallel-size {ranks} --sequence-parallel --use-dynamic-batch-size --max-tokens-per-gpu 9216 --advantage-estimator grpo\n"
+        );
+        let read = said("run.sh", &text, &[]);
+        read.not_modelled.iter().any(|item| item.message.contains("slime leaves whole"))
+    };
+    assert_eq!([run(1), run(2)], [false, true]);
+}

@@ -65,9 +65,9 @@ fn an_engine_on_the_next_device_is_no_rank_and_groups_are_whole() {
     assert!(asked.prompt.contains("num_processes"), "{}", asked.prompt);
     // Seven are beside the engine; of these six make whole groups of six.
     assert_eq!(asked.proposal.as_deref(), Some("6"));
-    let trains = file("num_generations: 6\n", &[("world_size", "3")]);
+    let trains = file("num_generations: 6\n", &[("zero_stage", "0"), ("world_size", "3")]);
     assert!(trains.plan.is_some(), "{:?}", trains.diagnostics);
-    let stops = file("num_generations: 6\n", &[("world_size", "4")]);
+    let stops = file("num_generations: 6\n", &[("zero_stage", "0"), ("world_size", "4")]);
     let message = stops.diagnostics.iter().find(|said| said.code == Code::GlobalBatch).expect("a message");
     assert_eq!(
         message.message,

@@ -1,5 +1,6 @@
 //! All settings while they are being resolved: first stated values, then defaults, then derived values.
 
+mod alone;
 mod proposals;
 mod questions;
 mod values;
@@ -82,7 +83,7 @@ impl Table {
             set.extend(Field::named(name));
         }
         // What a launch that is not here would say of several ranks.
-        let alone = questions::is_alone(readings, overrides);
+        let alone = alone::is_alone(readings, overrides);
         let left = |found: &Found| alone && found.is_left_to_launch();
         let needless: Vec<Field> = readings
             .iter()

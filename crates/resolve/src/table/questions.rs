@@ -1,7 +1,7 @@
 //! Questions: which variables are still open, and which questions are no longer needed.
 
 use super::{MACHINES, Table};
-use crate::{Asked, Question, Reading};
+use crate::{Asked, Question};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
@@ -126,15 +126,4 @@ impl Table {
             None => self.questions.push(question),
         }
     }
-}
-
-/// Whether a single accelerator is stated, by the user or by a text.
-pub(super) fn is_alone(readings: &[Reading], overrides: &[(String, String)]) -> bool {
-    let set = |field: Field| {
-        let own = overrides.iter().rev().find(|(name, _)| Field::named(name) == Some(field));
-        own.map(|(_, value)| value.as_str())
-            .or_else(|| readings.iter().find_map(|reading| reading.value(field)))
-    };
-    let one_node = set(Field::NumNodes).is_none_or(|nodes| nodes == "1");
-    set(Field::WorldSize) == Some("1") || set(Field::GpusPerNode) == Some("1") && one_node
 }
