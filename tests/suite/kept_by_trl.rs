@@ -129,7 +129,8 @@ fn files_and_commands_of_kto_are_read() {
         );
         resolved(
             &Source::from_files([("config.yaml", text.as_str())]),
-            &[("world_size".to_owned(), "8".to_owned())],
+            &[("zero_stage", "0"), ("world_size", "8")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
         )
     };
     let value = |read: &shardscope::launch::Resolution, field| {

@@ -164,14 +164,7 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
         leaves.state(Field::SequenceParallel, "false", Origin::Derived, "without tensor parallelism");
     }
-    let tied = "false";
-    let ties = leaves.reading.value(Field::UntieEmbeddingsAndOutputWeights) == Some(tied);
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, "the code of torchtitan's models");
-    if ties {
-        // `models/qwen3/__init__.py:enable_weight_tying` of the small ones, since August 2025.
-        let why = "torchtitan ties the ends of models that are published so";
-        leaves.state(Field::UntieEmbeddingsAndOutputWeights, tied, Origin::Derived, why);
-    }
     leaves.state_all(FIXED, Origin::Derived, "the code of torchtitan's models");
     leaves.reading.software = Some((Software::Torchtitan, "a torchtitan configuration".to_owned()));
     // The file that these settings come from; a missing one is asked for by name.

@@ -69,7 +69,9 @@ pub(super) fn missing(
 /// then stated there alone, unless another text may be that file.
 fn named_by_variable(words: &[Argument], source: &Source) -> Option<(String, Diagnostic)> {
     let [word] = words else { return None };
-    let is_name = word.hole.is_some() && !word.text.starts_with('-') && !word.text.contains('=');
+    // `{config}` of a template that another program fills in is as open as a variable.
+    let is_open = word.hole.is_some() || word.text.starts_with('{') && word.text.ends_with('}');
+    let is_name = is_open && !word.text.starts_with('-') && !word.text.contains('=');
     if !is_name || source.parts().len() > 1 {
         return None;
     }

@@ -222,9 +222,14 @@ fn experts_under_bitsandbytes_stop() {
 fn torchtitans_ends_are_tied_as_published() {
     let untied = |flavor: &str| {
         let text = format!(
-            "[model]\nname = \"qwen3\"\nflavor = \"{flavor}\"\n[training]\nlocal_batch_size = 1\nseq_len = 4096\n[optimizer]\nname = \"AdamW\"\n"
+            "def qwen3_mine() -> Trainer.Config:\n    return Trainer.Config(\n        hf_assets_path=\"./assets/hf/Qwen3-{flavor}\",\n        \
+             model_spec=model_registry(\"{flavor}\"),\n        optimizer=default_adamw(lr=3e-4),\n        \
+             training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=4096, max_context_length=4096, steps=100),\n    )\n"
         );
-        value(&said("train.toml", &text, &[("world_size", "8")]), Field::UntieEmbeddingsAndOutputWeights)
+        value(
+            &said("config_registry.py", &text, &[("world_size", "8")]),
+            Field::UntieEmbeddingsAndOutputWeights,
+        )
     };
     assert_eq!([untied("1.7B"), untied("8B")], ["false", "true"]);
 }
