@@ -79,7 +79,7 @@ fn buckets_are_those_that_ddp_reduces() {
         let sent = traffic(&plan);
         let operations = sent.dimensions.iter().flat_map(|dimension| &dimension.operations);
         let ours: Vec<_> = operations
-            .filter(|sent| sent.tensor == "which have a gradient")
+            .filter(|sent| sent.tensor == "map of used parameters")
             .map(|sent| sent.shape.first().copied())
             .collect();
         assert_eq!(ours, maps.collect::<Vec<_>>(), "{case}");

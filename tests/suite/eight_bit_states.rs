@@ -95,7 +95,11 @@ fn recorded_states_are_met_to_the_byte() {
         let mut paged = drafted(&case);
         paged.recipe.optimizer.paged = optimizer(name).paged;
         let on_device = memory(&paged.plan()).ranks[0].totals.optimizer.get();
-        assert_eq!(on_device, if name.starts_with("paged") { 0 } else { expected }, "{name}");
+        assert_eq!(
+            on_device,
+            if name.starts_with("paged") && case["adapters"] != true { 0 } else { expected },
+            "{name}"
+        );
         compared += 1;
     }
     assert_eq!(compared, 15);

@@ -308,7 +308,7 @@ fn layout(leaves: &mut Leaves<'_>) {
     }
     if !alone && leaves.reading.value(Field::SequenceParallel) == Some("true") {
         // Arguments of Adam beside the learning rate belong to a factory since April 2024 (`config/config.py:OptimizerArgs`).
-        let (is_early, why) = if leaves.has("optimizer.adam_beta1")
+        let (gathered, why) = if leaves.has("optimizer.adam_beta1")
             || leaves.has("optimizer.torch_adam_is_fused")
         {
             ("true", "before tp_recompute_allgather (August 2024) gathered inputs were saved")
@@ -316,7 +316,7 @@ fn layout(leaves: &mut Leaves<'_>) {
             let why = "tp_recompute_allgather, on since August 2024; before, gathered inputs were saved (gathered_inputs=true)";
             ("false", why)
         };
-        leaves.state(Field::GatheredInputs, is_early, Origin::Default, why);
+        leaves.state(Field::GatheredInputs, gathered, Origin::Default, why);
     }
     let asynchronous = "parallelism.tp_linear_async_communication";
     leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);

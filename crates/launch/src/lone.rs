@@ -6,7 +6,7 @@ use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Source};
 
-/// Maximum number of lines of a text, and of characters in a remark, that are examined.
+/// Maximum number of lines of a text, and of bytes in a remark, that are examined.
 const MOST_LINES: usize = 2_000;
 const LONGEST: usize = 400;
 
@@ -84,10 +84,14 @@ fn remarked(source: &Source) -> Option<&'static str> {
         ("stage2", "2"),
     ];
     let parts = (0..source.parts().len()).map(|index| source.part_text(index));
-    let mut remarks = parts.flat_map(|text| text.lines().take(MOST_LINES)).filter_map(|line| {
-        let (_, remark) = line.split_once('#')?;
-        (remark.len() <= LONGEST).then(|| remark.to_ascii_lowercase())
+    let remarks = parts.flat_map(|text| text.lines().take(MOST_LINES)).filter_map(|line| {
+        let (before, remark) = line.split_once('#')?;
+        let is_remark = before.is_empty() || before.ends_with(char::is_whitespace);
+        (is_remark && remark.len() <= LONGEST).then(|| remark.to_ascii_lowercase())
     });
+    // A remark that denies is no proposal.
+    const DENIALS: [&str; 6] = ["no ", "not ", "without", "unsupported", "instead", "n't"];
+    let mut remarks = remarks.filter(|remark| !DENIALS.iter().any(|word| remark.contains(word)));
     remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).map(|(_, stage)| *stage))
 }
 

@@ -149,7 +149,11 @@ fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
             let before = before.trim_end();
             // `8 x H100`, and `16 nodes of 8 H100s`.
             let times = before.strip_suffix(['x', '×', '*']).map(str::trim_end);
-            let count = last_number(times.or_else(|| before.contains("node").then_some(before))?)?;
+            let of_nodes = || {
+                let digits = before.trim_end_matches(|sign: char| sign.is_ascii_digit());
+                digits.trim_end().ends_with("nodes of").then_some(before)
+            };
+            let count = last_number(times.or_else(of_nodes)?)?;
             Some((count, kind(words.get(words.find(card)?..)?)))
         });
     let nodes = counted(words, "node").filter(|nodes| *nodes > 1);

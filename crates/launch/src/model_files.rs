@@ -63,6 +63,10 @@ fn named(script: &Script) -> Option<(String, bool)> {
     let sourced = || {
         script.missing_files.iter().find_map(|(path, _)| {
             let name = base_name(path);
+            // An environment's script may come first.
+            if !path.contains("models/") && !path.contains("model_args") {
+                return None;
+            }
             let python = name.strip_suffix(".py").map(|name| (name.to_owned(), true));
             python.or_else(|| Some((name.strip_suffix(".sh")?.to_owned(), false)))
         })

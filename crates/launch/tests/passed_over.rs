@@ -172,6 +172,8 @@ fn a_lone_file_of_trl_asks_what_its_ranks_shard() {
         ("# Config for 16 nodes of 8 H100s with FSDP1\n", "3"),
         ("# accelerate launch --config_file recipes/accelerate_configs/zero3.yaml sft.py\n", "3"),
         ("# ran under DeepSpeed ZeRO-2\n", "2"),
+        ("# to use without FSDP or ZeRO-3\n", "0"),
+        ("run_name: a#zero2\n", "0"),
         ("run_name: fsdp\n", "0"),
     ] {
         let text = format!("{remark}{trl}");

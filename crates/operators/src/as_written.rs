@@ -38,5 +38,6 @@ pub(crate) fn gate(x: &Symbols<'_>, name: &'static str, elements: u64) -> Option
 /// The sum of the gradients that `layers` linear layers have of the input that they share.
 pub(crate) fn summed(x: &Symbols<'_>, name: &'static str, layers: u64) -> Work {
     let sums = layers - 1;
-    kernel(name, [0, 3 * sums * x.s_local * x.h * x.width], [0, sums])
+    // Of the whole input: torchtitan gathers it before them and scatters the sum (`PrepareModuleInput`).
+    kernel(name, [0, 3 * sums * x.n * x.h * x.width], [0, sums])
 }

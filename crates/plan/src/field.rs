@@ -233,7 +233,7 @@ fields! {
     ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of each of DeepSpeed's buffers of gradients to be reduced; 0 is transformers' auto, the square of the width";
     ReduceBuckets "reduce_buckets" Count(0, 2), "DeepSpeed's buffers of gradients to be reduced: two with overlap_comm under ZeRO-1 and 2, none where gradients are not contiguous";
     DdpFindUnused "ddp_find_unused_parameters" Flag, "PyTorch's DDP looks in each step for parameters without a gradient: buckets then follow the order in which parameters are registered, else that in which their gradients are there; transformers' Trainer does so except where a whole model is checkpointed";
-    DdpBucketCap "ddp_bucket_cap_mb" Count(1, MAX_BUCKET), "MiB at which PyTorch's DDP closes a bucket of gradients; the first holds one";
+    DdpBucketCap "ddp_bucket_cap_mb" Count(1, MAX_BUCKET), "a bucket of gradients of PyTorch's DDP closes once it holds this many MiB; with its default of 25 the first closes at 1";
     OptimizerForeach "optimizer_foreach" Flag, "PyTorch's AdamW steps over all tensors at once (foreach), with the roots of all second moments beside them; the fused one has none";
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd, torchtitan's early_step_in_backward)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";

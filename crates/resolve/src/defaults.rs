@@ -65,8 +65,6 @@ const MEGATRON: &[(Field, &str)] = &[
     (Field::BiasGeluFusion, "true"),
     (Field::BiasDropoutFusion, "true"),
     (Field::GradientAccumulationFusion, "true"),
-    // PyTorch has a kernel of its own for RMSNorm (`aten::_fused_rms_norm`), which torchtitan's `nn.RMSNorm` runs.
-    (Field::NormFusion, "true"),
     (Field::MemoryEfficientLayerNorm, "false"),
     (Field::CrossEntropyLossFusion, "false"),
     (Field::OverlapGradReduce, "false"),

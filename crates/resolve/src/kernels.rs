@@ -143,7 +143,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
         gradient_accumulation: table.on(Field::GradientAccumulationFusion),
         bias_dropout_add: table.on(Field::BiasDropoutFusion),
         rope: table.on(Field::ApplyRopeFusion),
-        norm: table.on(Field::NormFusion),
+        norm: !table.has(Field::NormFusion) || table.on(Field::NormFusion),
         memory_efficient_norm: table.on(Field::MemoryEfficientLayerNorm),
         compiled_layers: table.on(Field::CompiledLayers),
     }

@@ -74,8 +74,7 @@ pub(super) fn beside_own_engine(table: &Table, usual: u64) -> Option<u64> {
 }
 
 /// A micro-batch of all ranks holds whole groups of rollouts, or TRL stops (`trl/trainer/grpo_trainer.py` of 0.15: "The global train batch
-/// size … must be evenly divisible by the number of generations per prompt"). The text states the engine's device: programs made of 0.14,
-/// whose batches are of prompts, have none to state.
+/// size … must be evenly divisible by the number of generations per prompt"). 0.14 has the engine's device, too, and batches of prompts.
 pub(super) fn groups(table: &mut Table, data: u64) {
     let stated =
         table.get(Field::RolloutGpus).is_some_and(|setting| matches!(setting.origin, Origin::Script));
@@ -92,7 +91,7 @@ pub(super) fn groups(table: &mut Table, data: u64) {
     if !batch.is_multiple_of(group) {
         let fields = [Field::MicroBatchSize, Field::RolloutsPerPrompt, Field::DataParallelSize];
         let message = format!(
-            "micro batch {micro} x DP {data} = {batch} is no multiple of the {group} rollouts of a prompt (num_generations), where TRL stops"
+            "micro batch {micro} x DP {data} = {batch} is no multiple of the {group} rollouts of a prompt (num_generations): TRL 0.15 stops there, and 0.14, whose batches count prompts, is not modelled"
         );
         let hint = "another number of GPUs, micro-batch or num_generations would do";
         table.refuse(Code::GlobalBatch, &fields, message, hint);

@@ -347,7 +347,7 @@ pub(super) fn reduce_buckets(table: &mut Table) -> Option<u64> {
         0 => width.saturating_mul(width),
         elements => elements,
     };
-    // ZeRO-3 has one whatever it overlaps (`stage3.py:setup_ipg`).
+    // ZeRO-3 has one for each format, whatever it overlaps (`stage3.py:_setup_for_real_optimizer`).
     let buckets = table.count(Field::ReduceBuckets).unwrap_or(1).min(if stage == 3 { 1 } else { u64::MAX });
     Some(each.saturating_mul(buckets))
 }

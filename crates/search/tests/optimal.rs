@@ -327,7 +327,7 @@ fn over_groups_of_torchtitan() {
         ("software", "torchtitan"),
         ("zero_stage", "3"),
         ("seq_length", "2048"),
-        ("network_gbps", "6.25"),
+        ("network_gbps", "3.125"),
         ("global_batch_size", "64"),
     ];
     let plan = plan_set("llama-3 8b, 64 H100", &set).expect("a plan");

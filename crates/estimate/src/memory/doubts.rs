@@ -33,8 +33,8 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
             "What plain PyTorch modules save is matched to the byte; what they allocate during backward is read from code.",
         ),
         (
-            recipe.optimizer.paged,
-            "States of the paged optimizer are not counted: they are in managed memory outside of PyTorch's, on the device as long as there is room and moved to the host when it is full, which slows the step.",
+            super::states::pages_states(recipe),
+            "States of the paged optimizer are not counted, those of its tensors below 100,000 elements (some MiB) included: they are in managed memory outside of PyTorch's, on the device as long as there is room and moved to the host when it is full, which slows the step.",
         ),
         (
             recipe.tuning.quantization != Quantization::None,

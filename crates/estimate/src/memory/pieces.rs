@@ -1,7 +1,7 @@
 //! Splits a section into tensors: the bytes of each tensor's own storage, and when it is alive.
 
 use super::state::{Kind, ParameterCounts, Part};
-use super::states::kinds;
+use super::states::{kinds, pages_states};
 use super::unit::quantization;
 use shardscope_operators::{Operator, Parts, Saved, SectionKind, Symbols, Weight, of_modules};
 use shardscope_units::Bytes;
@@ -146,7 +146,8 @@ impl<'a> Pieces<'a> {
             counts.add(&Weight { local, ..weight.clone() }, quantization);
             let counts = if frozen { counts.frozen() } else { counts };
             let mut tensors = Tensors::default();
-            for kind in &self.kinds {
+            let paged = pages_states(self.x.recipe());
+            for kind in self.kinds.iter().filter(|kind| !paged || kind.part != Part::Optimizer) {
                 let bytes = kind.of.count(&counts).bytes(kind.width);
                 let list = match kind.part {
                     Part::Parameters => &mut tensors.parameters,

@@ -31,7 +31,7 @@ pub(super) fn states(
         };
         let stays = match kind.part {
             Part::Parameters if recipe.offload.parameters => 0.0,
-            Part::Optimizer if recipe.offload.optimizer || recipe.optimizer.paged => 0.0,
+            Part::Optimizer if recipe.offload.optimizer || pages_states(recipe) => 0.0,
             // FSDP moves a shard's gradient to the host as soon as it is reduced (CPUOffload, CPUOffloadPolicy).
             Part::Gradients | Part::Step if recipe.offload.parameters && recipe.shards_by_fsdp() => 0.0,
             Part::Optimizer => 1.0 - host,
@@ -47,6 +47,12 @@ pub(super) fn states(
             out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
     }
+}
+
+/// Whether optimizer states are outside of PyTorch's memory: those of tensors of at least 100,000 elements, as nearly all of a whole
+/// model's are (`bitsandbytes/optim/optimizer.py:get_state_buffer`). Adapters' matrices are mostly smaller and are counted.
+pub(super) fn pages_states(recipe: &Recipe) -> bool {
+    recipe.optimizer.paged && recipe.tuning.is_full()
 }
 
 /// Parameters of embedding and output layer, in a model that no tensor ranks share.

@@ -133,7 +133,7 @@ fn used_tensors(builder: &mut Builder<'_>) {
     };
     let sent = Sent {
         name: name(WeightGroup::Dense),
-        tensor: "which have a gradient",
+        tensor: "map of used parameters",
         collective: Collective::AllReduce,
         place: Place::AfterLastBackward,
         shape: Shape::new(&[ddp_buckets::count(&x, chunk, rules)]),

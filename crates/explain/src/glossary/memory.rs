@@ -93,7 +93,7 @@ terms! {
         ["fully sharded data parallel"], ["ZeRO", "use_torch_fsdp2", "use_megatron_fsdp"];
     Memory guide "bucket":
         "A piece of the gradient buffer that is reduced by one collective, as soon as all its gradients are ready.",
-        "A piece of the gradient buffer that is reduced by one collective, as soon as the gradients of all its weights are ready. Several buckets let the reduction of the first overlap with the backward pass of the rest. PyTorch's DDP fills them up to 25 MiB, in the order in which gradients were ready or, where it looks for unused parameters, in that in which modules register their tensors.",
+        "A piece of the gradient buffer that is reduced by one collective, as soon as the gradients of all its weights are ready. Several buckets let the reduction of the first overlap with the backward pass of the rest. PyTorch's DDP closes one once it holds 25 MiB (the first at 1 MiB), and fills them in the order in which gradients were ready or, where it looks for unused parameters, in that in which modules register their tensors.",
         "Li et al. 2020 (PyTorch Distributed), section 3.2.3; megatron/core/distributed/param_and_grad_buffer.py",
         ["gradient bucket"], ["gradients", "overlap", "overlap_grad_reduce", "ddp_find_unused_parameters", "ddp_bucket_cap_mb"];
     Memory guide "CPU offload":

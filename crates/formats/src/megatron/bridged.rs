@@ -91,6 +91,9 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
         return;
     };
     reading.keep(&|found| !NOT_HANDED_ON.contains(&found.field));
+    reading
+        .not_modelled
+        .retain(|item| !FREEZES.iter().any(|(flag, _)| item.is_called(flag.trim_start_matches('-'))));
     let mut state = |field: Field, value: &str, why: &str| {
         if reading.value(field).is_none() {
             reading.take(Found::new(field, value, Origin::Derived).note(why));

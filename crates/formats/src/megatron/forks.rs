@@ -224,9 +224,24 @@ const FORKS: &[Fork] = &[
     // ms-swift's longest sample, up to which packs are filled.
     takes("max-length", &[(Field::SeqLength, None)]),
     // Hygon's, read with the model that Megatron-Bridge builds (`bridged.rs`).
-    switch("freeze-language-model", &[]),
-    switch("freeze-vision-model", &[]),
-    switch("freeze-vision-projection", &[]),
+    lacking(
+        "freeze-language-model",
+        Arity::On,
+        Effect::Model,
+        "frozen parts; all weights would be counted as trained",
+    ),
+    lacking(
+        "freeze-vision-model",
+        Arity::On,
+        Effect::Model,
+        "frozen parts; all weights would be counted as trained",
+    ),
+    lacking(
+        "freeze-vision-projection",
+        Arity::On,
+        Effect::Model,
+        "frozen parts; all weights would be counted as trained",
+    ),
     takes("max-pixels-num", &[(Field::ImagePixels, None)]),
     switch("freeze-ViT", &[(Field::FrozenModules, Some("vision"))]),
     switch("freeze-LM", &[(Field::FrozenModules, Some("llm"))]),

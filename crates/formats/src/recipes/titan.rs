@@ -210,7 +210,7 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
     let model = assets.rsplit('/').next().unwrap_or("");
     // Test assets contain only a tokenizer, and the model is one for debugging.
     if !assets.contains("tests/") && !model.is_empty() {
-        // Flavors are tied where the published model is (`models/qwen3/__init__.py:enable_weight_tying`, since August 2025).
+        // Flavors are tied where the published model is (`enable_weight_tying`: of Qwen3 since August 2025, of Llama 3 since March 2026).
         reading.found.retain(|found| found.field != Field::UntieEmbeddingsAndOutputWeights);
         take_model(reading, model, "hf_assets_path", None);
     }

@@ -39,7 +39,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if !rl {
         // `utils/deepspeed/deepspeed_utils.py` says "auto", which transformers' Trainer alone fills in and DeepSpeed drops
         // (`deepspeed/runtime/config_utils.py`).
-        let why = "DeepSpeed's default, where \"auto\" is filled in by nobody";
+        let why = "OpenRLHF passes \"auto\", which DeepSpeed drops for its default";
         leaves.state(Field::ReduceBucketSize, "500000000", Origin::Default, why);
     }
     if !rl && preference && !dpo {

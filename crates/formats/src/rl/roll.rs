@@ -224,8 +224,9 @@ fn rollout(leaves: &mut Leaves<'_>, worker: &str) {
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this rollout engine"),
         None => stop(leaves, "a rollout engine that is not named"),
     }
-    let told =
-        leaves.take(&[&config("tensor_parallel_size"), &config("tp_size")], Field::RolloutTensorParallelSize);
+    // SGLang's strategy overwrites `tp_size`.
+    let told = leaves.take(&[&config("tensor_parallel_size")], Field::RolloutTensorParallelSize);
+    leaves.pass(&config("tp_size"));
     // As many as a worker has accelerators (`roll/distributed/strategy/sglang_strategy.py:initialize`); vLLM's strategy makes it the
     // other way round (`roll/configs/worker_config.py:__post_init__`).
     if !told && leaves.reading.value(Field::RolloutEngine) == Some("sglang") {

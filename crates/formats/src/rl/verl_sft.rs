@@ -292,6 +292,9 @@ pub(super) fn date(reading: &mut Reading, installed: Option<[u64; 2]>) {
         verl_sft_early::overruled(reading, [ENGINE, CHECKPOINTS]);
     }
     let Some(release) = installed.filter(|release| *release <= [0, 4]) else { return };
+    if release < [0, 4] {
+        verl_sft_early::settled(reading);
+    }
     let is = |found: &Found, note: &str| found.note.as_deref() == Some(note);
     if release == [0, 4] {
         let field = Field::GradientCheckpointing;

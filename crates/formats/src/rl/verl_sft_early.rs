@@ -7,7 +7,7 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::ask;
-use crate::{Found, Origin, Reading};
+use crate::{Asked, Found, Origin, Question, Reading};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
@@ -74,13 +74,15 @@ enum Release {
     First,
     /// 0.2 and 0.3.
     Third,
+    /// 0.2 to 0.4.1.
+    Fourth,
     /// Any.
     Untold,
 }
 
 /// A settings file is the whole configuration: one that wraps layers but selects no engine ends 0.4 and later, and one whose
 /// micro-batches are of all ranks ends 0.2 and later. verl's own examples state `trainer.default_hdfs_dir` until July 5, 2025 (#2371),
-/// and its default until 0.3 is a placeholder that has to be replaced; those of the last four weeks have keys of 0.4.1.
+/// 0.4.1 of June among them, whose trainer checkpoints.
 fn release(leaves: &Leaves<'_>, is_file: bool) -> Release {
     if has_any(leaves, &LATER) {
         return Release::Untold;
@@ -90,7 +92,8 @@ fn release(leaves: &Leaves<'_>, is_file: bool) -> Release {
     let first = over_ranks(leaves).is_some() && !has_any(leaves, &SINCE_TWO);
     match first {
         true => Release::First,
-        false if whole || has_any(leaves, &["trainer.default_hdfs_dir"]) => Release::Third,
+        false if whole => Release::Third,
+        false if has_any(leaves, &["trainer.default_hdfs_dir"]) => Release::Fourth,
         false => Release::Untold,
     }
 }
@@ -100,7 +103,20 @@ pub(super) fn read(leaves: &mut Leaves<'_>, is_file: bool) {
     let release = release(leaves, is_file);
     if release != Release::Untold {
         leaves.state(Field::DataParallelEngine, "fsdp1", Origin::Default, WHOSE);
-        if !leaves.has("model.enable_gradient_checkpointing") {
+        let is_stated = leaves.has("model.enable_gradient_checkpointing");
+        if !is_stated && release == Release::Fourth {
+            let mut open = Found::new(Field::GradientCheckpointing, "", Origin::Default).note(WHOSE);
+            open.hole = Some("the release of verl".to_owned());
+            leaves.reading.take(open);
+            leaves.reading.questions.push(Question {
+                asks: CHECKPOINTED,
+                prompt:
+                    "Are layers checkpointed? verl's FSDP trainer does so by default since 0.4.1, not before"
+                        .to_owned(),
+                choices: vec!["true".to_owned(), "false".to_owned()],
+                proposal: Some("false".to_owned()),
+            });
+        } else if !is_stated {
             leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
         }
     }
@@ -143,5 +159,20 @@ pub(super) fn overruled(reading: &mut Reading, [engine, checkpoints]: [&str; 2])
         };
         value.clone_into(&mut found.value);
         found.note = Some(note.to_owned());
+        found.hole = None;
     }
+    reading.questions.retain(|asked| asked.asks != CHECKPOINTED);
 }
+
+/// A release before 0.4 that the text installs does not checkpoint by itself.
+pub(super) fn settled(reading: &mut Reading) {
+    for found in
+        reading.found.iter_mut().filter(|found| found.note.as_deref() == Some(WHOSE) && found.hole.is_some())
+    {
+        "false".clone_into(&mut found.value);
+        found.hole = None;
+    }
+    reading.questions.retain(|asked| asked.asks != CHECKPOINTED);
+}
+
+const CHECKPOINTED: Asked = Asked::Setting(Field::GradientCheckpointing);

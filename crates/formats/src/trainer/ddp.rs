@@ -17,10 +17,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if let Some((leaf, on)) = leaves.get(UNUSED).and_then(|leaf| leaf.decides().map(|on| (leaf, on))) {
         leaves.switch(Field::DdpFindUnused, on, leaf);
     }
-    if let Some(leaf) = leaves.get(CAP).filter(|leaf| leaf.hole.is_none()) {
-        if let Some(cap) = Leaf::whole(leaf).filter(|cap| *cap > 0) {
-            leaves.say(Field::DdpBucketCap, &cap.to_string(), leaf);
-        }
+    if let Some(leaf) = leaves.get(CAP).filter(|leaf| leaf.hole.is_none())
+        && let Some(cap) = Leaf::whole(leaf).filter(|cap| *cap > 0)
+    {
+        leaves.say(Field::DdpBucketCap, &cap.to_string(), leaf);
     }
     let adapts = matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora"));
     let (value, why) = match dialect {
@@ -33,7 +33,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         {
             ("true", "axolotl turns it on for Gemma 4")
         }
+        // Its builders of preference trainers say nothing (`core/builders/rl.py`).
+        Dialect::Axolotl if leaves.has("rl") => return,
         Dialect::Axolotl => ("false", "axolotl's default (`core/builders/causal.py`)"),
+        // `finetune.py`: `Accelerator` wraps the model with PyTorch's own defaults.
+        Dialect::OpenInstruct => ("false", "PyTorch's default, which open-instruct leaves"),
+        _ if super::authors::is_firefly(leaves) => ("false", "Firefly's `train.py`"),
         _ => return,
     };
     leaves.state(Field::DdpFindUnused, value, Origin::Default, why);

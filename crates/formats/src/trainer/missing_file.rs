@@ -25,7 +25,7 @@ pub(super) fn stage(name: &str) -> Option<&'static str> {
 pub fn open_stage(name: &str, by: &str, span: Option<Span>) -> (Found, Question) {
     let prompt = format!(
         "Which ZeRO stage does {name} set (0 none, 1 optimizer states, 2 and gradients, 3 and weights)? \
-         What else it sets is taken as the default."
+         Everything else in it is assumed to be at its default."
     );
     let choices = ["0", "1", "2", "3"];
     open(Field::ZeroStage, name, by, span, (prompt, &choices, stage(name)))

@@ -186,7 +186,7 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
     if leaves.has("dist_config.name") || leaves.has("model_class") {
         // `v1/core/base_trainer.py:compute_log_probs`: labels go to the model as well, and the logits are copied in fp32, cut and copied.
         let what = "the loss of LLaMA-Factory's second format, over fp32 copies of the logits beside the model's own loss";
-        leaves.reading.not_modelled.push(NotModelled::of_program("v1", Effect::Memory, what));
+        leaves.reading.not_modelled.push(NotModelled::of_program("LLaMA-Factory v1", Effect::Memory, what));
     }
     if let Some(leaf) = leaves.get("quant_config.quantization_bit") {
         let kind = if leaf.whole() == Some(8) { "int8" } else { "nf4" };

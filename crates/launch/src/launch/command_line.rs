@@ -149,14 +149,9 @@ impl CommandLine {
 
     /// Whether a launcher gets words that are unknown, any of which may be an option; the value of an option is none.
     pub fn is_open(&self, launcher: Launcher) -> bool {
-        const BARE: [&str; 3] = ["--standalone", "--no-python", "--module"];
-        let takes = |word: &Word| {
-            let text = word.text();
-            text.starts_with("--") && !text.contains('=') && !is_among(flag_name(text), &BARE)
-        };
         let open = |words: &[Word]| {
             (0..words.len()).any(|at| {
-                let is_value = at.checked_sub(1).is_some_and(|before| takes(&words[before]));
+                let is_value = at.checked_sub(1).is_some_and(|before| takes_value(words[before].text()));
                 words[at].value.only_hole().is_some() && !is_value
             })
         };

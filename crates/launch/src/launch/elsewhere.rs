@@ -70,7 +70,9 @@ pub(super) fn missing(
 fn named_by_variable(words: &[Argument], source: &Source) -> Option<(String, Diagnostic)> {
     let [word] = words else { return None };
     // `{config}` of a template that another program fills in is as open as a variable.
-    let is_open = word.hole.is_some() || word.text.starts_with('{') && word.text.ends_with('}');
+    let identifier = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let inner = word.text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let is_open = word.hole.is_some() || inner.is_some_and(|name| !name.is_empty() && identifier(name));
     let is_name = is_open && !word.text.starts_with('-') && !word.text.contains('=');
     if !is_name || source.parts().len() > 1 {
         return None;

@@ -49,7 +49,12 @@ pub(super) fn said(unset: &[String], script: &Script, command: Option<Span>) -> 
 pub(super) fn names_settings(script: &Script, word: &Word) -> bool {
     let of_file =
         |name: &str| ["config", "cfg", "yaml", "json", "recipe"].iter().any(|part| name.contains(part));
-    lone(script, word).is_some_and(|(_, hole)| of_file(&hole.name.to_ascii_lowercase()))
+    let of_options =
+        |name: &str| ["arg", "opt", "flag", "param", "override"].iter().any(|part| name.contains(part));
+    lone(script, word).is_some_and(|(_, hole)| {
+        let name = hole.name.to_ascii_lowercase();
+        of_file(&name) && !of_options(&name)
+    })
 }
 
 /// An unset variable, if the word is nothing else.

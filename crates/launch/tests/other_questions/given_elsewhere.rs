@@ -27,6 +27,9 @@ fn a_file_that_a_variable_names_is_not_its_programs_defaults() {
         assert!(read.plan.is_none(), "{line}: a verdict all the same");
         assert!(tells(&read, Code::MissingFile), "{line}: {:?}", read.diagnostics);
     }
+    // Options are no file, whatever they configure.
+    let options = said("run.sh", "torchrun --nproc_per_node 8 pretrain_gpt.py $MODEL_CONFIG_ARGS\n", &[]);
+    assert!(!tells(&options, Code::MissingFile), "{:?}", options.diagnostics);
     // Beside the file it is the one that is meant.
     let file = "model_name_or_path: meta-llama/Llama-2-7b-hf\nuse_lora: true\nlora_rank: 16\nmax_seq_length: 1024\n\
                 per_device_train_batch_size: 2\ngradient_accumulation_steps: 4\n";
@@ -175,6 +178,9 @@ fn launchers_leave_open_what_a_text_leaves_open() {
     };
     let options = "train.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 --per_device_train_batch_size 2 --bf16 --output_dir o\n";
     assert_eq!(asks(&format!("torchrun --nproc-per-node ${{count}} {options}")), ["gpus_per_node"]);
+    // Behind a switch a variable may be options.
+    let switched = format!("python -m torch.distributed.launch --use_env $DISTRIBUTED_ARGS {options}");
+    assert!(!asks(&switched).is_empty());
     let devices = asks(&format!("DEVICES=\"\"\ndeepspeed --include localhost:$DEVICES {options}"));
     assert!(devices.iter().any(|name| name == "gpus_per_node" || name == "world_size"), "{devices:?}");
 }

@@ -71,7 +71,7 @@ fn an_engine_on_the_next_device_is_no_rank_and_groups_are_whole() {
     let message = stops.diagnostics.iter().find(|said| said.code == Code::GlobalBatch).expect("a message");
     assert_eq!(
         message.message,
-        "micro batch 2 x DP 4 = 8 is no multiple of the 6 rollouts of a prompt (num_generations), where TRL stops"
+        "micro batch 2 x DP 4 = 8 is no multiple of the 6 rollouts of a prompt (num_generations): TRL 0.15 stops there, and 0.14, whose batches count prompts, is not modelled"
     );
     assert!(stops.plan.is_none());
     // Batches of programs made of 0.14 are of prompts.
