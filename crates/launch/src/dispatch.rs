@@ -14,7 +14,7 @@ use super::log::{is_log, printed_by};
 use super::named::take_model;
 use super::started::{
     Started, also_starts, asks_for_line, by_commands, by_itself, imports_olmo_core, launched_by,
-    trains_by_olmo_core, with_line, without_places,
+    trains_by_olmo_core, with_line, with_settings, without_places,
 };
 use super::strangers::python;
 use super::weights::of_nothing_else;
@@ -33,6 +33,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
+    let mut named: Vec<(String, Tree)> = Vec::new();
     let mut programs: Vec<Started> = Vec::new();
     let mut others: Vec<(String, Diagnostic)> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
@@ -81,6 +82,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     experiments.insert(part.name.clone());
                 }
                 add(Some(format), reading);
+                named.push((part.name.clone(), tree.clone()));
                 files.push((format, tree));
             }
             TextKind::Python(program) => {
@@ -152,8 +154,12 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         if launch.arguments.is_empty() {
             by_itself(&mut texts, &mut launched, launch);
         } else {
-            together(&mut texts, &mut launched, &files, &launch.arguments);
-            with_line(&mut texts, &mut launched, &programs, &launch.with_objective(), installed);
+            let words = launch.with_objective();
+            let joined = with_settings(&mut texts, &programs, &named, &words);
+            if joined.is_none() {
+                together(&mut texts, &mut launched, &files, &launch.arguments);
+            }
+            with_line(&mut texts, &mut launched, &programs, &joined.unwrap_or(words), installed);
         }
     }
     // For XTuner's configuration the words only say how it is started.

@@ -1,7 +1,7 @@
 //! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
 //! configuration of an engine without a program.
 
-use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage};
+use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage, shared_by};
 use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Source};
@@ -67,8 +67,11 @@ const OWN_CHECKPOINTS: &str = "no program is given; cpu_checkpointing acts only 
      Megatron-DeepSpeed does";
 const SOFTWARE: &str = "paste the launch line or the program beside it; if it trains transformers' layers, set software to hf_transformers";
 
-/// The sharding that a remark names: `# Config for 16 nodes of 8 H100s with FSDP1`, a launch line in a comment.
-fn remarked(source: &Source) -> Option<&'static str> {
+const FSDP: &str = "fsdp";
+
+/// The word of a remark that names what ranks shard, and its stage: `# Config for 16 nodes of 8 H100s with FSDP1`, a launch line in a
+/// comment.
+fn remarked(source: &Source) -> Option<(&'static str, &'static str)> {
     const SIGNS: [(&str, &str); 12] = [
         ("zero3", "3"),
         ("zero-3", "3"),
@@ -76,7 +79,7 @@ fn remarked(source: &Source) -> Option<&'static str> {
         ("zero 3", "3"),
         ("stage 3", "3"),
         ("stage3", "3"),
-        ("fsdp", "3"),
+        (FSDP, "3"),
         ("zero2", "2"),
         ("zero-2", "2"),
         ("zero_2", "2"),
@@ -92,7 +95,7 @@ fn remarked(source: &Source) -> Option<&'static str> {
     // A remark that denies is no proposal.
     const DENIALS: [&str; 6] = ["no ", "not ", "without", "unsupported", "instead", "n't"];
     let mut remarks = remarks.filter(|remark| !DENIALS.iter().any(|word| remark.contains(word)));
-    remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).map(|(_, stage)| *stage))
+    remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).copied())
 }
 
 /// Asks what ranks shard where neither a command nor a file of the launcher or of the engine says it.
@@ -119,7 +122,12 @@ pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     if let Some(text) = texts.iter_mut().find(left) {
         let (mut found, mut question) = open_stage(LAUNCH, LAUNCH, None);
         found.origin = Origin::Default;
-        question.proposal = Some(remarked(source).unwrap_or(UNSHARDED).to_owned());
+        let remark = remarked(source);
+        question.proposal = Some(remark.map_or(UNSHARDED, |(_, stage)| stage).to_owned());
+        if remark.is_some_and(|(sign, _)| sign == FSDP) {
+            // accelerate's version is 1 unless its file says 2.
+            shared_by(&mut text.reading, "fsdp1", "a remark of the text names FSDP");
+        }
         text.reading.take(found);
         text.reading.questions.push(question);
     }

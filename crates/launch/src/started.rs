@@ -8,6 +8,7 @@ use super::scheduled;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use launch::Launch;
 use shardscope_bash::{Environment, base_name};
+use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::Field;
 use shardscope_resolve::Asked;
 use shardscope_source::{Code, Diagnostic, Source, Span};
@@ -27,6 +28,63 @@ pub(super) struct Started {
 /// Whether the reading asks for the command line that starts the program.
 pub(super) fn asks_for_line(reading: &Reading) -> bool {
     reading.questions.iter().any(|asked| asked.asks == Asked::CommandLine)
+}
+
+/// The words of the settings file that the line names by `--config`, before the line's own, which win: for TRL's parser and those made of
+/// it the file's values are the defaults of the options (`trl/scripts/utils.py:TrlParser.parse_args_and_config`). The file's own
+/// reading is emptied; none if no program among the texts takes its settings from the line.
+pub(super) fn with_settings(
+    texts: &mut [Text],
+    programs: &[Started],
+    files: &[(String, Tree)],
+    arguments: &[Argument],
+) -> Option<Vec<Argument>> {
+    /// Words of a file that are handed on.
+    const MOST: usize = 1_000;
+    let named = arguments.windows(2).find(|pair| pair[0].text == "--config").map(|pair| pair[1].text.as_str());
+    let named = named
+        .or_else(|| arguments.iter().find_map(|word| word.text.strip_prefix("--config=")))
+        .map(base_name)?;
+    let takes = |program: &Started| {
+        texts.iter().any(|text| text.name == program.name && asks_for_line(&text.reading))
+    };
+    let (name, tree) = files.iter().find(|(name, _)| base_name(name) == named)?;
+    programs.iter().find(|program| takes(program))?;
+    let mut words = Vec::new();
+    let mut open: Vec<(String, &Node)> = vec![(String::new(), tree.documents.first()?)];
+    while let Some((path, node)) = open.pop() {
+        if words.len() >= MOST {
+            break;
+        }
+        let word = |text: &str, span: Span| Argument { text: text.to_owned(), span: Some(span), ..Argument::default() };
+        match &node.value {
+            Value::Map(entries) => {
+                // The last is taken first, so that the order is that of the file.
+                open.extend(entries.iter().rev().map(|entry| {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    (format!("{path}{dot}{}", entry.key), &entry.node)
+                }));
+            }
+            _ if path.is_empty() || node.is_null() => {}
+            Value::Scalar(scalar) => {
+                words.extend([word(&format!("--{path}"), node.span), word(&scalar.text, node.span)]);
+            }
+            Value::List(items) => {
+                let of_items = items.iter().filter_map(|item| Some(word(item.text()?, item.span)));
+                words.push(word(&format!("--{path}"), node.span));
+                words.extend(of_items.take(MOST));
+            }
+        }
+    }
+    for text in texts.iter_mut().filter(|text| text.name == *name) {
+        text.reading = Reading::default();
+    }
+    let is_file = |at: usize| {
+        let word = arguments[at].text.as_str();
+        word == "--config" || word.starts_with("--config=") || at > 0 && arguments[at - 1].text == "--config"
+    };
+    words.extend((0..arguments.len()).filter(|at| !is_file(*at)).map(|at| arguments[at].clone()));
+    Some(words)
 }
 
 /// Programs and the words of the given command line are read as one; only the line gives the machines.

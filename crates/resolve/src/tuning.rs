@@ -71,6 +71,13 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
     if sharded {
         table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");
+    } else if software == Software::HfTransformers && table.number(Field::ZeroStage) > 0 {
+        // What an answer states: PyTorch's DDP has no stages, and DeepSpeed holds main parameters and states in fp32.
+        let rule = "stages of ZeRO are DeepSpeed's; with FSDP state fsdp1 or fsdp2";
+        if !table.has(Field::DataParallelEngine) {
+            table.default(Field::ReduceBuckets, Int(1), "DeepSpeed's default");
+            table.derive(Field::DataParallelEngine, word::DataParallelEngine::DeepSpeed.value(), rule);
+        }
     }
 }
 
@@ -239,7 +246,8 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
     // If PEFT knows the experts of a model type as their former linear layers, their names only mean the experts; if it
     // does not, it leaves experts and router unchanged
     // (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
-    let converted = table.on(Field::ConvertedExperts);
+    // Under Megatron experts are linear layers like others.
+    let converted = table.on(Field::ConvertedExperts) && !library.is_of_megatron();
     if converted && modules.cover_experts() {
         modules = modules.without_mlp().with(LinearModule::Experts);
     } else if !converted && table.is(Software::HfTransformers) {

@@ -195,6 +195,8 @@ pub(super) fn omitted(leaves: &mut Leaves<'_>) {
         Origin::Default,
         WHOSE,
     );
+    // `megatron_base_model.py:build_transformer_config` at the tags.
+    leaves.state(Field::ApplyRopeFusion, "false", Origin::Default, "default of NeMo since 2.0; true in 1.23");
     let scaling = leaves.get("model.apply_query_key_layer_scaling");
     if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
         leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it only with fp16");

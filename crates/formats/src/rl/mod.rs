@@ -17,6 +17,7 @@ mod skyrl;
 mod skyrl_engine;
 mod verl;
 mod verl_beside;
+mod verl_builders;
 mod verl_configs;
 mod verl_early;
 mod verl_forks;

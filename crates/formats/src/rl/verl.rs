@@ -367,7 +367,12 @@ fn rollout(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::RolloutCudaGraphs, leaf.flag() == Some(false), leaf);
     }
     if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.free_cache_engine") {
-        leaves.switch(Field::RolloutSleep, leaf.flag() != Some(false), leaf);
+        if leaf.flag() == Some(false) && verl_early::always_sleeps(leaves) {
+            let note = "free_cache_engine acts since July 2025, and the text has keys of before";
+            leaves.say_noted(Field::RolloutSleep, "true", leaf, note);
+        } else {
+            leaves.switch(Field::RolloutSleep, leaf.flag() != Some(false), leaf);
+        }
     }
     if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.quantization") {
         leaves.say(Field::RolloutDtype, "fp8", leaf);

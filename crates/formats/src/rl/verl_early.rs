@@ -7,6 +7,7 @@ use crate::{Found, Origin, Reading};
 use shardscope_plan::{Field, Software};
 
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
+const JANUARY: &str = "default of verl 0.1, whose keys the text has; true in 0.2";
 const SPRING: &str = "default of verl before 0.6, whose keys the text has";
 
 /// The key that identifies verl from before April 17, 2025 (`Move entropy to comput log probs`, #1100): one from
@@ -73,6 +74,13 @@ const OF_SPRING: [&str; 6] = [
 /// Whether a key identifies verl from before July 24, 2025. A key that a text adds may be added to any release.
 pub(super) fn is_of_spring(leaves: &Leaves<'_>) -> bool {
     leaves.all().iter().any(|leaf| !leaf.added && OF_SPRING.contains(&leaf.path.as_str()))
+}
+
+/// Whether the engine sleeps whatever `free_cache_engine` says: with vLLM since 0.7 it always did until June 29, 2025 (#1464), when the
+/// switch, which had acted on vLLM 0.6.3 and before alone, came to act on all (`vllm_rollout_spmd.py`, `fsdp_vllm.py`,
+/// `fsdp_sglang.py` of 0.4.1 and 0.5.0). Files of before April may run the former engine.
+pub(super) fn always_sleeps(leaves: &Leaves<'_>) -> bool {
+    is_of_spring(leaves) && sign(leaves).is_none()
 }
 
 /// Keys that verl's configurations had until 0.5 and no longer have (`_generated_ppo_trainer.yaml` and
@@ -143,6 +151,17 @@ fn has_any(leaves: &Leaves<'_>, keys: &[&str]) -> bool {
 /// The engine's weights by the name that verl had for it until 0.5 (`dummy` since: `ppo_trainer.yaml` of 0.5.0 and 0.6.0).
 fn has_former_format(leaves: &Leaves<'_>) -> bool {
     leaves.text("actor_rollout_ref.rollout.load_format") == Some("dummy_dtensor")
+}
+
+/// Whether the text has keys of a release to 0.5, or rollouts that 0.6 was the last to have by default.
+pub(super) fn is_to_six(leaves: &Leaves<'_>) -> bool {
+    let early = sign(leaves).is_some() || is_of_spring(leaves) || has_former_format(leaves);
+    early || has_any(leaves, &TO_FIVE) || generates_in_step(leaves)
+}
+
+/// Whether the text has keys of a release from 0.6 to 0.8.
+pub(super) fn is_to_eight(leaves: &Leaves<'_>) -> bool {
+    has_any(leaves, &TO_EIGHT)
 }
 
 /// What is not stated, in the releases of today (`ppo_trainer.yaml`, `_generated_ppo_trainer.yaml` by tag): packed samples since
@@ -218,10 +237,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
         }
         return;
     }
-    // On by default since January 28, 2025 (#147).
-    let january = of_january(leaves).is_some();
+    // On by default since January 28, 2025 (#147), a day after the first of the later keys.
+    let january = of_january(leaves).is_some() && !is_later(leaves);
     if january && !leaves.has("actor_rollout_ref.model.enable_gradient_checkpointing") {
-        leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
+        leaves.state(Field::GradientCheckpointing, "false", Origin::Default, JANUARY);
     }
     if !leaves.has("actor_rollout_ref.model.use_remove_padding") {
         leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, whose);

@@ -3,6 +3,7 @@
 
 use super::super::leaves::Leaves;
 use super::common::{defaults, lack, offloads};
+use super::verl_builders::Builder;
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
@@ -88,6 +89,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             (Field::MakeVocabSizeDivisibleBy, "1"),
         ],
     );
+    super::verl_builders::fusions(leaves);
     tower(leaves);
     leaves.reading.software = Some((Software::MegatronCoreTe, "verl's Megatron engine".to_owned()));
     if let Some(leaf) = leaves
@@ -148,12 +150,9 @@ pub(super) fn experts(leaves: &mut Leaves<'_>) {
     if said(Field::NumLayers) && !said(Field::NumExperts) {
         return;
     }
-    let by_mbridge = ["use_mbridge", "vanilla_mbridge"]
-        .iter()
-        .all(|key| leaves.flag(&at(ACTOR, &format!("megatron.{key}"))) != Some(false));
     let named = leaves.get("actor_rollout_ref.model.path");
     let model = named.and_then(|leaf| shardscope_catalog::find(&leaf.value).model());
-    let balanced = by_mbridge && model.is_some_and(is_balanced);
+    let balanced = Builder::of(leaves) == Builder::Mbridge && model.is_some_and(is_balanced);
     defaults(
         leaves,
         VERL,
@@ -165,17 +164,13 @@ pub(super) fn experts(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// The library that builds a model with a vision tower: mbridge (`vanilla_mbridge`, on by default),
-/// which freezes nothing, or Megatron-Bridge, whose provider decides that. Both build towers of
-/// Qwen3-VL's kind from Megatron core's layers.
+/// The library that builds a model with a vision tower: mbridge, which freezes nothing, or Megatron-Bridge, whose provider decides
+/// that. Both build towers of Qwen3-VL's kind from Megatron core's layers.
 fn tower(leaves: &mut Leaves<'_>) {
-    let on = |leaves: &Leaves<'_>, key: &str| leaves.flag(&at(ACTOR, &format!("megatron.{key}")));
-    if on(leaves, "use_mbridge") == Some(false) {
-        return;
-    }
-    let (modules, why) = match on(leaves, "vanilla_mbridge") {
-        Some(false) => ("provider", "verl builds models by Megatron-Bridge"),
-        _ => ("core", "verl builds models by mbridge"),
+    let (modules, why) = match Builder::of(leaves) {
+        Builder::Converter => return,
+        Builder::Bridge => ("provider", "verl builds models by Megatron-Bridge"),
+        Builder::Mbridge => ("core", "verl builds models by mbridge"),
     };
     leaves.state(Field::VisionModules, modules, Origin::Default, why);
 }

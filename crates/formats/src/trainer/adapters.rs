@@ -6,6 +6,10 @@ use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 
+/// PEFT translates the names of projections into experts' weights since 0.19 (`peft/utils/transformers_weight_conversion.py`);
+/// LLaMA-Factory requires at most 0.18.1 (its `pyproject.toml`), where these names mean linear layers alone.
+const PEFT_BEFORE_EXPERTS: &str = "LLaMA-Factory requires PEFT 0.18, which adapts linear layers alone";
+
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     quantization(leaves);
     way(leaves, dialect);
@@ -19,6 +23,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
         if let Some(why) = dialect.names_layers() {
             leaves.state(Field::LoraByNames, "true", Origin::Derived, why);
+        }
+        if dialect == Dialect::LlamaFactory {
+            leaves.state(Field::ConvertedExperts, "false", Origin::Default, PEFT_BEFORE_EXPERTS);
         }
         usual_targets::read(leaves, dialect);
         kernels(leaves, dialect);

@@ -77,16 +77,25 @@ fn engine_of(file: &str) -> Option<&'static str> {
     ["zero", "deepspeed", "ds_"].iter().any(|sign| name.contains(sign)).then_some("deepspeed")
 }
 
+/// The engine that shards, by what `note` names; accelerate's FSDP reduces gradients once a step.
+pub fn shared_by(reading: &mut Reading, engine: &str, note: &str) {
+    reading.take(Found::new(Field::DataParallelEngine, engine, Origin::Derived).note(note));
+    if engine.starts_with("fsdp") {
+        reading.take(Found::new(Field::DeferReduction, "true", Origin::Default).note(waits(engine)));
+    } else {
+        // accelerate's own files state no buckets, unlike DeepSpeed's, where "auto" is usual.
+        let note = "DeepSpeed's default, which accelerate's own file leaves";
+        reading.take(Found::new(Field::ReduceBuckets, "1", Origin::Default).note(note));
+    }
+}
+
 /// Settings that a command without sharding options leaves to accelerate's `file`, which the option `by` names.
 pub fn left_to_accelerate(reading: &mut Reading, file: &str, by: &str, span: Option<Span>) {
     if reading.found.iter().any(|found| found.field == Field::ZeroStage) {
         return;
     }
     if let Some(engine) = engine_of(file) {
-        reading.take(Found::new(Field::DataParallelEngine, engine, Origin::Derived).note(BY_NAME));
-        if engine.starts_with("fsdp") {
-            reading.take(Found::new(Field::DeferReduction, "true", Origin::Default).note(waits(engine)));
-        }
+        shared_by(reading, engine, BY_NAME);
     }
     let name = file.rsplit('/').next().unwrap_or(file);
     let (found, question) = open_stage(name, by, span);

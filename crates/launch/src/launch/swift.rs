@@ -12,6 +12,9 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::GlobalBatchSize, "16"),
     (Field::RecomputeGranularity, "selective"),
     (Field::ApplyRopeFusion, "false"),
+    // In each release since the command came with 3.4.
+    (Field::HiddenDropout, "0"),
+    (Field::AttentionDropout, "0"),
     (Field::CrossEntropyLossFusion, "true"),
     (Field::AttentionBackend, "flash"),
     (Field::AttentionSoftmaxInFp32, "true"),

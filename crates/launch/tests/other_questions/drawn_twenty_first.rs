@@ -92,10 +92,51 @@ fn experts_under_verls_megatron_are_dispatched_as_verl_sets_them() {
     let flex = "+actor_rollout_ref.actor.megatron.override_transformer_config.moe_token_dispatcher_type=flex";
     assert_eq!(of("Qwen/Qwen3-30B-A3B", flex), ["flex", "none", "true"]);
     assert_eq!(of("Qwen/Qwen3-8B", ""), ["", "", ""]);
-    // mbridge's `glm4moe.py` alone leaves the loss on; Megatron-Bridge has it turned off for every model.
-    assert_eq!(of("zai-org/GLM-4.5-Air", ""), ["alltoall", "seq_aux_loss", "true"]);
+    // mbridge's `glm4moe.py` alone leaves the loss on; Megatron-Bridge, the default since verl 0.9, has it turned off for every model.
+    let mbridge = "actor_rollout_ref.actor.megatron.vanilla_mbridge=True";
+    assert_eq!(of("zai-org/GLM-4.5-Air", mbridge), ["alltoall", "seq_aux_loss", "true"]);
+    let of_eight = "reward_model.strategy=megatron";
+    assert_eq!(of("zai-org/GLM-4.5-Air", of_eight), ["alltoall", "seq_aux_loss", "true"]);
+    assert_eq!(of("zai-org/GLM-4.5-Air", ""), ["alltoall", "none", "true"]);
     let bridge = "actor_rollout_ref.actor.megatron.vanilla_mbridge=False";
     assert_eq!(of("zai-org/GLM-4.5-Air", bridge), ["alltoall", "none", "true"]);
+}
+
+/// verl makes Megatron core's configuration by libraries of its own, none of which takes Megatron-LM's defaults: the activation of a
+/// dense Qwen is not fused with its bias under any of them, and keeps what it computes.
+#[test]
+fn models_of_verls_megatron_have_the_fusions_of_what_builds_them() {
+    let of = |model: &str, more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer.yaml data.train_batch_size=32 data.max_prompt_length=1024 \
+             data.max_response_length=2048 actor_rollout_ref.model.path={model} actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=5 trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        );
+        let fields = [
+            Field::BiasSwigluFusion,
+            Field::BiasDropoutFusion,
+            Field::ApplyRopeFusion,
+            Field::GradientAccumulationFusion,
+        ];
+        fields.map(|field| value(&script(&text), field))
+    };
+    let [mbridge, converter] =
+        ["vanilla_mbridge=True", "use_mbridge=False"].map(|key| format!("actor_rollout_ref.actor.megatron.{key}"));
+    let dense = "Qwen/Qwen2.5-7B-Instruct";
+    assert_eq!(of(dense, ""), ["false", "false", "false", "true"]);
+    for more in [&mbridge, &converter] {
+        assert_eq!(of(dense, more), ["false"; 4]);
+        assert_eq!(of("Qwen/Qwen3-30B-A3B", more), ["true", "true", "false", "false"]);
+        assert_eq!(of("meta-llama/Llama-3.1-8B", more), ["false"; 4]);
+    }
+    assert_eq!(of("Qwen/Qwen3-30B-A3B", ""), ["false", "false", "false", "true"]);
+    assert_eq!(of("meta-llama/Llama-3.1-8B", ""), ["true"; 4]);
+    assert_eq!(of("mistralai/Mixtral-8x7B-v0.1", &converter), ["true", "true", "true", "false"]);
+    let stated = "+actor_rollout_ref.actor.megatron.override_transformer_config.bias_activation_fusion=True";
+    assert_eq!(of(dense, &format!("{mbridge} {stated}")), ["true", "false", "false", "false"]);
+    // Rollouts that no server answers are of 0.6 at the latest.
+    assert_eq!(of("Qwen/Qwen3-30B-A3B", "actor_rollout_ref.rollout.mode=sync"), ["true", "true", "false", "false"]);
 }
 
 /// tanghui315/unsloth-multigpu: two GPUs of a package around unsloth were read as one, and adapters of its program, which TRL's own

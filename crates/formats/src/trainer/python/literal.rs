@@ -35,6 +35,48 @@ pub(super) fn call_end(text: &str, open: usize) -> usize {
     bytes.len()
 }
 
+/// The arguments of a call itself, from its parenthesis on: without comments, and without what stands in brackets below, such as the
+/// keywords of another call that is an argument of this one.
+pub(super) fn own_arguments(call: &str) -> String {
+    let bytes = call.as_bytes();
+    let mut own = String::with_capacity(call.len());
+    let (mut at, mut from, mut depth) = (0, 0, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'#' => {
+                if depth < 2 {
+                    own.push_str(call.get(from..at).unwrap_or_default());
+                }
+                at = call.get(at..).and_then(|rest| rest.find('\n')).map_or(call.len(), |end| at + end);
+                from = at;
+                continue;
+            }
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                if depth == 2 {
+                    own.push_str(call.get(from..at).unwrap_or_default());
+                }
+            }
+            b')' | b']' | b'}' => {
+                if depth == 2 {
+                    from = at + 1;
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if depth < 2 {
+        own.push_str(call.get(from..).unwrap_or_default());
+    }
+    own
+}
+
 /// The text without its comments; those in strings are none.
 pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
     if !text.contains('#') {

@@ -6,6 +6,7 @@ use super::super::behind::{
 };
 use super::super::dialect::Dialect;
 use super::super::early;
+use super::literal::own_arguments;
 use crate::releases::Installed;
 use crate::scalars::Leaf;
 use crate::{Found, Origin, Reading};
@@ -65,14 +66,13 @@ impl Releases {
             return;
         }
         self.looked += 1;
-        let arguments = arguments();
+        let arguments = own_arguments(arguments());
         let given = |key: &str| {
             arguments.match_indices(key).take(PLACES).any(|(at, _)| {
-                // Also after a comment on the preceding line.
                 let line = arguments.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
                 let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
                 let begins = line.trim().is_empty() || line.trim_end().ends_with(['(', ',']);
-                begins && !line.contains('#') && behind.starts_with('=') && !behind.starts_with("==")
+                begins && behind.starts_with('=') && !behind.starts_with("==")
             })
         };
         let at_most = match call {
@@ -226,6 +226,13 @@ mod tests {
                 (Some([4, 57]), Some([0, 12])),
             ),
             ("SFTTrainer", "(model=model, args=args, peft_config=config)", (None, None)),
+            // What belongs to a configuration that is an argument is not the trainer's.
+            (
+                "SFTTrainer",
+                "(model, args=SFTConfig(a=[1], # b\n packing=True,\n dataset_kwargs={'tokenizer': 1}), processing_class=t)",
+                (None, None),
+            ),
+            ("SFTTrainer", "(model, args=SFTConfig(max_length=1),\n packing=True)", (Some([4, 57]), Some([0, 12]))),
             ("DPOTrainer", "(model=model, packing=True)", (None, None)),
             ("pipeline", "(model=model, tokenizer=tokenizer)", (None, None)),
         ] {
