@@ -66,11 +66,11 @@ pub use rl::{
     NEMO_RL, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
 };
 pub(crate) use trainer::offloads;
-pub use trainer::{open_stage, shared_by};
 pub use trainer::{
     Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, left_to_accelerate, of_trainer, read_started,
     turn_dropout_off,
 };
+pub use trainer::{open_stage, shared_by};
 pub use workload::{Workload, accelerator as workload_accelerator};
 
 use shardscope_resolve::{Asked, Effect, Found, NotModelled, NotRead, Origin, Question, Reading};

@@ -73,6 +73,12 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     if let Some(name) = printed::device(text) {
         return printed::take(reading, name);
     }
+    // Copies of Colab's notebooks for AMD's cloud keep Colab's metadata.
+    if AMD.iter().any(|package| text.contains(package)) {
+        let found = Found::new(Field::Accelerator, "MI300X", Origin::Default);
+        reading.take(found.note("the notebook installs ROCm's packages, and AMD's cloud is assumed"));
+        return;
+    }
     let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else {
         return in_words(reading, text);
     };
@@ -94,6 +100,9 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     let found = Found::new(Field::Accelerator, known.name, Origin::Script).by("gpuType", span);
     reading.take(found.note("the Colab runtime that the notebook asks for"));
 }
+
+/// What installs PyTorch or unsloth for AMD's accelerators, which Colab has none of.
+const AMD: [&str; 3] = ["download.pytorch.org/whl/rocm", "unsloth[amd]", "unsloth_zoo[amd]"];
 
 /// A Colab runtime with an accelerator has exactly one: `metadata.accelerator` next to `metadata.colab`. unsloth always
 /// trains on one GPU.

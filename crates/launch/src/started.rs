@@ -41,7 +41,8 @@ pub(super) fn with_settings(
 ) -> Option<Vec<Argument>> {
     /// Words of a file that are handed on.
     const MOST: usize = 1_000;
-    let named = arguments.windows(2).find(|pair| pair[0].text == "--config").map(|pair| pair[1].text.as_str());
+    let named =
+        arguments.windows(2).find(|pair| pair[0].text == "--config").map(|pair| pair[1].text.as_str());
     let named = named
         .or_else(|| arguments.iter().find_map(|word| word.text.strip_prefix("--config=")))
         .map(base_name)?;
@@ -56,7 +57,20 @@ pub(super) fn with_settings(
         if words.len() >= MOST {
             break;
         }
-        let word = |text: &str, span: Span| Argument { text: text.to_owned(), span: Some(span), ..Argument::default() };
+        // The line's own value is the only one.
+        let key = path.replace('-', "_");
+        let is_key = |word: &Argument| {
+            let name = word.text.strip_prefix("--").map(|body| body.split('=').next().unwrap_or(body));
+            name.is_some_and(|name| name.replace('-', "_") == key)
+        };
+        if arguments.iter().any(is_key) {
+            continue;
+        }
+        let word = |text: &str, span: Span| Argument {
+            text: text.to_owned(),
+            span: Some(span),
+            ..Argument::default()
+        };
         match &node.value {
             Value::Map(entries) => {
                 // The last is taken first, so that the order is that of the file.

@@ -28,8 +28,8 @@ pub(super) fn balanced(architecture: &Architecture) -> Option<NotModelled> {
     (architecture.model_type == BALANCED).then(|| {
         NotModelled::new(name, "none", Effect::Memory, BALANCES)
             .only_at(Field::MoeRouterLoadBalancingType, "none")
-            // Megatron-Bridge, the default since verl 0.9, whose provider decides, has it off for every model.
-            .unless_at(Field::VisionModules, "provider")
+            // Megatron-Bridge, the default since verl 0.9, has it off for every model; mbridge alone leaves this fusion off.
+            .unless_at(Field::GradientAccumulationFusion, "true")
     })
 }
 

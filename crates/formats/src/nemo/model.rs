@@ -195,6 +195,7 @@ pub(super) fn omitted(leaves: &mut Leaves<'_>) {
         Origin::Default,
         WHOSE,
     );
+    leaves.take(&["model.apply_rope_fusion"], Field::ApplyRopeFusion);
     // `megatron_base_model.py:build_transformer_config` at the tags.
     leaves.state(Field::ApplyRopeFusion, "false", Origin::Default, "default of NeMo since 2.0; true in 1.23");
     let scaling = leaves.get("model.apply_query_key_layer_scaling");

@@ -75,6 +75,6 @@ pub use objective::turn_dropout_off;
 pub(crate) use oumi::Oumi;
 pub use python::read_started;
 pub(crate) use read::read_scalars;
-pub use spread::{left_to_accelerate, shared_by};
 pub(super) use spread::spread;
+pub use spread::{left_to_accelerate, shared_by};
 pub use vocabulary::TABLE as VOCABULARY;

@@ -121,8 +121,8 @@ fn models_of_verls_megatron_have_the_fusions_of_what_builds_them() {
         ];
         fields.map(|field| value(&script(&text), field))
     };
-    let [mbridge, converter] =
-        ["vanilla_mbridge=True", "use_mbridge=False"].map(|key| format!("actor_rollout_ref.actor.megatron.{key}"));
+    let [mbridge, converter] = ["vanilla_mbridge=True", "use_mbridge=False"]
+        .map(|key| format!("actor_rollout_ref.actor.megatron.{key}"));
     let dense = "Qwen/Qwen2.5-7B-Instruct";
     assert_eq!(of(dense, ""), ["false", "false", "false", "true"]);
     for more in [&mbridge, &converter] {
@@ -136,7 +136,10 @@ fn models_of_verls_megatron_have_the_fusions_of_what_builds_them() {
     let stated = "+actor_rollout_ref.actor.megatron.override_transformer_config.bias_activation_fusion=True";
     assert_eq!(of(dense, &format!("{mbridge} {stated}")), ["true", "false", "false", "false"]);
     // Rollouts that no server answers are of 0.6 at the latest.
-    assert_eq!(of("Qwen/Qwen3-30B-A3B", "actor_rollout_ref.rollout.mode=sync"), ["true", "true", "false", "false"]);
+    assert_eq!(
+        of("Qwen/Qwen3-30B-A3B", "actor_rollout_ref.rollout.mode=sync"),
+        ["true", "true", "false", "false"]
+    );
 }
 
 /// tanghui315/unsloth-multigpu: two GPUs of a package around unsloth were read as one, and adapters of its program, which TRL's own

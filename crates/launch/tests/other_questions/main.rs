@@ -23,6 +23,7 @@ mod drawn_thirteenth;
 mod drawn_tuning;
 mod drawn_twelfth;
 mod drawn_twentieth;
+mod drawn_twenty_fifth;
 mod drawn_twenty_first;
 mod drawn_twenty_second;
 mod drawn_twenty_third;

@@ -232,7 +232,11 @@ mod tests {
                 "(model, args=SFTConfig(a=[1], # b\n packing=True,\n dataset_kwargs={'tokenizer': 1}), processing_class=t)",
                 (None, None),
             ),
-            ("SFTTrainer", "(model, args=SFTConfig(max_length=1),\n packing=True)", (Some([4, 57]), Some([0, 12]))),
+            (
+                "SFTTrainer",
+                "(model, args=SFTConfig(max_length=1),\n packing=True)",
+                (Some([4, 57]), Some([0, 12])),
+            ),
             ("DPOTrainer", "(model=model, packing=True)", (None, None)),
             ("pipeline", "(model=model, tokenizer=tokenizer)", (None, None)),
         ] {

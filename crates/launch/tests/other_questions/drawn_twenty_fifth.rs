@@ -1,0 +1,206 @@
+//! Misreadings found in the answers to the twenty-fifth draw of public files.
+
+use super::{said, script, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::{Field, LinearModule};
+use shardscope_source::Source;
+
+fn files(texts: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files(texts.iter().copied());
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
+
+/// The settings of TRL that leave to the launch what ranks shard.
+const ALONE: &str = "model_name_or_path: Qwen/Qwen2.5-7B\ntorch_dtype: bfloat16\ndataset_name: a/b\nmax_length: 2048\nbf16: true\n\
+    gradient_checkpointing: true\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 4\n";
+
+/// Swallow's gpt-oss-recipes, open-r1, X-R1, QualityDPO: an answered stage of ZeRO set no engine, so that Adam's states were counted in
+/// bf16 without main parameters, a third of what DeepSpeed holds.
+#[test]
+fn an_answered_stage_of_zero_is_deepspeeds() {
+    let of = |text: &str, stage: &str| {
+        let read = said("sft.yaml", text, &[("zero_stage", stage), ("world_size", "8")]);
+        assert!(read.plan.is_some(), "{:?} {:?}", read.questions, read.diagnostics);
+        [Field::DataParallelEngine, Field::ReduceBucketSize].map(|field| value(&read, field))
+    };
+    for stage in ["1", "2", "3"] {
+        // accelerate's own file states no bucket, and DeepSpeed's default holds.
+        assert_eq!(of(ALONE, stage), ["deepspeed", "500000000"], "{stage}");
+    }
+    assert_eq!(of(ALONE, "0"), ["", ""]);
+    let remarked = format!("# 16 nodes of 8 H100s with FSDP1\n{ALONE}");
+    assert_eq!(of(&remarked, "3"), ["fsdp1", ""]);
+    // A launch that names a file whose name tells no engine.
+    let line = "accelerate launch --num_processes 8 --config_file configs/default.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
+        --max_length 2048 --per_device_train_batch_size 2 --bf16 --output_dir o\n";
+    let read = said("run.sh", line, &[("zero_stage", "3")]);
+    assert_eq!(value(&read, Field::DataParallelEngine), "deepspeed");
+}
+
+/// yenhao-huang/vlm-sft-ocr `sft_mistral.py`: arguments of a configuration that is written in the trainer's call were taken for the
+/// trainer's own of early TRL, whose models transformers 4 loads in fp32.
+#[test]
+fn keywords_of_a_configuration_in_the_call_are_not_the_trainers() {
+    let head = "from trl import SFTConfig, SFTTrainer\n";
+    let nested = format!(
+        "{head}trainer = SFTTrainer(\n    model='Qwen/Qwen2.5-7B',\n    args=SFTConfig(\n        max_length=2048,\n        packing=False,\n        \
+         dataset_text_field='text',\n        per_device_train_batch_size=2,\n    ),\n    processing_class=tokenizer,\n    train_dataset=data,\n)\n\
+         trainer.train()\n"
+    );
+    let apart = format!(
+        "{head}args = SFTConfig(max_length=2048, packing=False, dataset_text_field='text', per_device_train_batch_size=2)\n\
+         trainer = SFTTrainer(model='Qwen/Qwen2.5-7B', args=args, processing_class=tokenizer, train_dataset=data)\ntrainer.train()\n"
+    );
+    let fields = [Field::ParamsDtype, Field::Bf16, Field::GradientCheckpointing];
+    let [nested, apart] = [nested, apart].map(|text| {
+        let read = said("sft.py", &text, &[("world_size", "1")]);
+        fields.map(|field| value(&read, field))
+    });
+    assert_eq!(nested, apart);
+    assert_eq!(nested[1], "true", "on by default in today's TRL");
+    // The trainer's own tell an early release still.
+    let early = format!(
+        "{head}trainer = SFTTrainer(model='Qwen/Qwen2.5-7B', args=SFTConfig(per_device_train_batch_size=2), max_seq_length=2048, \
+         dataset_text_field='text', train_dataset=data)\ntrainer.train()\n"
+    );
+    assert_eq!(value(&said("sft.py", &early, &[("world_size", "1")]), Field::ParamsDtype), "fp32");
+}
+
+/// knoveleng/open-rs: with the program pasted beside the command, not one value of the settings file was used.
+#[test]
+fn the_settings_file_that_a_programs_line_names_are_the_programs_options() {
+    let program = "from trl import SFTConfig, SFTTrainer, ModelConfig, ScriptArguments, TrlParser\n\
+        parser = TrlParser((ScriptArguments, SFTConfig, ModelConfig))\nscript_args, training_args, model_args = parser.parse_args_and_config()\n\
+        trainer = SFTTrainer(model=model_args.model_name_or_path, args=training_args, train_dataset=data)\ntrainer.train()\n";
+    let line =
+        |more: &str| format!("torchrun --nproc_per_node 8 train/sft.py --config recipes/own.yaml{more}\n");
+    let settings = format!("{ALONE}gradient_checkpointing_kwargs:\n  use_reentrant: true\nlr: 1e-5\n");
+    let fields = [
+        Field::HiddenSize,
+        Field::SeqLength,
+        Field::MicroBatchSize,
+        Field::NumMicroBatches,
+        Field::WorldSize,
+        Field::ReentrantCheckpoints,
+    ];
+    let of = |more: &str| {
+        let read = files(&[("run.sh", &line(more)), ("sft.py", program), ("own.yaml", &settings)]);
+        assert!(read.plan.is_some(), "{:?} {:?}", read.questions, read.diagnostics);
+        assert!(
+            read.diagnostics.iter().all(|said| !said.message.contains("--config")),
+            "{:?}",
+            read.diagnostics
+        );
+        fields.map(|field| value(&read, field))
+    };
+    assert_eq!(of(""), ["3584", "2048", "1", "4", "8", "true"]);
+    // The line's own words win, before the file's or behind.
+    assert_eq!(
+        of(" --max_length 1024 --per_device_train_batch_size 2"),
+        ["3584", "1024", "2", "4", "8", "true"]
+    );
+    let first = line("").replace("--config", "--max_length 512 --config");
+    let read = files(&[("run.sh", &first), ("sft.py", program), ("own.yaml", &settings)]);
+    assert_eq!(value(&read, Field::SeqLength), "512");
+}
+
+/// rlorigro/verl-tool `train_mimo_7b.sh`: `free_cache_engine=False` kept the engine beside training, which verl's engine of the text's
+/// release does not heed.
+#[test]
+fn verls_engine_slept_whatever_the_switch_said_until_july_2025() {
+    let of = |more: &str| {
+        let read = script(&format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=512 \
+             data.max_response_length=512 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.model.use_remove_padding=True \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        ));
+        value(&read, Field::RolloutSleep)
+    };
+    let off = "actor_rollout_ref.rollout.free_cache_engine=False";
+    assert_eq!(of(off), "false");
+    assert_eq!(of(&format!("{off} actor_rollout_ref.actor.checkpoint.contents=['model']")), "true");
+    // Files of before April 2025 may run vLLM 0.6.3, where it acts.
+    assert_eq!(of(&format!("{off} actor_rollout_ref.actor.fsdp_config.grad_offload=False")), "false");
+}
+
+/// ms-swift's `examples/train/cached_dataset/mcore.sh`: under Megatron experts are linear layers, which `all-linear` names; and its
+/// command has no dropout in any release.
+#[test]
+fn all_linear_layers_of_ms_swifts_megatron_have_experts_among_them() {
+    let text = "NPROC_PER_NODE=4 megatron sft --model Qwen/Qwen3-30B-A3B --tuner_type lora --lora_rank 8 --target_modules all-linear \
+        --expert_model_parallel_size 4 --moe_grouped_gemm true --micro_batch_size 1 --global_batch_size 16 --max_length 2048";
+    let read = script(text);
+    let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    let lora = plan.recipe().tuning.lora.expect("adapters");
+    assert!(lora.modules.reach_experts(), "{:?}", lora.modules);
+    assert_eq!([Field::HiddenDropout, Field::AttentionDropout].map(|field| value(&read, field)), ["0", "0"]);
+}
+
+/// LLaMA-Factory `examples/ascend/qwen3_5moe_lora_sft_fsdp2.yaml`: it requires PEFT 0.18, which does not know experts as the linear
+/// layers that they were.
+#[test]
+fn llama_factorys_adapters_leave_experts_as_they_are() {
+    let text = "model_name_or_path: deepseek-ai/DeepSeek-V2-Lite\nstage: sft\nfinetuning_type: lora\nlora_target: all\nlora_rank: 8\n\
+        cutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nbf16: true\ntemplate: qwen\ndataset: a\n";
+    let read = said("sft.yaml", text, &[("world_size", "1")]);
+    let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", read.questions, read.diagnostics));
+    let lora = plan.recipe().tuning.lora.expect("adapters");
+    // Those of the shared experts remain.
+    assert!(
+        !lora.modules.has(LinearModule::Experts) && lora.modules.has(LinearModule::Gate),
+        "{:?}",
+        lora.modules
+    );
+    // Another trainer's PEFT knows them.
+    let apart = ALONE.replace("Qwen/Qwen2.5-7B", "deepseek-ai/DeepSeek-V2-Lite");
+    let apart = format!("{apart}use_peft: true\nlora_target_modules: [gate_proj, up_proj, down_proj]\n");
+    let read = said("sft.yaml", &apart, &[("zero_stage", "0"), ("world_size", "1")]);
+    let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", read.questions, read.diagnostics));
+    assert!(plan.recipe().tuning.lora.expect("adapters").modules.has(LinearModule::Experts));
+}
+
+/// NeMo 1 `llama2_13b.yaml`: `cfg.get('apply_rope_fusion', False)`.
+#[test]
+fn nemo_one_does_not_fuse_the_rotation_unless_it_is_told_to() {
+    let text = "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\nmodel:\n  mcore_gpt: true\n  micro_batch_size: 1\n  \
+        global_batch_size: 16\n  encoder_seq_length: 2048\n  num_layers: 4\n  hidden_size: 1024\n  num_attention_heads: 8\n  position_embedding_type: rope\n";
+    assert_eq!(value(&said("a.yaml", text, &[]), Field::ApplyRopeFusion), "false");
+    assert_eq!(
+        value(&said("a.yaml", &format!("{text}  apply_rope_fusion: true\n"), &[]), Field::ApplyRopeFusion),
+        "true"
+    );
+}
+
+/// unslothai/notebooks `nb/AMD-*.ipynb`: the metadata of Colab's copy, a T4, stood beside ROCm's packages.
+#[test]
+fn notebooks_for_amds_cloud_keep_colabs_metadata() {
+    let notebook = |install: &str| {
+        let cells = [
+            format!("!pip install {install}"),
+            "from unsloth import FastLanguageModel\nfrom trl import SFTConfig, SFTTrainer\n\
+             model, tokenizer = FastLanguageModel.from_pretrained('unsloth/Llama-3.2-1B-Instruct', max_seq_length=2048, load_in_4bit=True)\n\
+             model = FastLanguageModel.get_peft_model(model, r=16, target_modules=['q_proj', 'v_proj'], lora_alpha=16, lora_dropout=0)\n\
+             trainer = SFTTrainer(model=model, tokenizer=tokenizer, train_dataset=data, args=SFTConfig(per_device_train_batch_size=2, \
+             gradient_accumulation_steps=4, optim='adamw_8bit'))\ntrainer.train()\n"
+                .to_owned(),
+        ];
+        let cells: Vec<String> = cells
+            .iter()
+            .map(|text| {
+                let text = text.replace('\n', "\\n").replace('"', "\\\"");
+                format!("{{\"cell_type\": \"code\", \"metadata\": {{}}, \"outputs\": [], \"source\": [\"{text}\"]}}")
+            })
+            .collect();
+        let text = format!(
+            "{{\"cells\": [{}], \"metadata\": {{\"accelerator\": \"GPU\", \"colab\": {{\"gpuType\": \"T4\"}}}}, \"nbformat\": 4, \
+             \"nbformat_minor\": 0}}",
+            cells.join(", ")
+        );
+        let read = said("a.ipynb", &text, &[]);
+        [Field::Accelerator, Field::ParamsDtype].map(|field| value(&read, field))
+    };
+    assert_eq!(notebook("unsloth"), ["T4", "fp16"]);
+    assert_eq!(notebook("-U --no-deps unsloth[amd] unsloth_zoo[amd]"), ["MI300X", "bf16"]);
+}
