@@ -23,17 +23,20 @@ pub(super) fn fill(table: &mut Table) {
     // Overruled: `--seq-length` in such a script is for other code paths.
     table.overrule(Field::SeqLength, Int(capacity), rule);
     table.overrule(Field::MicroBatchSize, Int(1), "one pack of samples");
-    // The warning must point at the flag that the text has.
-    let field = if table.has(Field::MaxTokensPerMicroBatch) {
+    table.warn(
+        Code::PackedSamples,
+        limit(table),
+        "samples are packed into micro-batches by tokens: memory is that of a full pack, and the step assumes samples of maximum length; shorter ones make fewer packs",
+    );
+}
+
+/// The setting that limits a pack, as the text has it.
+fn limit(table: &Table) -> Field {
+    if table.has(Field::MaxTokensPerMicroBatch) {
         Field::MaxTokensPerMicroBatch
     } else {
         Field::MaxTokensPerGpu
-    };
-    table.warn(
-        Code::PackedSamples,
-        field,
-        "samples are packed into micro-batches by tokens: memory is that of a full pack, and the step assumes samples of maximum length; shorter ones make fewer packs",
-    );
+    }
 }
 
 /// Tokens of a full pack; none if micro-batches count samples.
@@ -130,9 +133,24 @@ pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64,
         };
         table.overrule(Field::SeqLength, Int(tokens), rule);
     }
+    warn_of_balance(table, [of_rank, count, sample, tokens]);
     let rule = "packs of a rank: ceil(samples x longest sample / tokens of a pack)";
     table.overrule(Field::NumMicroBatches, Int(count), rule);
     Some((count, Pack { tokens, sample }))
+}
+
+/// verl and what is made of it spread a rank's samples evenly over as many micro-batches as their tokens need, without a bound for the
+/// largest (`verl/utils/seqlen_balancing.py:rearrange_micro_batches`, Karmarkar-Karp).
+fn warn_of_balance(table: &mut Table, [samples, packs, sample, tokens]: [u64; 4]) {
+    let balances = table.is_any(&[RlFramework::Verl, RlFramework::VerlShared, RlFramework::EasyR1]);
+    let largest = samples.div_ceil(packs.max(1)).saturating_mul(sample);
+    if balances && largest > tokens {
+        let message = format!(
+            "where all samples are of maximum length, the largest micro-batch has {largest} tokens, more than a pack: verl spreads \
+             samples evenly over as many micro-batches as their tokens need, without a bound"
+        );
+        table.warn(Code::PackedSamples, limit(table), &message);
+    }
 }
 
 /// Packs are padded to a multiple of the tensor and context parallel split

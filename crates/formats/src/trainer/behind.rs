@@ -289,7 +289,7 @@ fn ask(leaves: &mut Leaves<'_>, field: Field, prompt: &str) {
         asks: Asked::Setting(field),
         prompt: prompt.to_owned(),
         choices: ["true", "false"].map(str::to_owned).to_vec(),
-        proposal: Some("true".to_owned()),
+        proposal: Some("false".to_owned()),
     });
 }
 

@@ -204,3 +204,25 @@ fn notebooks_for_amds_cloud_keep_colabs_metadata() {
     assert_eq!(notebook("unsloth"), ["T4", "fp16"]);
     assert_eq!(notebook("-U --no-deps unsloth[amd] unsloth_zoo[amd]"), ["MI300X", "bf16"]);
 }
+
+/// SkyworkAI/Skywork-OR1 `32b_32k.sh`: a pack of verl is no bound for a micro-batch of several long samples.
+#[test]
+fn samples_of_more_than_half_a_pack_may_share_one_of_verls_micro_batches() {
+    let of = |response: u64| {
+        let read = script(&format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=2048 \
+             data.max_response_length={response} actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.model.use_remove_padding=True \
+             actor_rollout_ref.actor.ppo_mini_batch_size=128 actor_rollout_ref.actor.use_dynamic_bsz=True \
+             actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        ));
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        read.diagnostics
+            .iter()
+            .find_map(|said| said.message.strip_prefix("where all samples are").map(str::to_owned))
+    };
+    // 128 samples of 10,240 tokens need 80 packs, so that some hold two.
+    assert!(of(8192).is_some_and(|said| said.contains("20480 tokens")));
+    // Two of 8,192 fill one.
+    assert_eq!(of(6144), None);
+}

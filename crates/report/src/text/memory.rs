@@ -78,13 +78,19 @@ fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, 
         let parts: Vec<String> = held.map(|part| format!("{} {}", part.label(), gib(part.value()))).collect();
         sheet.items(&parts);
     }
-    let place =
-        if rl.co_located { "on the accelerators of the training" } else { "on accelerators of their own" };
-    sheet.line(&format!(
-        "Rollouts run {place}; the engine's cache holds {} tokens at most, {} rollouts of full length.",
-        grouped(rl.engine.cache_tokens),
-        grouped(rl.cache_rollouts)
-    ));
+    // Where the text starts no engine there is no phase of it.
+    if rl.phases.iter().any(|phase| phase.kind == PhaseKind::Rollout) {
+        let place = if rl.co_located {
+            "on the accelerators of the training"
+        } else {
+            "on accelerators of their own"
+        };
+        sheet.line(&format!(
+            "Rollouts run {place}; the engine's cache holds {} tokens at most, {} rollouts of full length.",
+            grouped(rl.engine.cache_tokens),
+            grouped(rl.cache_rollouts)
+        ));
+    }
     // Its peak may be well below capacity in this case, so the table alone would not explain the verdict.
     let starved = rl.cache_rollouts == 0 && failing.contains(&PhaseKind::Rollout.name());
     if starved {
