@@ -2,7 +2,8 @@
 //! configuration of an engine without a program.
 
 use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage};
-use crate::{Found, Origin, Reading};
+use crate::launch::Launch;
+use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Source};
 
@@ -94,6 +95,72 @@ fn remarked(source: &Source) -> Option<&'static str> {
     let mut remarks = remarks.filter(|remark| !DENIALS.iter().any(|word| remark.contains(word)));
     remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).map(|(_, stage)| *stage))
 }
+
+/// Leaves the precision open where options of Megatron-LM stand without the command that they belong to (`launched`), and in a GPT-NeoX
+/// file without micro-batch, optimizer and precision, which is joined with others (`configs/README.md`), unless some text states one.
+pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: Option<&Launch>) {
+    const STATES: [Field; 3] = [Field::ParamsDtype, Field::Bf16, Field::Fp16];
+    let fragment = launch
+        .filter(|launch| launch.diagnostics.iter().any(|said| said.code == Code::Fragment))
+        .map_or(&[][..], |launch| launch.arguments.as_slice());
+    if let Some(word) = fragment.iter().find(|word| word.text.starts_with("--grpo-"))
+        && let Some(text) = launched.first_mut()
+    {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let what = "rollouts and log-probabilities of Megatron-LM's train_rl.py, whose command is not here";
+        let item = NotModelled::new(name, "", Effect::Memory, what).at_some(word.span);
+        text.reading.not_modelled.push(item);
+    }
+    let has =
+        |text: &Text, fields: &[Field]| text.reading.found.iter().any(|found| fields.contains(&found.field));
+    if texts.iter().chain(&*launched).any(|text| has(text, &STATES)) {
+        return;
+    }
+    let is = |text: &Text, software: Software| matches!(text.reading.software, Some((known, _)) if known == software);
+    let of_megatron = |text: &&mut Text| {
+        !fragment.is_empty()
+            && text.format.is_none()
+            && text.reading.value(Field::RlFramework).is_none()
+            && has(text, &[Field::NumLayers, Field::HiddenSize])
+            && (text.reading.software.is_none() || MEGATRON.iter().any(|software| is(text, *software)))
+    };
+    if let Some(text) = launched.iter_mut().find(of_megatron) {
+        let mut open = Found::new(Field::Bf16, "", Origin::Default);
+        open.hole = Some("the command that starts the training".to_owned());
+        text.reading.take(open);
+    }
+    let own = |found: &Found| {
+        found.origin == Origin::Script
+            && found.hole.is_none()
+            && matches!(found.field, Field::MicroBatchSize | Field::Optimizer)
+    };
+    if texts.iter().any(|text| text.reading.found.iter().any(own)) {
+        return;
+    }
+    if let Some(text) = texts.iter_mut().find(|text| is(text, Software::GptNeox)) {
+        let mut open = Found::new(Field::Fp16, "", Origin::Default);
+        open.hole = Some(JOINED.to_owned());
+        text.reading.take(open);
+        text.reading.questions.push(Question {
+            asks: Asked::Setting(Field::Fp16),
+            prompt: "Does another file of this run turn fp16 on? Paste it beside this one, or answer"
+                .to_owned(),
+            choices: ["true", "false"].map(str::to_owned).to_vec(),
+            proposal: Some("true".to_owned()),
+        });
+    }
+}
+
+/// Software whose precision is a switch of the command, off by default.
+const MEGATRON: [Software; 4] = [
+    Software::MegatronLegacy,
+    Software::MegatronCoreLocal,
+    Software::MegatronCoreTe,
+    Software::MegatronDeepspeed,
+];
+
+/// What states the precision of a GPT-NeoX file that has none.
+const JOINED: &str = "the files that the run joins with this one";
 
 /// Asks what ranks shard where neither a command nor a file of the launcher or of the engine says it.
 pub(crate) fn ask(texts: &mut [Text], source: &Source) {
