@@ -1,7 +1,7 @@
 //! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
 //! configuration of an engine without a program.
 
-use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage};
+use crate::formats::{Dialect, FSDP_SETTINGS, Format, Role, Text, Trainer, open_stage};
 use crate::launch::Launch;
 use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
@@ -70,7 +70,7 @@ const SOFTWARE: &str = "paste the launch line or the program beside it; if it tr
 
 /// The sharding that a remark names: `# Config for 16 nodes of 8 H100s with FSDP1`, a launch line in a comment.
 fn remarked(source: &Source) -> Option<&'static str> {
-    const SIGNS: [(&str, &str); 12] = [
+    const SIGNS: [(&str, &str); 16] = [
         ("zero3", "3"),
         ("zero-3", "3"),
         ("zero_3", "3"),
@@ -83,6 +83,10 @@ fn remarked(source: &Source) -> Option<&'static str> {
         ("zero_2", "2"),
         ("zero 2", "2"),
         ("stage2", "2"),
+        ("zero1", "1"),
+        ("zero-1", "1"),
+        ("zero_1", "1"),
+        ("stage1", "1"),
     ];
     let parts = (0..source.parts().len()).map(|index| source.part_text(index));
     let remarks = parts.flat_map(|text| text.lines().take(MOST_LINES)).filter_map(|line| {
@@ -162,6 +166,18 @@ const MEGATRON: [Software; 4] = [
 /// What states the precision of a GPT-NeoX file that has none.
 const JOINED: &str = "the files that the run joins with this one";
 
+/// Whether an axolotl file has the key of DeepSpeed's file without a value (`deepspeed: # zero1.json, multi-gpu only`): its command may have one
+/// (`accelerate launch -m axolotl.cli.train x.yml --deepspeed …`).
+fn leaves_empty(text: &Text, source: &Source) -> bool {
+    let empty = |line: &str| {
+        let value = line.strip_prefix("deepspeed:");
+        value.is_some_and(|value| value.split('#').next().unwrap_or_default().trim().is_empty())
+    };
+    let part = source.parts().iter().position(|part| part.name == text.name);
+    text.format == Some(Format::new(&Trainer(Dialect::Axolotl)))
+        && part.is_some_and(|part| source.part_text(part).lines().take(MOST_LINES).any(empty))
+}
+
 /// Asks what ranks shard where neither a command nor a file of the launcher or of the engine says it.
 pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     if let [text] = texts
@@ -182,7 +198,9 @@ pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     if texts.iter().any(|text| decides(text) || says(text)) {
         return;
     }
-    let left = |text: &&mut Text| text.format.is_some_and(|format| format.is_sharded_by_launch());
+    let left = |text: &&mut Text| {
+        text.format.is_some_and(|format| format.is_sharded_by_launch()) || leaves_empty(text, source)
+    };
     if let Some(text) = texts.iter_mut().find(left) {
         let (mut found, mut question) = open_stage(LAUNCH, LAUNCH, None);
         found.origin = Origin::Default;

@@ -194,3 +194,90 @@ fn an_account_and_remarks_name_accelerators() {
     assert_eq!(told("# 512 H20(96GB)"), "if that is where it runs, set accelerator to H20");
     assert_eq!(told("# faster than on B200"), "");
 }
+
+/// What was told as perhaps changing the estimate and cannot: keys beside a switch that is off, or that say again what is stated.
+#[test]
+fn what_cannot_change_an_estimate_does_not_mark_it() {
+    let unread = |read: &Resolution| {
+        let codes = [Code::KeysNotRead, Code::UnknownFlags];
+        let said = read.diagnostics.iter().filter(|said| codes.contains(&said.code));
+        said.map(|said| said.message.clone()).collect::<Vec<_>>()
+    };
+    // NVIDIA/NeMo-Framework-Launcher `conf/training/gpt3/7b_improved.yaml`.
+    let nemo = |sharp: &str, fp8: &str| {
+        let text = format!(
+            "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\nmodel:\n  mcore_gpt: true\n  micro_batch_size: 1\n  global_batch_size: 8\n  \
+             encoder_seq_length: 2048\n  num_layers: 2\n  hidden_size: 512\n  num_attention_heads: 8\n  vocab_size: 32000\n  \
+             sharp: {sharp}\n  fsdp: False\n  fsdp_grad_reduce_dtype: 32\n  fsdp_sharded_checkpoint: False\n  fp8: {fp8}\n  \
+             fp8_e4m3: False\n  fp8_wgrad: True\n"
+        );
+        unread(&said("7b.yaml", &text, &[]))
+    };
+    assert_eq!(nemo("False", "False"), Vec::<String>::new());
+    assert!(
+        nemo("False", "True").iter().any(|message| message.contains("fp8_wgrad")),
+        "{:?}",
+        nemo("False", "True")
+    );
+    // huggingface/peft `accelerate_ds_zero3_cpu_offload_config.yaml`.
+    let accelerate = |backend: &str| {
+        let text = format!(
+            "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 2\ndynamo_backend: '{backend}'\n"
+        );
+        said("accelerate.yaml", &text, &[])
+    };
+    assert_eq!(unread(&accelerate("NO")), Vec::<String>::new());
+    assert_eq!(unread(&accelerate("INDUCTOR")).len(), 1);
+    // hiyouga/LLaMA-Factory `examples/train_full/mossvl_full_sft.yaml`.
+    let factory = |kwargs: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nfinetuning_type: full\ncutoff_len: 2048\nper_device_train_batch_size: 1\nbf16: true\n\
+             output_dir: a\nuse_reentrant_gc: false\ngradient_checkpointing_kwargs:\n  use_reentrant: {kwargs}\n"
+        );
+        unread(&said("full.yaml", &text, &[]))
+    };
+    assert_eq!(factory("false"), Vec::<String>::new());
+    assert_eq!(factory("true").len(), 1);
+    // Zyphra/Megatron-LM `examples/megarun_slurm/equisizing_suite/moe_1p3B_8E_bare.sh`.
+    let zyphra = script(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 \
+         --micro-batch-size 1 --bf16 --vocab-size 50277 --tokenizer-type HFAutoTokenizer --hf_autotokenizer_model EleutherAI/gpt-neox-20b\n",
+    );
+    assert_eq!(unread(&zyphra), Vec::<String>::new());
+}
+
+/// yangjianxin1/Firefly at e22b406, `train.py:init_components`: transformers' own Trainer, started by torchrun or DeepSpeed, which holds no
+/// output of the model for metrics.
+#[test]
+fn files_of_firefly_are_transformers_trainers() {
+    let text = "{\"output_dir\": \"out\", \"model_name_or_path\": \"Qwen/Qwen1.5-7B\", \"train_file\": \"a.jsonl\", \"template_name\": \
+        \"qwen\", \"num_train_epochs\": 1, \"per_device_train_batch_size\": 2, \"gradient_accumulation_steps\": 8, \"learning_rate\": 2e-4, \
+        \"max_seq_length\": 1024, \"gradient_checkpointing\": true, \"optim\": \"adamw_torch\", \"bf16\": true, \"train_mode\": \"qlora\", \
+        \"task_type\": \"sft\"}";
+    let read = said("sft.json", text, &[("world_size", "2")]);
+    assert!(read.plan.is_some(), "{:?} {:?}", read.questions, read.diagnostics);
+    assert_eq!(
+        [Field::PreferenceLogits, Field::SeqLength, Field::TrainType].map(|field| value(&read, field)),
+        ["", "1024", "qlora"]
+    );
+}
+
+/// RLHFlow/RLHF-Reward-Modeling `math-rm/llama-3.1-prm.yaml`, started with `--deepspeed ../deepspeed_configs/deepspeed_3.json`.
+#[test]
+fn an_axolotl_file_whose_engine_is_left_empty_asks_for_it() {
+    let of = |more: &str, ranks: &str| {
+        let text = format!(
+            "base_model: meta-llama/Llama-3.1-8B-Instruct\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nsequence_len: 8192\n\
+             bf16: auto\noptimizer: adamw_torch\ngradient_checkpointing: true\n{more}"
+        );
+        said("prm.yaml", &text, &[("world_size", ranks)])
+    };
+    let asked = of("deepspeed: #deepspeed/zero1.json # multi-gpu only\nfsdp:\n", "8");
+    assert_eq!(asks(&asked), [("zero_stage", Some("1"))]);
+    assert_eq!(asks(&of("deepspeed:\nfsdp:\nfsdp_config:\n", "8")), [("zero_stage", Some("0"))]);
+    for (more, ranks) in
+        [("deepspeed:\nfsdp:\n", "1"), ("", "8"), ("deepspeed:\nfsdp:\n  - full_shard\n  - auto_wrap\n", "8")]
+    {
+        assert!(asks(&of(more, ranks)).is_empty(), "{more:?} {:?}", asks(&of(more, ranks)));
+    }
+}
