@@ -48,8 +48,8 @@ const CARDS: [&str; 15] = [
     "mi300", "mi325", "mi355",
 ];
 
-/// The kind of accelerator that a remark begins with (`# B200 (SCHMIDT) colocate`), or that a part of a text's path names
-/// (`configs/MI355X/qwen.yaml`): no number of them.
+/// The kind of accelerator that a remark begins with (`# B200 (SCHMIDT) colocate`), or that a part of a text's path or a job's name names
+/// (`configs/MI355X/qwen.yaml`, `#SBATCH --job-name=tr8b-a100`): no number of them.
 pub(super) fn kind_alone(source: &Source) -> Option<Machines> {
     let said = |kind: String, said: &str| Machines {
         count: 0,
@@ -73,9 +73,9 @@ pub(super) fn kind_alone(source: &Source) -> Option<Machines> {
         for remark in remarks.filter_map(|line| line.trim_start().strip_prefix('#')) {
             let words = remark.trim_start();
             let lower = words.to_ascii_lowercase();
-            if let Some(kind) =
-                CARDS.iter().any(|card| lower.starts_with(card)).then(|| kind(&lower)).flatten()
-            {
+            let begins = CARDS.iter().any(|card| lower.starts_with(card)).then(|| kind(&lower)).flatten();
+            let of_job = || named(lower.strip_prefix("sbatch ")?.trim_start().strip_prefix("--job-name")?);
+            if let Some(kind) = begins.or_else(of_job) {
                 return Some(said(kind, words));
             }
         }
