@@ -132,6 +132,7 @@ pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: O
         let mut open = Found::new(Field::Bf16, "", Origin::Default);
         open.hole = Some("the command that starts the training".to_owned());
         text.reading.take(open);
+        one_sequence(text);
     }
     let own = |found: &Found| {
         found.origin == Origin::Script
@@ -145,6 +146,7 @@ pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: O
         let mut open = Found::new(Field::Fp16, "", Origin::Default);
         open.hole = Some(JOINED.to_owned());
         text.reading.take(open);
+        one_sequence(text);
         text.reading.questions.push(Question {
             asks: Asked::Setting(Field::Fp16),
             prompt: "Does another file of this run turn fp16 on? Paste it beside this one, or answer"
@@ -152,6 +154,22 @@ pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: O
             choices: ["true", "false"].map(str::to_owned).to_vec(),
             proposal: Some("true".to_owned()),
         });
+    }
+}
+
+/// As for a launcher's template (`template.rs`): where precision and machines are open, the batch is not asked for, too.
+fn one_sequence(text: &mut Text) {
+    let known = [
+        Field::MicroBatchSize,
+        Field::GlobalBatchSize,
+        Field::WorldSize,
+        Field::NumNodes,
+        Field::GpusPerNode,
+    ];
+    if !text.reading.found.iter().any(|found| known.contains(&found.field)) {
+        let one = Found::new(Field::MicroBatchSize, "1", Origin::Default);
+        text.reading
+            .take(one.note("one sequence: these options leave the batch to what starts the training"));
     }
 }
 

@@ -22,6 +22,13 @@ fn options_without_their_command_leave_the_precision_open() {
     for stated in ["--bf16", "--fp16", "--params-dtype fp32"] {
         assert!(of(stated).plan.is_some(), "{stated}: {:?}", of(stated).diagnostics);
     }
+    // No more than three questions, as for a launcher's template.
+    let model = OPTIONS.replace("--seq-length 2048 --micro-batch-size 1 ", "");
+    let bare = said("model.sh", &format!("MODEL_ARGS=(\n  {model}\n)\n"), &[]);
+    assert_eq!(
+        asks(&bare).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        ["bf16", "seq_length", "world_size"]
+    );
     // A command that states none trains in fp32, as Megatron-LM does.
     let whole = script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}\n"));
     assert!(whole.plan.is_some() && value(&whole, Field::ParamsDtype) == "fp32", "{:?}", whole.diagnostics);
@@ -43,7 +50,7 @@ fn a_model_of_gpt_neox_alone_leaves_the_precision_open() {
         );
         said("30B.yml", &text, &[("world_size", "8")])
     };
-    assert!(asks(&of("")).contains(&("fp16", Some("true"))), "{:?}", asks(&of("")));
+    assert_eq!(asks(&of("")), [("fp16", Some("true"))]);
     let fp16 = "fp16:\n  enabled: true\n";
     assert!(!asks(&of(fp16)).iter().any(|(name, _)| *name == "fp16"));
     let whole = of("train_micro_batch_size_per_gpu: 1\noptimizer:\n  type: Adam\n");
