@@ -167,6 +167,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
         ("h100", "H100-SXM"),
         ("h200", "H200-SXM"),
         ("h800", "H800-SXM"),
+        ("h20", "H20"),
         ("a800", "A800-SXM-80GB"),
         ("a100", "A100-SXM-80GB"),
         ("v100", "V100-SXM2-32GB"),

@@ -178,6 +178,9 @@ fn engine(leaves: &mut Leaves<'_>) {
             leaves.pass_below(&[group]);
         }
     }
+    // As files were written before `dynamo_config`.
+    let off = |leaf: &&Leaf| leaf.path == "dynamo_backend" && leaf.value.eq_ignore_ascii_case("no");
+    leaves.all().iter().filter(off).for_each(|leaf| leaf.used.set(true));
     match leaves.get("distributed_type") {
         Some(leaf) if leaf.value == "FSDP" => fsdp(leaves),
         Some(leaf) if leaf.value == "DEEPSPEED" => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),

@@ -169,6 +169,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         }
     }
     let stray = launch.as_ref().and_then(|launch| several::left_out(&mut texts, launch, &order));
+    lone::ask_precision(&mut texts, &mut launched, launch.as_ref());
     let each = several::files(&texts, &order).into_iter().chain(stray);
     texts.append(&mut launched);
     several::covered(&mut texts);
@@ -179,7 +180,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         errors.for_each(|remark| remark.severity = Severity::Warning);
     }
     remarks.extend(each);
-    let machines = machines::said(source);
+    let machines = machines::said(source).into_iter().chain(machines::kind_alone(source)).collect();
     let questions = of_nothing_else(source.text(), texts.iter().map(|text| &text.reading));
     let mut readings = vec![Reading { diagnostics: remarks, machines, questions, ..Reading::default() }];
     readings.extend(merge(texts));

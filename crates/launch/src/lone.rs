@@ -1,8 +1,9 @@
 //! A settings file whose trainer leaves to the launch how ranks share the model, where there is no launch, and a
 //! configuration of an engine without a program.
 
-use crate::formats::{FSDP_SETTINGS, Role, Text, open_stage, shared_by};
-use crate::{Found, Origin, Reading};
+use crate::formats::{Dialect, FSDP_SETTINGS, Format, Role, Text, Trainer, open_stage, shared_by};
+use crate::launch::Launch;
+use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Source};
 
@@ -68,23 +69,29 @@ const OWN_CHECKPOINTS: &str = "no program is given; cpu_checkpointing acts only 
 const SOFTWARE: &str = "paste the launch line or the program beside it; if it trains transformers' layers, set software to hf_transformers";
 
 const FSDP: &str = "fsdp";
+const FSDP2: &str = "fsdp2";
 
 /// The word of a remark that names what ranks shard, and its stage: `# Config for 16 nodes of 8 H100s with FSDP1`, a launch line in a
 /// comment.
 fn remarked(source: &Source) -> Option<(&'static str, &'static str)> {
-    const SIGNS: [(&str, &str); 12] = [
+    const SIGNS: [(&str, &str); 17] = [
         ("zero3", "3"),
         ("zero-3", "3"),
         ("zero_3", "3"),
         ("zero 3", "3"),
         ("stage 3", "3"),
         ("stage3", "3"),
+        (FSDP2, "3"),
         (FSDP, "3"),
         ("zero2", "2"),
         ("zero-2", "2"),
         ("zero_2", "2"),
         ("zero 2", "2"),
         ("stage2", "2"),
+        ("zero1", "1"),
+        ("zero-1", "1"),
+        ("zero_1", "1"),
+        ("stage1", "1"),
     ];
     let parts = (0..source.parts().len()).map(|index| source.part_text(index));
     let remarks = parts.flat_map(|text| text.lines().take(MOST_LINES)).filter_map(|line| {
@@ -96,6 +103,102 @@ fn remarked(source: &Source) -> Option<(&'static str, &'static str)> {
     const DENIALS: [&str; 6] = ["no ", "not ", "without", "unsupported", "instead", "n't"];
     let mut remarks = remarks.filter(|remark| !DENIALS.iter().any(|word| remark.contains(word)));
     remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).copied())
+}
+
+/// Leaves the precision open where options of Megatron-LM stand without the command that they belong to (`launched`), and in a GPT-NeoX
+/// file without micro-batch, optimizer and precision, which is joined with others (`configs/README.md`), unless some text states one.
+pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: Option<&Launch>) {
+    const STATES: [Field; 3] = [Field::ParamsDtype, Field::Bf16, Field::Fp16];
+    let fragment = launch
+        .filter(|launch| launch.diagnostics.iter().any(|said| said.code == Code::Fragment))
+        .map_or(&[][..], |launch| launch.arguments.as_slice());
+    if let Some(word) = fragment.iter().find(|word| word.text.starts_with("--grpo-"))
+        && let Some(text) = launched.first_mut()
+    {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let what = "rollouts and log-probabilities of Megatron-LM's train_rl.py, whose command is not here";
+        let item = NotModelled::new(name, "", Effect::Memory, what).at_some(word.span);
+        text.reading.not_modelled.push(item);
+    }
+    let has =
+        |text: &Text, fields: &[Field]| text.reading.found.iter().any(|found| fields.contains(&found.field));
+    if texts.iter().chain(&*launched).any(|text| has(text, &STATES)) {
+        return;
+    }
+    let is = |text: &Text, software: Software| matches!(text.reading.software, Some((known, _)) if known == software);
+    let of_megatron = |text: &&mut Text| {
+        !fragment.is_empty()
+            && text.format.is_none()
+            && text.reading.value(Field::RlFramework).is_none()
+            && has(text, &[Field::NumLayers, Field::HiddenSize])
+            && (text.reading.software.is_none() || MEGATRON.iter().any(|software| is(text, *software)))
+    };
+    if let Some(text) = launched.iter_mut().find(of_megatron) {
+        let mut open = Found::new(Field::Bf16, "", Origin::Default);
+        open.hole = Some("the command that starts the training".to_owned());
+        text.reading.take(open);
+        one_sequence(text);
+    }
+    let own = |found: &Found| {
+        found.origin == Origin::Script
+            && found.hole.is_none()
+            && matches!(found.field, Field::MicroBatchSize | Field::Optimizer)
+    };
+    if texts.iter().any(|text| text.reading.found.iter().any(own)) {
+        return;
+    }
+    if let Some(text) = texts.iter_mut().find(|text| is(text, Software::GptNeox)) {
+        let mut open = Found::new(Field::Fp16, "", Origin::Default);
+        open.hole = Some(JOINED.to_owned());
+        text.reading.take(open);
+        one_sequence(text);
+        text.reading.questions.push(Question {
+            asks: Asked::Setting(Field::Fp16),
+            prompt: "Does another file of this run turn fp16 on? Paste it beside this one, or answer"
+                .to_owned(),
+            choices: ["true", "false"].map(str::to_owned).to_vec(),
+            proposal: Some("true".to_owned()),
+        });
+    }
+}
+
+/// As for a launcher's template (`template.rs`): where precision and machines are open, the batch is not asked for, too.
+fn one_sequence(text: &mut Text) {
+    let known = [
+        Field::MicroBatchSize,
+        Field::GlobalBatchSize,
+        Field::WorldSize,
+        Field::NumNodes,
+        Field::GpusPerNode,
+    ];
+    if !text.reading.found.iter().any(|found| known.contains(&found.field)) {
+        let one = Found::new(Field::MicroBatchSize, "1", Origin::Default);
+        text.reading
+            .take(one.note("one sequence: these options leave the batch to what starts the training"));
+    }
+}
+
+/// Software whose precision is a switch of the command, off by default.
+const MEGATRON: [Software; 4] = [
+    Software::MegatronLegacy,
+    Software::MegatronCoreLocal,
+    Software::MegatronCoreTe,
+    Software::MegatronDeepspeed,
+];
+
+/// What states the precision of a GPT-NeoX file that has none.
+const JOINED: &str = "the files that the run joins with this one";
+
+/// Whether an axolotl file has the key of DeepSpeed's file without a value (`deepspeed: # zero1.json, multi-gpu only`): its command may have one
+/// (`accelerate launch -m axolotl.cli.train x.yml --deepspeed …`).
+fn leaves_empty(text: &Text, source: &Source) -> bool {
+    let empty = |line: &str| {
+        let value = line.strip_prefix("deepspeed:");
+        value.is_some_and(|value| value.split('#').next().unwrap_or_default().trim().is_empty())
+    };
+    let part = source.parts().iter().position(|part| part.name == text.name);
+    text.format == Some(Format::new(&Trainer(Dialect::Axolotl)))
+        && part.is_some_and(|part| source.part_text(part).lines().take(MOST_LINES).any(empty))
 }
 
 /// Asks what ranks shard where neither a command nor a file of the launcher or of the engine says it.
@@ -118,15 +221,29 @@ pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     if texts.iter().any(|text| decides(text) || says(text)) {
         return;
     }
-    let left = |text: &&mut Text| text.format.is_some_and(|format| format.is_sharded_by_launch());
+    let remark = remarked(source);
+    // LLaMA-Factory's files shard by DeepSpeed's; FSDP is a matter of the launch that a remark of its examples has.
+    let by_fsdp = |text: &Text| {
+        text.format == Some(Format::new(&Trainer(Dialect::LlamaFactory)))
+            && remark.is_some_and(|(sign, _)| sign.starts_with(FSDP))
+    };
+    let left = |text: &&mut Text| {
+        text.format.is_some_and(|format| format.is_sharded_by_launch())
+            || leaves_empty(text, source)
+            || by_fsdp(text)
+    };
     if let Some(text) = texts.iter_mut().find(left) {
         let (mut found, mut question) = open_stage(LAUNCH, LAUNCH, None);
         found.origin = Origin::Default;
-        let remark = remarked(source);
         question.proposal = Some(remark.map_or(UNSHARDED, |(_, stage)| stage).to_owned());
-        if remark.is_some_and(|(sign, _)| sign == FSDP) {
-            // accelerate's version is 1 unless its file says 2.
-            shared_by(&mut text.reading, "fsdp1", "a remark of the text names FSDP");
+        // accelerate's version is 1 unless its file says 2.
+        let engine = match remark {
+            Some((FSDP2, _)) => Some("fsdp2"),
+            Some((FSDP, _)) => Some("fsdp1"),
+            _ => None,
+        };
+        if let Some(engine) = engine {
+            shared_by(&mut text.reading, engine, "a remark of the text names FSDP");
         }
         text.reading.take(found);
         text.reading.questions.push(question);

@@ -42,6 +42,47 @@ impl Accelerators {
     }
 }
 
+/// Accelerators as remarks name them.
+const CARDS: [&str; 15] = [
+    "a100", "h100", "h200", "h800", "h20", "gb200", "gb300", "b200", "b300", "a800", "v100", "mi250",
+    "mi300", "mi325", "mi355",
+];
+
+/// The kind of accelerator that a remark begins with (`# B200 (SCHMIDT) colocate`), or that a part of a text's path or a job's name names
+/// (`configs/MI355X/qwen.yaml`, `#SBATCH --job-name=tr8b-a100`): no number of them.
+pub(super) fn kind_alone(source: &Source) -> Option<Machines> {
+    let said = |kind: String, said: &str| Machines {
+        count: 0,
+        per_node: false,
+        nodes: None,
+        kind: Some(kind),
+        said: said.chars().take(QUOTED).collect(),
+    };
+    let named = |words: &str| {
+        let lower = words.to_ascii_lowercase();
+        CARDS
+            .iter()
+            .any(|card| lower.contains(card))
+            .then(|| accelerator_in(&lower).map(|known| known.name))?
+    };
+    for (index, part) in source.parts().iter().enumerate() {
+        if let Some(kind) = named(&part.name) {
+            return Some(said(kind, &part.name));
+        }
+        let remarks = source.part_text(index).lines().take(MOST_LINES).filter(|line| line.len() <= LONGEST);
+        for remark in remarks.filter_map(|line| line.trim_start().strip_prefix('#')) {
+            let words = remark.trim_start();
+            let lower = words.to_ascii_lowercase();
+            let begins = CARDS.iter().any(|card| lower.starts_with(card)).then(|| kind(&lower)).flatten();
+            let of_job = || named(lower.strip_prefix("sbatch ")?.trim_start().strip_prefix("--job-name")?);
+            if let Some(kind) = begins.or_else(of_job) {
+                return Some(said(kind, words));
+            }
+        }
+    }
+    None
+}
+
 /// What the texts say, per node and in total, with the strongest evidence first.
 pub(super) fn said(source: &Source) -> Vec<Machines> {
     let mut best: [Option<(Weight, Machines)>; 2] = [None, None];
@@ -142,20 +183,23 @@ fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
         return None;
     }
     let weight = if before.trim().is_empty() { Weight::Remark } else { Weight::Beside };
-    let named = ["a100", "h100", "h200", "h800", "b200", "a800", "v100", "mi300", "mi355", "gb200"]
-        .iter()
-        .find_map(|card| {
-            let before = words.get(..words.find(card)?)?.trim_end_matches("nvidia ").trim_end_matches("amd ");
-            let before = before.trim_end();
-            // `8 x H100`, and `16 nodes of 8 H100s`.
-            let times = before.strip_suffix(['x', '×', '*']).map(str::trim_end);
-            let of_nodes = || {
-                let digits = before.trim_end_matches(|sign: char| sign.is_ascii_digit());
-                digits.trim_end().ends_with("nodes of").then_some(before)
-            };
-            let count = last_number(times.or_else(of_nodes)?)?;
-            Some((count, kind(words.get(words.find(card)?..)?)))
-        });
+    let named = CARDS.iter().find_map(|card| {
+        let before = words.get(..words.find(card)?)?.trim_end_matches("nvidia ").trim_end_matches("amd ");
+        let before = before.trim_end();
+        // `8 x H100`, and `16 nodes of 8 H100s`.
+        let times = before.strip_suffix(['x', '×', '*']).map(str::trim_end);
+        let of_nodes = || {
+            let digits = before.trim_end_matches(|sign: char| sign.is_ascii_digit());
+            digits.trim_end().ends_with("nodes of").then_some(before)
+        };
+        // `# 512 H20(96GB)`: nothing but the number before the name.
+        let alone = || {
+            let digits = before.trim_start_matches(|sign: char| matches!(sign, '#' | '"' | '/' | ' '));
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+        };
+        let count = last_number(times.or_else(of_nodes).or_else(alone)?)?;
+        Some((count, kind(words.get(words.find(card)?..)?)))
+    });
     let nodes = counted(words, "node").filter(|nodes| *nodes > 1);
     let all = |count: u64| {
         let of_node = nodes.is_some() || words.contains("per node");

@@ -25,9 +25,15 @@ pub(super) fn accelerator(reading: &mut Reading, script: &shell::Script) {
         reading.not_modelled.push(item.at_some(Some(line.span)));
         return;
     }
-    let requested = script.directives.iter().filter(asks).find_map(|line| {
-        let found = catalog::accelerator_in(line.value.text())?;
-        Some((found.name, line))
+    // Behind the project's name, an account of IDRIS names the partition of its accelerators (`six@v100`).
+    let accounted = |line: &shell::Directive| {
+        let account =
+            matches!(line.key.as_str(), "--account" | "-A").then(|| line.value.text().split_once('@'));
+        account.flatten().and_then(|(_, kind)| catalog::accelerator_in(kind))
+    };
+    let requested = script.directives.iter().find_map(|line| {
+        let named = asks(&line).then(|| catalog::accelerator_in(line.value.text())).flatten();
+        Some((named.or_else(|| accounted(line))?.name, line))
     });
     if let Some((name, line)) = requested {
         let found = Found::new(Field::Accelerator, name, Origin::Script);

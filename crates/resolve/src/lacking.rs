@@ -4,7 +4,9 @@
 use super::lacking_adapters::{
     beside_adapters, fused, is_of_mixer, of_embedding, of_linear_mixers, over_expert_tensor,
 };
-use super::lacking_modules::{cut, dispatched, has_liger, liger_experts, one_by_one, own_rollouts};
+use super::lacking_modules::{
+    cut, dispatched, has_liger, liger_experts, one_by_one, own_rollouts, without_deepspeed,
+};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, lacking_experts, offload, tuning, vision, vision_lacking};
@@ -94,6 +96,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     cut(table, software);
     dispatched(table, software);
     one_by_one(table, software);
+    without_deepspeed(table, software);
     liger_experts(table, software);
     own_rollouts(table);
     super::beside::lacking(table, software);

@@ -18,6 +18,11 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         let message = "bf16 on an accelerator without it, which unsloth rejects";
         table.lack(Field::Bf16, "true", Effect::Memory, message);
     }
+    if software == Software::Unsloth && lacks_bf16(table) && table.has(Field::ModulesToSave) {
+        // Copies that train are cast from fp16 to fp32 (`unsloth/models/llama.py:_offload_frozen_module_for_training`).
+        let message = "an embedding and output layer trained in fp32 under unsloth, where there is no bf16";
+        table.lack(Field::ModulesToSave, "", Effect::Memory, message);
+    }
     if software == Software::LitgptPretrain {
         by_litgpt(table);
     }

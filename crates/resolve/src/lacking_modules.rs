@@ -186,6 +186,15 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
     }
 }
 
+/// XTuner without `--deepspeed` (`xtuner/tools/train.py`): mmengine's own wrapper of the optimizer, whose autocast and format of weights
+/// its files state in other words.
+pub(super) fn without_deepspeed(table: &mut Table, software: Software) {
+    if software == Software::Xtuner && table.has(Field::ZeroStage) && table.number(Field::ZeroStage) == 0 {
+        let what = "XTuner without DeepSpeed: mixed precision by mmengine's AmpOptimWrapper";
+        table.lack(Field::ZeroStage, "0", Effect::Memory, what);
+    }
+}
+
 /// Stops experts under Liger, which replaces those of most families: with one fused function (`liger_kernel/ops/fused_moe.py`,
 /// 0.8), or before that with modules that use its gate. The function saves the outputs of gate_proj and up_proj for each
 /// routed token, but none of the other tensors that transformers' experts save. A text does not state the release.

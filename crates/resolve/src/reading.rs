@@ -84,7 +84,7 @@ pub struct Reading {
 /// the number is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machines {
-    /// The total, or those of one node.
+    /// The total, or those of one node; 0 where the words name a kind alone.
     pub count: u64,
     /// Whether it is the number per node.
     pub per_node: bool,

@@ -31,8 +31,8 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         return (!in_engine(table)).then(|| (Effect::Memory, format!("{tower} {how}")));
     }
     // The branches go from the most to the least exclusive: the first that holds is the reason reported.
-    // unsloth keeps every tower in 16 bits (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES`), in transformers'
-    // modules if it compiles the model's.
+    // What unsloth itself quantizes leaves every tower in 16 bits, in transformers' modules if it compiles the model's
+    // (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES` of 2026.10.9; `vision_tower` since 2026.3, `visual` later).
     let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
     let (effect, how) = if software != Software::HfTransformers && !compiled {
         return beside_megatron(table, software).map(|how| (Effect::Model, format!("{tower} {how}")));
@@ -56,6 +56,11 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         && !table.is_unset_or(&[word::BaseQuantization::None])
     {
         (Effect::Memory, "with quantized layers")
+    } else if compiled && is_packed(table) {
+        (
+            Effect::Memory,
+            "whose linear layers the checkpoint's own list (whole_linears) does not leave in 16 bits",
+        )
     } else if is_sharded(table) && !has_units(table) {
         (Effect::Memory, "under FSDP, whose units in it are not known")
     } else if table.is(word::AttnImplementation::Eager) {
@@ -156,6 +161,15 @@ fn is_unfused(table: &Table) -> bool {
 /// Optimizers whose states do not depend on the shapes of weights: a tower's weight shapes are not known one by one.
 const OF_ANY_SHAPE: [word::Optimizer; 4] =
     [word::Optimizer::Adam, word::Optimizer::PagedAdamW, word::Optimizer::Sgd, word::Optimizer::Lion];
+
+/// Whether the list of what a 4-bit checkpoint keeps in 16 bits lacks the tower, so that its layers are packed as the decoder's are.
+fn is_packed(table: &Table) -> bool {
+    const TOWERS: [&str; 4] = ["visual", "vision_tower", "vision_model", "vision_encoder"];
+    let whole = |name: &&str| TOWERS.iter().any(|tower| name.rsplit('.').next() == Some(*tower));
+    table.has(Field::WholeLinears)
+        && table.is_any(&[word::BaseQuantization::Nf4, word::BaseQuantization::Fp4])
+        && !table.words(Field::WholeLinears).iter().any(whole)
+}
 
 fn is_sharded(table: &Table) -> bool {
     table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2])

@@ -289,7 +289,8 @@ fn fitting_count(table: &Table, remark: &Machines, nodes: Option<u64>, per_node:
     };
     let world = count.saturating_mul(nodes.or(per_node).unwrap_or(1));
     let exact = remark.per_node || world == remark.count;
-    (exact && fitting::holds(table, world)).then_some(count)
+    // Words that name a kind alone give no number.
+    (remark.count > 0 && exact && fitting::holds(table, world)).then_some(count)
 }
 
 /// Whether any of the machine numbers is set by hand.

@@ -111,6 +111,8 @@ const FORKS: &[Fork] = &[
     // bigscience.
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
+    // Zyphra (`megatron/tokenizer/tokenizer.py`: `HFAutoTokenizer`).
+    takes("hf-autotokenizer-model", &[(Field::TokenizerModel, None)]),
     switch("embed-layernorm", &[]),
     lacking("use-bnb-optimizer", Arity::On, Effect::Memory, "Adam's states in 8 bits by bitsandbytes"),
     switch("sync-tp-duplicated-parameters", &[]),

@@ -82,7 +82,8 @@ pub(super) fn precision(leaves: &mut Leaves<'_>) {
         Some(leaf) if matches!(leaf.value.as_str(), "e4m3" | "hybrid") => {
             leaves.say(Field::Fp8, &leaf.value, leaf)
         }
-        _ => {}
+        // What acts beside it alone.
+        _ => ["model.fp8_e4m3", "model.fp8_wgrad"].iter().for_each(|path| leaves.pass(path)),
     }
     if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
         leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
@@ -172,7 +173,13 @@ pub(super) fn overlap(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes(path) {
         let hybrid = leaves.text("model.fsdp_sharding_strategy").is_some_and(|name| name == "grad");
         leaves.say(Field::ZeroStage, if hybrid { "2" } else { "3" }, leaf);
+    } else {
+        ["model.fsdp_grad_reduce_dtype", "model.fsdp_sharded_checkpoint"]
+            .iter()
+            .for_each(|path| leaves.pass(path));
     }
+    let off = |leaf: &&Leaf| leaf.path == "model.sharp" && leaf.flag() == Some(false);
+    leaves.all().iter().filter(off).for_each(|leaf| leaf.used.set(true));
     leaves.pass("model.fsdp_sharding_strategy");
     leaves.pass("model.data.seq_length");
 }

@@ -186,8 +186,9 @@ fn engine(reading: &mut Reading) {
     reading.take(stage);
     reading.questions.push(Question {
         asks: Asked::Setting(Field::ZeroStage),
-        prompt: "Which DeepSpeed config does the launch command name: deepspeed_zero1, 2 or 3?".to_owned(),
-        choices: ["1", "2", "3"].map(str::to_owned).to_vec(),
+        prompt: "Which DeepSpeed config does the launch command name: deepspeed_zero1, 2 or 3 (0: none)?"
+            .to_owned(),
+        choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
         proposal: Some("2".to_owned()),
     });
 }

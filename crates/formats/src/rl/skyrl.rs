@@ -173,6 +173,13 @@ fn rollout(leaves: &mut Leaves<'_>) {
             lack(leaves, leaf, Effect::Memory, "a rollout engine whose weights are quantized");
         }
     }
+    // With adapters graphs are turned on again (`skyrl-train/skyrl_train/entrypoints/main_base.py`).
+    let eager = skyrl_engine::is_early(leaves) && leaves.reading.count(Field::LoraRank).unwrap_or(0) == 0;
+    let (graphs, whose) = match eager {
+        true => ("false", "default of SkyRL from October 28, 2025 to June 22, 2026, whose keys the text has"),
+        false => ("true", "default of SkyRL since June 22, 2026; false before"),
+    };
+    leaves.state(Field::RolloutCudaGraphs, graphs, Origin::Default, whose);
     defaults(
         leaves,
         SKYRL,
@@ -180,7 +187,6 @@ fn rollout(leaves: &mut Leaves<'_>) {
             (Field::RolloutTensorParallelSize, "1"),
             (Field::RolloutMemoryFraction, "0.8"),
             (Field::RolloutSequences, "1024"),
-            (Field::RolloutCudaGraphs, "true"),
         ],
     );
     let draft = engine("speculative_config");

@@ -12,6 +12,23 @@ pub(super) const SKYRL: &str = "SkyRL";
 /// Tokens of each sequence whose log-probabilities, or entropy, are computed at once (`logprobs_chunk_size`).
 const CHUNK: &str = "1024";
 
+/// Names of the rollout engine's keys until they became a group (`generator.inference_engine.`) in February 2026 (#1187). Releases that
+/// still took them start the engine without graphs (`enforce_eager`, #569 and #1818) and compute log-probabilities of all
+/// tokens at once (#1610): `skyrl-train/skyrl_train/config/ppo_base_config.yaml`, `workers/megatron/megatron_model_wrapper.py`.
+const EARLY: [&str; 6] = [
+    "generator.backend",
+    "generator.num_inference_engines",
+    "generator.inference_engine_tensor_parallel_size",
+    "generator.gpu_memory_utilization",
+    "generator.run_engines_locally",
+    "generator.weight_sync_backend",
+];
+
+/// Whether a text is of a SkyRL before its keys of today.
+pub(super) fn is_early(leaves: &Leaves<'_>) -> bool {
+    EARLY.iter().any(|key| leaves.has(key))
+}
+
 /// The key prefixes of a trainer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
@@ -258,6 +275,9 @@ fn log_probs(leaves: &mut Leaves<'_>, keys: &Keys) {
         Some(leaf) => {
             leaves.say(Field::LossKind, "distributed_wide_chunks", leaf);
             leaves.say(Field::LogProbChunk, &leaf.value, leaf);
+        }
+        None if is_early(leaves) => {
+            leaves.state(Field::LossKind, "distributed", Origin::Default, "default of SkyRL before May 2026");
         }
         None => defaults(
             leaves,

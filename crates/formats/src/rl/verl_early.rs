@@ -85,7 +85,8 @@ pub(super) fn always_sleeps(leaves: &Leaves<'_>) -> bool {
 
 /// Keys that verl's configurations had until 0.5 and no longer have (`_generated_ppo_trainer.yaml` and
 /// `_generated_ppo_megatron_trainer.yaml` of 0.6.0; `ppo_trainer.yaml` of 0.2 to 0.5.0 had them), some with what is below them.
-const TO_FIVE: [&str; 12] = [
+/// FlagScale's files name what it hands on by a key of its own; its submodule is verl of June 30, 2025 (8b33abd84).
+const TO_FIVE: [&str; 13] = [
     "actor_rollout_ref.actor.profile",
     "actor_rollout_ref.profiler",
     "actor_rollout_ref.ref.profile",
@@ -93,6 +94,7 @@ const TO_FIVE: [&str; 12] = [
     "actor_rollout_ref.rollout.engine_kwargs.vllm.disable_mm_preprocessor_cache",
     "actor_rollout_ref.rollout.engine_kwargs.vllm.swap_space",
     "actor_rollout_ref.rollout.multi_turn.completion_callback",
+    "append_kargs",
     "ray_init",
     "trainer.controller_nsight_options",
     "trainer.npu_profile",

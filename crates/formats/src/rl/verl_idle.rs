@@ -35,6 +35,13 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
     entropy(leaves);
     attention(leaves);
     printed(leaves);
+    // The file of verl's own that FlagScale hands to Hydra (`examples/qwen2_5/conf/rl`).
+    if leaves.text("config-path") == Some("config")
+        && leaves.text("config-name").is_some_and(|name| name.starts_with("ppo_trainer"))
+    {
+        leaves.pass("config-path");
+        leaves.pass("config-name");
+    }
     idle(leaves, "verl");
     if leaves.all().iter().any(|leaf| !leaf.used.get()) {
         leaves.pass_below(&["reward_model.model.", "reward_model.rollout.", "reward_model.micro_batch"]);

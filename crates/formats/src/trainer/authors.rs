@@ -138,6 +138,10 @@ fn firefly(leaves: &mut Leaves<'_>) {
         Origin::Default,
         why,
     );
+    // torchrun or `deepspeed` starts it, without accelerate's file; DeepSpeed's is a key of this one.
+    if !leaves.has("deepspeed") {
+        leaves.state(Field::ZeroStage, "0", Origin::Derived, why);
+    }
     let pairs = leaves.text("task_type") == Some("dpo");
     // `train.py:load_model` for LoRA; `trl/trainer/dpo_trainer.py:DPOTrainer.__init__`
     // (0.7.11) if layers are checkpointed.

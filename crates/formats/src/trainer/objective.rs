@@ -14,7 +14,7 @@ const REWARDS: &str = "reinforcement learning or preference training, and the mo
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     task(leaves, dialect);
-    if dialect == Dialect::Trl {
+    if dialect == Dialect::Trl && !super::authors::is_firefly(leaves) {
         named_by_trl(leaves);
     }
     let Some(leaf) = leaves.first(&["rlhf_type", "rl", "stage"]).filter(|leaf| leaf.flag() != Some(false))

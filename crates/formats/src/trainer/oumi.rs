@@ -204,6 +204,12 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
             None => {}
         }
     }
+    // `oumi/train.py:train` sets `skip_prepare_dataset`, so that TRL cuts nothing: oumi's own data sets cut samples to the length of the
+    // tokenizer (`oumi/core/datasets/base_sft_dataset.py`), which `model_max_length` sets (`oumi/builders/models.py`).
+    let by_tokenizer = find(scalars, "training.trainer_type")
+        .is_some_and(|leaf| leaf.value.eq_ignore_ascii_case("TRL_SFT"))
+        && find(scalars, "model.model_max_length").is_none()
+        && !says(scalars, "data.train.pack");
     // oumi itself requires a release below 1.5 (`pyproject.toml`).
     put(super::behind::RELEASE, "1.4", None);
     for (own, value) in DEFAULTS {
@@ -242,6 +248,10 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
     }
     if let Some(objective) = objective {
         put("rl", objective, find(scalars, "training.trainer_type"));
+    }
+    if by_tokenizer {
+        let hole = Some("the tokenizer's model_max_length".to_owned());
+        leaves.push(Leaf { hole, ..Leaf::of_base(WHOSE, "max_length", "tokenizer.model_max_length") });
     }
     Scalars::from_leaves(leaves)
 }

@@ -242,8 +242,10 @@ pub fn read_started(
     if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
         stages.without_tuning(&mut program.leaves);
     }
-    if fast && super::unsloth_rollouts::is_on_standby(text) {
-        program.state(super::unsloth_rollouts::STANDBY, "true");
+    for (name, key) in super::unsloth_rollouts::VARIABLES.iter().filter(|_| fast) {
+        if super::unsloth_rollouts::is_set(text, name) {
+            program.state(key, "true");
+        }
     }
     if let Some((.., key, word)) = objective {
         program.state(key, word);

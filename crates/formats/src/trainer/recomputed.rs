@@ -2,7 +2,7 @@
 
 use super::behind;
 use super::dialect::Dialect;
-use crate::leaves::Leaves;
+use crate::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled};
 use shardscope_plan::{Field, Origin};
 
@@ -54,6 +54,9 @@ const STATED_BY: [&str; 5] = [
 pub(super) fn reentrance(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let stated = STATED_BY.iter().filter_map(|path| leaves.get(path)).find(|leaf| leaf.flag().is_some());
     if let Some(leaf) = stated {
+        // Another key that says the same.
+        let again = |other: &&Leaf| STATED_BY.contains(&other.path.as_str()) && other.flag() == leaf.flag();
+        leaves.all().iter().filter(again).for_each(|other| other.used.set(true));
         return leaves.follow(&leaf.path, Field::ReentrantCheckpoints, true);
     }
     // As in a command: a single word of JSON.

@@ -27,7 +27,8 @@ fn open_reference(leaves: &mut Leaves<'_>, path: &str) -> Option<f64> {
                  none since 0.19 (none)"
             .to_owned(),
         choices: ["none", "device"].map(str::to_owned).to_vec(),
-        proposal: Some("none".to_owned()),
+        // The one that holds more.
+        proposal: Some("device".to_owned()),
     });
     None
 }

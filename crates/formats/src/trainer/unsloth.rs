@@ -13,7 +13,8 @@ use shardscope_plan::Field;
 const LEAST_SENT_TOKENS: u64 = 512;
 
 /// Arguments that lead to modules fused by torch.compile, to other weight formats or to a rollout engine.
-const LACKING: [(&str, Effect, &str); 10] = [
+const LACKING: [(&str, Effect, &str); 11] = [
+    (unsloth_rollouts::LOGITS, Effect::Memory, "all logits in place of unsloth's fused loss"),
     (unsloth_full::PROCESSES, Effect::Memory, "several GPUs by unsloth_multigpu, in processes of its own"),
     ("load_in_8bit", Effect::Memory, "8-bit weights, for which unsloth compiles transformers' modules"),
     ("load_in_fp8", Effect::Memory, "weights in fp8 under unsloth"),

@@ -32,15 +32,22 @@ const OTHERWISE: [(&str, &str); 10] = [
     ("use_liger_kernel", "Liger's fused loss of GRPO under unsloth"),
 ];
 
-/// Whether a line sets the variable with which unsloth's engine frees its cache during training, and not to 0.
-pub(super) fn is_on_standby(text: &str) -> bool {
+/// The variable with which unsloth's engine frees its cache during training, and the one that asks its models for all logits in place
+/// of the fused loss (`unsloth/models/llama.py:CausalLM_fast_forward`), each with its key.
+pub(super) const VARIABLES: [(&str, &str); 2] =
+    [("UNSLOTH_VLLM_STANDBY", STANDBY), ("UNSLOTH_RETURN_LOGITS", LOGITS)];
+
+/// The key for a program that sets `UNSLOTH_RETURN_LOGITS`.
+pub(super) const LOGITS: &str = "unsloth_return_logits";
+
+/// Whether a line sets a variable, and not to 0.
+pub(super) fn is_set(text: &str, name: &str) -> bool {
     /// Lines with the variable that are examined.
     const LINES: usize = 16;
-    const NAME: &str = "UNSLOTH_VLLM_STANDBY";
-    text.match_indices(NAME).take(LINES).any(|(at, _)| {
+    text.match_indices(name).take(LINES).any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
-        let rest = text.get(at + NAME.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let rest = text.get(at + name.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let value = rest.split_once(['=', ',']).map_or("", |(_, value)| value);
         let value = value.trim_start_matches([' ', '"', '\'']);
         !line.contains('#') && value.starts_with(|sign: char| sign.is_ascii_digit() && sign != '0')

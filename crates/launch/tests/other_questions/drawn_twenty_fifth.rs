@@ -31,6 +31,19 @@ fn an_answered_stage_of_zero_is_deepspeeds() {
     assert_eq!(of(ALONE, "0"), ["", ""]);
     let remarked = format!("# 16 nodes of 8 H100s with FSDP1\n{ALONE}");
     assert_eq!(of(&remarked, "3"), ["fsdp1", ""]);
+    // LLaMA-Factory's examples name the launch of FSDP in a remark; its other files ask nothing.
+    let own = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
+        per_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nbf16: true\ntemplate: qwen\ndataset: a\n";
+    let launched = format!(
+        "# accelerate launch --config_file examples/accelerate/fsdp2_config.yaml src/train.py this.yaml\n{own}"
+    );
+    let asks = |text: &str| {
+        let read = said("sft.yaml", text, &[("world_size", "8")]);
+        read.questions.iter().map(|asked| asked.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(asks(&launched), ["zero_stage"]);
+    assert_eq!(of(&launched, "3"), ["fsdp2", ""]);
+    assert!(asks(own).is_empty());
     // A launch that names a file whose name tells no engine.
     let line = "accelerate launch --num_processes 8 --config_file configs/default.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
         --max_length 2048 --per_device_train_batch_size 2 --bf16 --output_dir o\n";

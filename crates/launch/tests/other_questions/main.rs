@@ -45,6 +45,7 @@ mod own_programs;
 mod pairs;
 mod pretraining;
 mod primus;
+mod read_again;
 mod recomputed;
 mod releases;
 mod rl_releases;

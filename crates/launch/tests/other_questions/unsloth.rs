@@ -70,15 +70,15 @@ fn unsloth_trains_in_fp16_where_there_is_no_bf16() {
         QLORA.replace("FastLanguageModel", "FastModel").replace("mistral-7b-v0.3", "gemma-3-4b-it");
     stopped(&said("a.py", &compiled, &[("accelerator", "T4")]), &["vision_tower"]);
     let text = compiled.replace("r=8", "finetune_vision_layers=False, r=8");
-    let read = said("a.py", &text, &[("accelerator", "T4"), ("whole_linears", "lm_head")]);
+    let read = said("a.py", &text, &[("accelerator", "T4"), ("whole_linears", "lm_head vision_tower")]);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     assert_eq!(shown.map(|field| value(&read, field)), ["false", "true", "fp16", "none"]);
-    let large = said("a.py", &text, &[("accelerator", "L4"), ("whole_linears", "lm_head")]);
+    let large = said("a.py", &text, &[("accelerator", "L4"), ("whole_linears", "lm_head vision_tower")]);
     assert_eq!(shown.map(|field| value(&large, field)), ["true", "false", "bf16", "bf16"]);
     let qwen = QLORA
         .replace("FastLanguageModel", "FastVisionModel")
         .replace("mistral-7b-v0.3", "Qwen2.5-VL-7B-Instruct");
-    let listed = [("accelerator", "T4"), ("whole_linears", "lm_head"), ("image_patches", "1024")];
+    let listed = [("accelerator", "T4"), ("whole_linears", "lm_head visual"), ("image_patches", "1024")];
     let read = said("a.py", &qwen.replace("r=8", "finetune_vision_layers=False, r=8"), &listed);
     assert!(read.plan.is_some(), "{:?}", read.diagnostics);
     assert_eq!(shown.map(|field| value(&read, field)), ["false", "true", "fp16", "fp16"]);

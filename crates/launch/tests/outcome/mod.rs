@@ -14,7 +14,7 @@ const MODELS: [&str; 4] =
     ["Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen2.5-VL-7B-Instruct"];
 
 /// The answer to the question which linear layers a checkpoint does not quantize, as listed in its configuration.
-const LISTED: &str = "lm_head model.layers.1.mlp";
+const LISTED: &str = "lm_head visual vision_tower model.layers.1.mlp";
 
 fn resolved(
     name: &str,
