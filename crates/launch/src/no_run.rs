@@ -224,8 +224,9 @@ fn composed(root: &Node) -> Option<Diagnostic> {
     let first = names.first()?;
     let message =
         format!("settings that Hydra composes of other files, which are not here ({})", names.join(", "));
+    let first = first.strip_suffix(".yaml").unwrap_or(first);
     let hint = format!("paste them as well (first {first}.yaml), or what the program prints with --cfg job");
-    Some(Diagnostic::error(Code::MissingFile, message).hint(hint).at(root.span))
+    Some(Diagnostic::error(Code::UnknownSettings, message).hint(hint).at(root.span))
 }
 
 /// The folder of a group (`override hydra/job_logging`, `env@env.train`).
@@ -292,10 +293,13 @@ mod tests {
     fn settings_that_hydra_composes_name_their_files() {
         let text = "defaults:\n  - _self_\n  - model: small_qwen\n  - override hydra/job_logging: stdout\n  - ../sft@sft: default\nrun:\n  a: 1\n";
         let message = "settings that Hydra composes of other files, which are not here (model/small_qwen, hydra/job_logging/stdout, ../sft/default)";
-        assert_eq!(said("sft_config.yaml", text), (Code::MissingFile, message.to_owned()));
+        assert_eq!(said("sft_config.yaml", text), (Code::UnknownSettings, message.to_owned()));
         // A list of nothing but itself is composed of nothing.
         let alone = "defaults:\n  - _self_\nrun:\n  a: 1\n";
-        assert_eq!(said("a.yaml", alone).0, Code::UnknownSettings);
+        assert_eq!(
+            said("a.yaml", alone).1,
+            "settings with the keys defaults, run: of no framework that is known here"
+        );
         // A value that begins otherwise is another class.
         assert_eq!(said("a.yaml", "_target_: mine.Loss\nlr: 1e-3\n").0, Code::UnknownSettings);
     }
