@@ -79,6 +79,10 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     if let Some(program) = super::notebook::program(&tree) {
         return TextKind::Python(program);
     }
+    // A part of verl's settings has keys of other frameworks, which only the whole gives a meaning.
+    if let Some(said) = tree.documents.first().and_then(no_run::part) {
+        return TextKind::Other(said);
+    }
     match classify(&tree) {
         Some(format) => TextKind::Settings(format, tree),
         None if start.starts_with('{')

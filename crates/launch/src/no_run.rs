@@ -166,10 +166,21 @@ image trainingConfig | Helm chart values
 working_dir env_vars | a Ray runtime environment
 tune_config.search_alg | a search over hyperparameters (trlx)
 sharding_size sub_modules_to_wrap | what FSDP wraps, beside a training (MindSpeed-MM)
-_target_=verl.workers.config | one part of verl's settings
-_target_=verl.trainer.config | one part of verl's settings
 log_prob_micro_batch_size log_prob_micro_batch_size_per_gpu | one part of verl's settings
+enable_resource_pool model strategy | one part of verl's settings
+rollout_is rollout_is_threshold | one part of verl's settings
 ";
+
+/// The diagnostic for one part of verl's settings (`verl/trainer/config/*/`), which names its class.
+pub(super) fn part(root: &Node) -> Option<Diagnostic> {
+    let class = root.get("_target_")?.text()?;
+    if !class.starts_with("verl.") {
+        return None;
+    }
+    let message = format!("one part of verl's settings ({class}), not a training run");
+    let hint = "paste the command of main_ppo, or the settings that it prints at start";
+    Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
+}
 
 /// Maximum number of files named that Hydra composes settings of.
 const COMPOSED: usize = 4;
@@ -279,7 +290,7 @@ mod tests {
             (
                 "fsdp.yaml",
                 "_target_: verl.workers.config.FSDPOptimizerConfig\nlr: 1e-3\n",
-                "one part of verl's settings",
+                "one part of verl's settings (verl.workers.config.FSDPOptimizerConfig)",
             ),
         ] {
             assert_eq!(said(name, text), (Code::NoTraining, format!("{what}, not a training run")));
