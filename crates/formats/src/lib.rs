@@ -68,7 +68,7 @@ pub use rl::{
 pub(crate) use trainer::offloads;
 pub use trainer::open_stage;
 pub use trainer::{
-    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, left_to_accelerate, of_trainer, read_started,
+    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, is_of_oumi, left_to_accelerate, of_trainer, read_started,
     turn_dropout_off,
 };
 pub use workload::{Workload, accelerator as workload_accelerator};
