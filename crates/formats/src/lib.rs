@@ -67,7 +67,7 @@ pub use rl::{
 };
 pub(crate) use trainer::offloads;
 pub use trainer::{
-    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, left_to_accelerate, of_trainer, read_started,
+    Dialect, FSDP_SETTINGS, Trainer, VOCABULARY, is_of_oumi, left_to_accelerate, of_trainer, read_started,
     turn_dropout_off,
 };
 pub use trainer::{open_stage, shared_by};

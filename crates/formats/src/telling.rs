@@ -25,7 +25,7 @@ const AROUND: &str = "eval evaluation mmlu val valid validation test tests log l
     split splits percentage resume mfu cache throughput checkpoints ckpts verbose";
 /// Groups of keys that indicate the same for every key in them.
 const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset val_dataset \
-    device_groups nvrx_straggler defaults brrr_data tensor_parallel_plan layer_name_map timers inference variables";
+    device_groups nvrx_straggler defaults brrr_data profile torch_profiler_config hydra tensor_parallel_plan layer_name_map timers inference variables";
 /// Parts of names of rewards, whatever their function.
 const REWARDS: &str = "reward rewards";
 /// Parts that cancel this: a path to a function, a module or a configuration refers to the user's own program.
@@ -51,7 +51,7 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sample_packing_sequentially \
     curriculum_sampling base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
     first_last_layers_bf16 config config_file config_path config_name \
-    pin_memory prefetch_factor num_proc from_local";
+    pin_memory prefetch_factor num_proc from_local repetition_penalty presence_penalty frequency_penalty";
 
 /// Prefixes of parts of a name that suggest what it changes.
 const PARTS: [&str; 24] = [
@@ -135,7 +135,10 @@ fn is_around(path: &str, value: &str) -> bool {
 /// Whether a value means that something is off or absent.
 pub(crate) fn says_no(value: &str) -> bool {
     value.parse() == Ok(0.0_f64)
-        || matches!(value.to_ascii_lowercase().as_str(), "none" | "null" | "no" | "false" | "off")
+        || matches!(
+            value.to_ascii_lowercase().as_str(),
+            "none" | "null" | "no" | "false" | "off" | "[]" | "{}"
+        )
 }
 
 /// A degree of 1 splits nothing, whereas 1 turns a switch on. A module that is not tuned is
@@ -181,6 +184,11 @@ mod tests {
             ("end_learning_rate", "1e-6"),
             // The location of samples (phantom-reasoning, `datasets_for_grpo.py`).
             ("from_local", "true"),
+            // verl 0.4's `profile` of the actor, off; an empty list (NeMo 1's `drop_layers`); a penalty at sampling, whose counts of
+            // tokens are in the engine's share of memory.
+            ("actor_rollout_ref.actor.profile.step_start", "-1"),
+            ("model.drop_layers", "[]"),
+            ("actor_rollout_ref.rollout.repetition_penalty", "1.1"),
         ] {
             assert!(!stops(path, value), "{path}");
         }

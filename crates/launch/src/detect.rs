@@ -1,6 +1,7 @@
 //! What kind of text was pasted, determined from the text itself.
 
 use super::formats::{Format, classify};
+use super::no_run;
 use shardscope_config_tree::{Node, Tree, read_json, read_toml, read_yaml};
 use shardscope_source::{Code, Diagnostic};
 
@@ -77,6 +78,10 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     };
     if let Some(program) = super::notebook::program(&tree) {
         return TextKind::Python(program);
+    }
+    // A part of verl's settings has keys of other frameworks, which only the whole gives a meaning.
+    if let Some(said) = tree.documents.first().and_then(no_run::part) {
+        return TextKind::Other(said);
     }
     match classify(&tree) {
         Some(format) => TextKind::Settings(format, tree),
@@ -219,131 +224,10 @@ fn chart(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
 }
 
-/// Settings that start no training by themselves, recognised by their keys, and what to paste instead.
-const BESIDE: [(&[&str], &str, &str); 24] = [
-    (
-        &["input", "output_prefix", "tokenizer_type"],
-        "settings for data preparation, not for training",
-        "paste the training config or script",
-    ),
-    (
-        &["data_path", "vocab_file", "merge_file"],
-        "GPT-NeoX data and checkpoint paths, not a training run",
-        "paste the model's file as well (configs/125M.yml)",
-    ),
-    (
-        &["train_data_paths", "vocab_file"],
-        "GPT-NeoX data and checkpoint paths, not a training run",
-        "paste the model's file as well (configs/125M.yml)",
-    ),
-    (
-        &["text_gen_type", "maximum_tokens"],
-        "generation settings, not a training run",
-        "paste the training config or script",
-    ),
-    (&["env_vars"], "environment variables, not a training run", "paste the training config or script"),
-    (
-        &["defaults", "megatron_training"],
-        "a MindSpeed-RL run whose model is in another file",
-        "paste the model file (configs/model/) as well, with its Megatron keys",
-    ),
-    (
-        &["apiVersion", "name", "type", "version"],
-        "a Helm chart description: the command is in the chart's templates",
-        "paste the script that it runs, or what `helm template` prints",
-    ),
-    (
-        &["cache_dir", "tokenizer"],
-        "dataset and cache settings, not a training run",
-        "paste the training config or script",
-    ),
-    (
-        &["type", "learning_rate", "weight_decay"],
-        "optimizer settings alone, not a training run",
-        "paste the training config as well",
-    ),
-    (
-        &["generation", "data", "env"],
-        "a NeMo-RL evaluation, not a training run",
-        "paste the training recipe (examples/configs/)",
-    ),
-    (
-        &["metadata", "quantize"],
-        "ModelOpt quantization settings, not a training run",
-        "paste the training recipe as well",
-    ),
-    (
-        &["model.target", "model.params"],
-        "a model built from class names (latent diffusion), not a language model",
-        "paste a language model's config.json or its training script",
-    ),
-    (
-        &["project", "build-system"],
-        "a Python package description, not a training run",
-        "paste the training config or script",
-    ),
-    (
-        &["AWSTemplateFormatVersion", "Resources"],
-        "an AWS CloudFormation stack, not a training run",
-        "paste the training script that runs on it",
-    ),
-    (
-        &["vllm.model"],
-        "inference server settings, not a training run",
-        "paste the training config as well (prime-rl's rl.toml, sft.toml)",
-    ),
-    (
-        &["training_cfg.entry_script", "cluster"],
-        "a SageMaker HyperPod job whose program reads its settings from elsewhere",
-        "paste the program's options, or the file that has them",
-    ),
-    (&["model.name"], NAMES_ONLY, MODEL_ALONE),
-    (&["model_name_or_path", "dataset_name"], NAMES_ONLY, MODEL_ALONE),
-    (&["model", "peft_config"], NAMES_ONLY, MODEL_ALONE),
-    (
-        &["integrations", "command"],
-        "a MosaicML platform job whose command starts the training",
-        "paste the llm-foundry config that its command names",
-    ),
-    (
-        &["rollout.response_length", "data.output_path"],
-        "verl generation settings (main_generation), not a training run",
-        "paste the command of main_ppo, or its settings",
-    ),
-    (
-        &["stream", "max_new_tokens"],
-        "text generation settings, not a training run",
-        "paste the training config or script",
-    ),
-    (
-        &["project_name", "gpu"],
-        "axolotl cloud settings (--cloud), not a training run",
-        "paste the training configuration as well",
-    ),
-    (
-        &["channels", "dependencies"],
-        "a conda environment, not a training run",
-        "paste the training config or script",
-    ),
-];
-
-const NAMES_ONLY: &str = "settings that name a model but no training run";
-const MODEL_ALONE: &str = "paste the training config, or the model name alone";
-
-fn beside(root: &Node) -> Option<Diagnostic> {
-    let known = |(paths, ..): &&(&[&str], &str, &str)| {
-        // A single name does not show what the file is for, unless nothing else is in it.
-        let whole = paths.len() > 1 || *paths == ["vllm.model"] || root.entries().len() == 1;
-        whole && paths.iter().all(|path| root.at(path).is_some())
-    };
-    let (_, message, hint) = BESIDE.iter().find(known)?;
-    Some(Diagnostic::error(Code::NoTraining, *message).hint(*hint).at(root.span))
-}
-
 /// A settings file of no known framework: names the keys that it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
-    if let Some(said) = root.and_then(|root| chart(root).or_else(|| beside(root))) {
+    if let Some(said) = root.and_then(|root| chart(root).or_else(|| no_run::said(root))) {
         return said;
     }
     let mut message = what.to_owned();

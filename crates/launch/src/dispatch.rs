@@ -268,6 +268,11 @@ fn script(
     let mut reading = environment::reading(&launch);
     counted::propose(&mut reading, source, part, environment);
     reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
+    if alone && launch.idle {
+        // The machines of a conversion or an installation are no training's, whose settings would be asked for.
+        reading.keep(&|_| false);
+        reading.questions.clear();
+    }
     if !alone && launch.arguments.is_empty() {
         // Other texts may already describe the training.
         for diagnostic in &mut reading.diagnostics {

@@ -18,6 +18,7 @@ mod lone;
 mod machines;
 mod minimal;
 mod model_files;
+mod no_run;
 mod notebook;
 #[cfg(test)]
 mod options_of_frameworks;

@@ -205,7 +205,8 @@ pub(super) fn by_commands(
     if program != text {
         notebook::runtime(&mut reading, text, base);
     }
-    let nothing = reading.diagnostics.iter().any(|said| said.code == Code::NoTrainingCommand);
+    // Beside an installation or a conversion the program itself says what it is.
+    let nothing = launch.idle || reading.diagnostics.iter().any(|said| said.code == Code::NoTrainingCommand);
     (!nothing).then_some([work.reading, reading])
 }
 

@@ -4,13 +4,18 @@ use shardscope_python::statements::{Statement, statements};
 use shardscope_source::{Code, Diagnostic};
 
 /// Words by which a program is recognised, and the message for it.
-const SIGNS: [(&str, &str); 11] = [
+const SIGNS: [(&str, &str); 13] = [
     ("autotrain llm --train", "AutoTrain, whose command and defaults are not known here"),
     (
         "SentenceTransformer",
         "sentence-embedding training (sentence-transformers), whose pair losses are not modelled",
     ),
     ("optimum.habana", "a program for Gaudi accelerators (optimum-habana), which are not known here"),
+    ("fine_tuning.jobs.create(", "a fine-tuning job of a hosted service, which decides on what it runs"),
+    (
+        "from oat.",
+        "reinforcement learning with oat, whose learner, actors and oracles share the accelerators",
+    ),
     ("rapidfireai", "an experiment of RapidFire AI, which trains several configurations at once"),
     ("from collie", "CoLLiE training, which has its own trainer and modules"),
     ("AutoModelForSequenceClassification", "a custom training loop over a classification model"),
@@ -34,21 +39,17 @@ const LINE: &str =
 
 /// Calls of a hand-written training loop; the first is enough by itself.
 const LOOP: [&str; 5] = [".backward(", "optimizer.step(", "torch.optim.", "optim.Adam", "AdamW("];
-/// Words in programs that train in any way, or that start one that does.
-const TRAINS: [&str; 12] = [
-    "Trainer",
-    "trainer",
-    ".fit(",
-    "train(",
-    "train_",
-    "training",
-    "finetune",
-    "optimizer",
-    "deepspeed",
-    "subprocess",
-    "os.system",
-    "get_ipython",
+/// Words in programs that train in any way, or that start one that does; calls that are named after a training count too.
+const TRAINS: [&str; 8] =
+    ["Trainer", "trainer", ".fit(", "optimizer", "deepspeed", "subprocess", "os.system", "get_ipython"];
+/// What functions begin with that do something around a training, or read what one has made.
+const AROUND: [&str; 14] = [
+    "load", "get", "analyze", "convert", "create", "prepare", "build", "read", "parse", "save", "plot",
+    "show", "print", "make",
 ];
+/// Words of programs whose settings are those of their command.
+const PARSERS: [&str; 6] =
+    ["ArgumentParser(", "TrlParser(", "hydra.main", "hydra_runner", "fire.Fire(", "ConfigManager("];
 /// Modules whose top-level calls configure the process and start nothing.
 const SETS: [&str; 8] = ["logging", "warnings", "sys", "os", "torch", "logger", "matplotlib", "OmegaConf"];
 /// Libraries: what is imported from them is not in one of the program's own files.
@@ -96,15 +97,35 @@ pub(super) fn python(program: &str) -> Diagnostic {
         return Diagnostic::error(Code::Python, message).hint(LINE);
     }
     let hint = "paste the training config or script";
-    if has(&[".generate("]) {
+    if has(&[".generate("]) && !has(&[".train(", ".fit(", "Trainer("]) {
         return Diagnostic::error(Code::NoTraining, "a text generation program, not a training run")
             .hint(hint);
     }
-    if !has(&TRAINS) {
+    if !has(&TRAINS) && !written.iter().any(|statement| calls_training(without_remark(statement.text))) {
         let message = "a program without a training: it calls no trainer, optimizer or backward()";
         return Diagnostic::error(Code::NoTraining, message).hint(hint);
     }
+    if has(&PARSERS) {
+        let message = "a program whose settings come from its launch command, which is not here";
+        return Diagnostic::error(Code::Python, message).hint(LINE);
+    }
     Diagnostic::error(Code::Python, "this looks like Python, which is not evaluated here").hint(LINE)
+}
+
+/// Whether a statement calls something that is named after a training (`pretrain(…)`, `finetune_model(…)`), other than what
+/// loads a trained model or splits samples.
+fn calls_training(text: &str) -> bool {
+    let sign = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let is_defined = ["def ", "class ", "async def "].iter().any(|start| text.starts_with(start));
+    !is_defined
+        && text.match_indices('(').any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default();
+            let start = before.rfind(|letter| !sign(letter)).map_or(0, |end| end + 1);
+            let name = before.get(start..).unwrap_or_default().to_ascii_lowercase();
+            let named = (name.contains("train") || name.contains("tune")) && !name.contains("trained");
+            let first = name.split('_').find(|part| !part.is_empty()).unwrap_or_default();
+            named && name != "train_test_split" && !AROUND.contains(&first)
+        })
 }
 
 /// A statement without a trailing comment; a `#` in a string cuts it short too.
@@ -172,7 +193,7 @@ fn trains_elsewhere<'a>(written: &[Statement<'a>]) -> Option<(&'a str, &'a str)>
     const IMPORTS: usize = 16;
     let trains = |name: &&str| {
         let begins = ["train_", "run_"].iter().any(|start| name.starts_with(start));
-        name.ends_with("Trainer") || *name == "train" || begins
+        name.ends_with("Trainer") || ["train", "pretrain", "finetune"].contains(name) || begins
     };
     let imported = written.iter().filter_map(|statement| {
         let (module, names) = statement.text.strip_prefix("from ")?.split_once(" import ")?;
@@ -224,6 +245,21 @@ mod tests {
             // A command that a program starts through a shell may train.
             ("import subprocess\nsubprocess.run(x)\nprint('hello')\n", "looks like Python"),
             ("!python tools/download.py --a\nprint('hello')\n", "a program without a training"),
+            // Samples and a trained model are no training.
+            (
+                "train_data = load_training_data()\na, b = train_test_split(load_finetuned(x))\n",
+                "a program without a training",
+            ),
+            ("import x\nx.finetune_model(1)\n", "looks like Python"),
+            // Megatron-LM's own programs and their forks.
+            (
+                "from megatron.training import get_args, pretrain\nif __name__ == '__main__':\n    pretrain(a, b)\n",
+                "a program whose training is in another file (from megatron.training import pretrain)",
+            ),
+            (
+                "import argparse\nparser = argparse.ArgumentParser()\nrunner.train()\n",
+                "a program whose settings come from its launch command, which is not here",
+            ),
             // A comment is not a call.
             ("print(1)\nx.show()  # loss.backward()\n", "a program without a training"),
         ] {

@@ -206,3 +206,38 @@ fn what_verls_supervised_trainer_tells_its_tracker_is_read_as_its_command() {
     let read = resolved("config.json", &other);
     assert!(stopped_by(&read).contains(&"engine.strategy"), "{:?}", stopped_by(&read));
 }
+
+/// `verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml`, which include the files of actor, critic and rollout:
+/// those of verl's own are its defaults, and Megatron's actor is named by its file alone. The same as the command that states it.
+#[test]
+fn verls_own_configurations_are_composed_of_its_defaults() {
+    let file = |engine: &str, critic: &str| {
+        let text = format!(
+            "defaults:\n  - actor@actor_rollout_ref.actor: {engine}_actor\n  - data@data: legacy_data\n  - reward_manager@reward_manager\n  \
+             - ref@actor_rollout_ref.ref: {engine}_ref\n  - rollout@actor_rollout_ref.rollout: rollout\n  \
+             - model@actor_rollout_ref.model: hf_model\n  - critic@critic: {critic}\n  - _self_\nactor_rollout_ref:\n  \
+             model:\n    path: Qwen/Qwen2.5-7B\n  actor:\n    ppo_micro_batch_size_per_gpu: 1\n    ppo_mini_batch_size: 32\n  \
+             rollout:\n    name: vllm\nalgorithm:\n  adv_estimator: gae\ntrainer:\n  nnodes: 1\n  n_gpus_per_node: 8\n"
+        );
+        resolved("ppo_trainer.yaml", &text)
+    };
+    let command = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let plan = |resolution: Resolution| {
+        let settings = resolution.settings.iter();
+        let settings: Vec<_> = settings.map(|set| (set.field, format!("{:?}", set.value))).collect();
+        (resolution.plan.is_some(), settings)
+    };
+    let (fsdp, megatron) = (plan(file("dp", "dp_critic")), plan(file("megatron", "megatron_critic")));
+    assert_eq!(fsdp, plan(command("")));
+    assert_eq!(megatron, plan(command("actor_rollout_ref.actor.strategy=megatron")));
+    assert_ne!(fsdp, megatron);
+    // A file of somebody's own may say anything.
+    assert_eq!(stopped_by(&file("dp", "my_critic")), ["defaults.6.critic@critic"]);
+}

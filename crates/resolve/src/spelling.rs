@@ -77,7 +77,27 @@ fn position(table: &mut Table) {
     }
 }
 
+/// torchtitan counts the layers of a stage and recomputes each whose number the period divides
+/// (`torchtitan/models/llama3/infra/parallelize.py:_apply_ac_to_transformer_block` of 2025), which leaves the model open until it
+/// is named.
+fn counted_by_torchtitan(table: &mut Table) {
+    if !table.is(Software::Torchtitan) || !table.is(word::RecomputeMethod::Every) {
+        return;
+    }
+    let stages = table.count(Field::PipelineModelParallelSize).unwrap_or(1).max(1);
+    let (Some(layers), Some(period)) =
+        (table.count(Field::NumLayers), table.count(Field::RecomputeNumLayers))
+    else {
+        return;
+    };
+    let rule = format!("one layer in {period} is recomputed");
+    let recomputed = (layers / stages / period.max(1)).max(1);
+    table.overrule(Field::RecomputeMethod, word::RecomputeMethod::Block.value(), &rule);
+    table.overrule(Field::RecomputeNumLayers, Int(recomputed), &rule);
+}
+
 fn recomputation(table: &mut Table) {
+    counted_by_torchtitan(table);
     if table.on(Field::MoeLayerRecompute) {
         let mut modules = table.words(Field::RecomputeModules);
         // Default of `--recompute-modules`, to which the flag adds.

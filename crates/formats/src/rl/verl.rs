@@ -8,7 +8,9 @@ use super::common::{
     reduces_in_fp32, shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
-use super::{verl_beside, verl_early, verl_forks, verl_idle, verl_megatron, verl_rounds, verl_scored};
+use super::{
+    verl_beside, verl_configs, verl_early, verl_forks, verl_idle, verl_megatron, verl_rounds, verl_scored,
+};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
@@ -20,9 +22,12 @@ const ROLLOUT: &str = "actor_rollout_ref.rollout.";
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.take_all(&[("trainer.nnodes", Field::NumNodes), ("trainer.n_gpus_per_node", Field::GpusPerNode)]);
     defaults(leaves, VERL, &[(Field::NumNodes, "1"), (Field::GpusPerNode, "8")]);
-    let megatron = leaves.all().iter().any(|leaf| {
-        leaf.path.starts_with("actor_rollout_ref.actor.megatron.") || leaf.value.contains("ppo_megatron")
-    }) || leaves.text("actor_rollout_ref.actor.strategy") == Some("megatron")
+    let composed = verl_configs::composed(leaves);
+    let megatron = composed
+        || leaves.all().iter().any(|leaf| {
+            leaf.path.starts_with("actor_rollout_ref.actor.megatron.") || leaf.value.contains("ppo_megatron")
+        })
+        || leaves.text("actor_rollout_ref.actor.strategy") == Some("megatron")
         || leaves.text("model_engine") == Some("megatron");
     // Since verl 0.8 one setting selects the keys and the strategy of actor, reference and
     // critic (`config/model_engine`).

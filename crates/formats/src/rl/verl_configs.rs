@@ -1,7 +1,7 @@
 //! Configurations in verl's own repository, selected by Hydra's `--config-name`, and how each differs from verl's
 //! defaults (`verl/trainer/config`, `examples/sglang_multiturn/config`).
 
-use super::super::leaves::Leaf;
+use super::super::leaves::{Leaf, Leaves};
 use super::super::scalars::Scalars;
 use crate::Argument;
 use shardscope_bash::base_name;
@@ -58,6 +58,41 @@ pub(super) fn of_base(file: &str) -> Vec<Leaf> {
         scalars.push(path, value, None, None);
     }
     scalars.all().to_vec()
+}
+
+/// Files of verl's own that its configurations are composed of (`defaults: - critic@critic: dp_critic`), whose settings are
+/// its defaults.
+const PARTS: [&str; 21] = [
+    "reward_manager@reward_manager",
+    "_self_",
+    "actor",
+    "dp_actor",
+    "megatron_actor",
+    "critic",
+    "dp_critic",
+    "megatron_critic",
+    "ref",
+    "dp_ref",
+    "megatron_ref",
+    "rollout",
+    "hf_model",
+    "legacy_data",
+    "reward_model",
+    "dp_reward_model",
+    "megatron_reward_model",
+    "dp_reward_loop",
+    "megatron_reward_loop",
+    "rollout_correction",
+    "npu_profile",
+];
+
+/// Reads a list of such files, and returns whether it takes Megatron's actor.
+pub(super) fn composed(leaves: &Leaves<'_>) -> bool {
+    let parts = || leaves.all().iter().filter(|leaf| leaf.path.starts_with("defaults."));
+    for leaf in parts().filter(|leaf| PARTS.contains(&leaf.value.as_str())) {
+        leaf.used.set(true);
+    }
+    parts().any(|leaf| leaf.value == "megatron_actor")
 }
 
 /// Whether a configuration, with or without a file extension, is one of verl's own.

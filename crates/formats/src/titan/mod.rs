@@ -9,6 +9,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::llama_like::LLAMA_LAYER;
 use super::reader::{Claim, Command, Reader};
 use super::signs;
+use super::trainer::is_of_oumi;
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use layout::WHOSE;
 use shardscope_catalog as catalog;
@@ -118,7 +119,7 @@ impl Reader for Torchtitan {
         let count = dotted::count(command.words, self.dotted());
         let own = self.programs().iter().any(|program| command.program.ends_with(program));
         let enough = if own { 1 } else { dotted::ENOUGH };
-        (count >= enough).then_some(Claim::Shared(count))
+        (count >= enough && !is_of_oumi(command.words)).then_some(Claim::Shared(count))
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {
@@ -223,11 +224,10 @@ fn recompute(leaves: &mut Leaves<'_>) {
             let note = format!("one layer in {every} is recomputed");
             whole_layers(leaves, place, "block", (layers / every).max(1), &note);
         }
-        // How many that are depends on the model, which the reader is asked for only after this file is read.
+        // How many that are depends on the model, which is asked for (`shardscope_resolve`, `spelling.rs`).
         ("selective", Some(every), None) if every > 1 => {
-            let what =
-                "one layer in several that is recomputed, of a model whose layers this file does not tell";
-            leaves.lack(place, Effect::Memory, what);
+            let note = format!("one layer in {every} is recomputed");
+            whole_layers(leaves, place, "every", every, &note);
         }
         ("selective", Some(1), None) => whole_layers(leaves, place, "uniform", 1, "every layer"),
         ("selective", ..) => {

@@ -73,6 +73,7 @@ pub(crate) use missing_file::offloads;
 pub use missing_file::open_stage;
 pub use objective::turn_dropout_off;
 pub(crate) use oumi::Oumi;
+pub use oumi::is_of_oumi;
 pub use python::read_started;
 pub(crate) use read::read_scalars;
 pub(super) use spread::spread;

@@ -149,6 +149,18 @@ impl Reader for Oumi {
     }
 }
 
+/// Whether words are those of `oumi train`, which change keys of the file that `-c` names; groups of other frameworks are
+/// called `training` too.
+pub fn is_of_oumi(words: &[Argument]) -> bool {
+    const OWN: [&str; 6] =
+        ["trainer_type", "max_steps", "run_name", "output_dir", "save_steps", "enable_wandb"];
+    let own = |word: &Argument| {
+        let key = word.text.strip_prefix("--training.").unwrap_or_default();
+        OWN.contains(&key.split('=').next().unwrap_or_default())
+    };
+    words.iter().any(own) && words.iter().any(|word| matches!(word.text.as_str(), "-c" | "--config"))
+}
+
 fn find<'t>(scalars: &'t Scalars, path: &str) -> Option<&'t Leaf> {
     scalars.all().iter().rfind(|leaf| leaf.path == path && !leaf.value.is_empty() && leaf.value != "null")
 }

@@ -7,7 +7,7 @@ use super::settings_file::{ENDS, WHOLE, named};
 use crate::Argument;
 use crate::formats::{
     MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
-    is_shipped_by_torchtune, is_torchtune_recipe,
+    is_of_oumi, is_shipped_by_torchtune, is_torchtune_recipe,
 };
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
@@ -16,12 +16,13 @@ use shardscope_source::{Code, Diagnostic, Source, Span};
 const GROUP: &str = "training=";
 
 /// Programs that take their settings from a file, even if their words change some of them.
-const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train"];
+const DRIVEN: [&str; 6] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train", "oumi"];
 
 /// Whether the command's program reads from a file what to train.
 pub(super) fn is_driven(line: &CommandLine) -> bool {
     let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
-    DRIVEN.contains(&program) || is_torchtune_recipe(program)
+    let words: Vec<Argument> = line.arguments.iter().map(|word| Argument::from(word.text())).collect();
+    DRIVEN.contains(&program) || is_torchtune_recipe(program) || is_of_oumi(&words)
 }
 
 /// Whether the process started here says nothing about how many accelerators train: NeMo's launcher starts a separate

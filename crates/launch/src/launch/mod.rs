@@ -23,6 +23,7 @@ mod settings_file;
 mod stage;
 mod swift;
 mod tidy;
+mod tools;
 mod turns;
 mod unset;
 mod world;

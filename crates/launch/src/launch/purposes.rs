@@ -24,12 +24,16 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
         let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
         // A step started by another launcher has its program after `--` (`srun … -- vllm serve`).
         let behind = command.words.iter().skip_while(|word| word.text() != "--").nth(1);
+        // ms-swift's `megatron export`, which merges adapters or converts a checkpoint.
+        let of_megatron = command.words.first().filter(|word| word.text() == "megatron");
+        let behind = behind.or_else(|| of_megatron.and_then(|_| command.words.get(1)));
         for named in std::iter::once(program).chain(behind) {
             if let Purpose::NoTraining(what) = purpose(named.text()) {
                 return Some((named.clone(), what));
             }
         }
-        let installer = line.program.as_ref().into_iter().chain(command.words.first());
+        let first = command.words.iter().find(|word| word.text() != "sudo");
+        let installer = line.program.as_ref().into_iter().chain(first);
         set_up = set_up
             .or_else(|| installer.into_iter().find_map(|word| Some((word.clone(), installs(word.text())?))));
     }

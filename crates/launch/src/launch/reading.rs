@@ -19,6 +19,7 @@ use super::said::{Missing, Said, World};
 use super::scheduler;
 use super::settings_file::{Given, Naming};
 use super::stage;
+use super::tools;
 use super::unset;
 use super::wrappers;
 use crate::formats::releases::Installed;
@@ -65,6 +66,8 @@ pub struct Launch {
     filled: Option<String>,
     /// The releases of packages that the texts install.
     installed: Installed,
+    /// Whether everything that the script starts is known to train nothing.
+    pub idle: bool,
     /// Diagnostics about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -91,7 +94,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     let idle = chosen.as_ref().and_then(purposes::of_bare);
     match chosen {
-        Some(_) if let Some((program, what)) = idle => launch.diagnostics.push(no_training(&program, what)),
+        Some(_) if let Some((program, what)) = idle => launch.trains_nothing(no_training(&program, what)),
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
@@ -141,9 +144,11 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 let hint = format!("paste or drop {} beside this text", shown(first));
                 launch.diagnostics.push(Diagnostic::error(Code::MissingFile, message).hint(hint));
             } else if let Some((program, what)) = purposes::instead(&script) {
-                launch.diagnostics.push(no_training(&program, what));
+                launch.trains_nothing(no_training(&program, what));
             } else if let Some(said) = started {
                 launch.diagnostics.push(said);
+            } else if let Some(said) = tools::alone(&script, source.part_text(part)) {
+                launch.trains_nothing(said);
             } else {
                 let message = "no command with training options is found in this text";
                 let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
@@ -177,6 +182,11 @@ fn shown(name: &str) -> &str {
 }
 
 impl Launch {
+    fn trains_nothing(&mut self, said: Diagnostic) {
+        self.diagnostics.push(said);
+        self.idle = true;
+    }
+
     fn take(&mut self, script: &Script, chosen: &Chosen) {
         self.line = CommandLine::new(chosen);
         self.world = World::find(script, chosen, &self.line);

@@ -3,6 +3,7 @@
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 const MODEL: &str = "model:\n  model_name: Qwen/Qwen3-8B\n  model_max_length: 4096\n  torch_dtype_str: bfloat16\n  \
     attn_implementation: sdpa\ndata:\n  train:\n    datasets:\n      - dataset_name: a\n";
@@ -90,4 +91,27 @@ fn bf16_that_is_false_turns_trls_default_off() {
     assert_eq!(value(&read(file), Field::Bf16), "true");
     let off = read(&format!("{file}bf16: false\n"));
     assert_eq!([Field::Bf16, Field::ParamsDtype].map(|field| value(&off, field)), ["false", "fp32"]);
+}
+
+/// `oumi train -c FILE` with words that change its keys, by the launcher or a command that the machine decides on: the file says what
+/// trains, and no word of `training.` is torchtitan's.
+#[test]
+fn the_file_of_its_command_is_asked_for() {
+    let words = "-c configs/recipes/gpt2/pretraining/train.yaml --training.run_name a --training.max_steps 100 \
+        --training.save_steps 0 --training.enable_wandb true";
+    for command in [
+        format!("oumi train {words}"),
+        format!("oumi distributed torchrun -m oumi train {words}"),
+        format!(
+            "if [ $N -gt 1 ]; then\n  RUN=\"oumi distributed torchrun -m oumi train\"\nelse\n  RUN=\"oumi train\"\nfi\n$RUN {words}"
+        ),
+    ] {
+        let resolution = said("run.sh", &format!("{command}\n"), &[]);
+        let missing = resolution.diagnostics.iter().any(|said| {
+            said.code == Code::MissingFile
+                && said.message == "this training takes its settings from train.yaml, which is not here"
+        });
+        assert!(missing, "{command}: {:?}", resolution.diagnostics);
+        stopped(&resolution, &[]);
+    }
 }

@@ -111,3 +111,36 @@ fn float8_without_a_filter_takes_the_output_layer_too() {
     assert!(!warned(converted, "filter_fqns = [\"output\"]\n"));
     assert!(!warned("", "enable_float8_linear = true\n") && !warned("", ""));
 }
+
+/// `debug_model.toml` of 2025: one layer in two is recomputed, of a model that the file leaves to torchtitan's code. Once it is
+/// named, the plan is that of the file that names it. The wrapper counts the layers of a stage and takes each second one
+/// (`torchtitan/distributed/activation_checkpoint.py:_apply_layer_sac`).
+#[test]
+fn one_layer_in_several_waits_for_the_model() {
+    let read = |flavor: &str, more: &str, answers: &[(&str, &str)]| {
+        let text = format!(
+            "[model]\nname = \"llama3\"\nflavor = \"{flavor}\"\n[training]\nlocal_batch_size = 1\nseq_len = 2048\n{more}\
+             [activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n"
+        );
+        said("debug_model.toml", &text, &[answers, &[("world_size", "8")][..]].concat())
+    };
+    let recomputed = |resolution: &shardscope_launch::Resolution| {
+        [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers]
+            .map(|field| value(resolution, field))
+    };
+    let model = ("model", "meta-llama/Llama-3.1-8B");
+    let open = read("debugmodel", "", &[]);
+    assert!(open.not_modelled.is_empty(), "{:?}", open.not_modelled);
+    assert_eq!(open.questions.iter().map(|question| question.name()).collect::<Vec<_>>(), ["model"]);
+    let named = read("debugmodel", "", &[model]);
+    assert_eq!(recomputed(&named), ["full", "block", "16"]);
+    let stated = read("8B", "", &[]);
+    assert_eq!(recomputed(&named), recomputed(&stated));
+    assert_eq!(
+        named.plan.map(|plan| plan.recipe().recompute.clone()),
+        stated.plan.map(|plan| plan.recipe().recompute.clone())
+    );
+    let staged = "[parallelism]\npipeline_parallel_degree = 2\n";
+    assert_eq!(recomputed(&read("debugmodel", staged, &[model])), ["full", "block", "8"]);
+    assert_eq!(recomputed(&read("8B", staged, &[])), ["full", "block", "8"]);
+}
