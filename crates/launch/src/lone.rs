@@ -126,8 +126,11 @@ pub(crate) fn ask_precision(texts: &mut [Text], launched: &mut [Text], launch: O
         return;
     }
     let is = |text: &Text, software: Software| matches!(text.reading.software, Some((known, _)) if known == software);
+    // A command beside them, as of a program or a job, is the one that takes them.
+    let started = texts.iter().any(|text| text.format.is_none() && !text.reading.found.is_empty());
     let of_megatron = |text: &&mut Text| {
         !fragment.is_empty()
+            && !started
             && text.format.is_none()
             && text.reading.value(Field::RlFramework).is_none()
             && has(text, &[Field::NumLayers, Field::HiddenSize])

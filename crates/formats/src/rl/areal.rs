@@ -4,7 +4,8 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{
-    ask, defaults, idle, lack, lack_yes, lora, machines, model, offloads, own_code, policy, transformers,
+    ask, defaults, idle, lack, lack_yes, lora, machines, model, offloads, own_code, policy, tower,
+    transformers,
 };
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
@@ -81,6 +82,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let plain = leaves.reading.value(Field::DataParallelEngine).is_some();
     own_code(leaves, &["actor.path", "model.path"], "", plain);
     model(leaves, &["actor.path", "model.path"]);
+    if plain {
+        tower(leaves, AREAL, "actor.fsdp.wrap_policy");
+    }
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     let length = if packed { Field::RolloutLength } else { Field::SeqLength };
     let open = [

@@ -134,6 +134,22 @@ pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &st
         Some((Software::HfTransformers, format!("{framework} trains transformers models")));
 }
 
+/// FSDP2's units in a vision tower, and whether its input requires gradients, where the framework has taken `apply_fsdp2` from
+/// verl: units are the modules that transformers does not split unless classes are named (`wrap_policy`), and inputs are hooked
+/// with adapters alone (`skyrl/backends/skyrl_train/{distributed/fsdp_utils,workers/model_wrapper}.py`,
+/// `areal/engine/{fsdp_utils/__init__,fsdp_engine}.py`).
+pub(super) fn tower(leaves: &mut Leaves<'_>, framework: &str, wrap_policy: &str) {
+    let classes = leaves.get(&format!("{wrap_policy}.transformer_layer_cls_to_wrap"));
+    if classes.is_none_or(|leaf| matches!(leaf.value.as_str(), "" | "null" | "None" | "[]")) {
+        let why = format!("{framework}'s FSDP gathers the modules that transformers does not split");
+        leaves.state(Field::VisionUnits, "unsplit", Origin::Default, &why);
+    }
+    if leaves.reading.value(Field::TrainType) == Some("full") {
+        let why = format!("{framework} hooks the inputs only of models with adapters");
+        leaves.state(Field::VisionInputGrads, "false", Origin::Default, &why);
+    }
+}
+
 /// A total number of accelerators on nodes with `each` of them.
 pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, each: u64) {
     let key = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);

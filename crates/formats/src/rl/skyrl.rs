@@ -2,9 +2,10 @@
 //! and defaults: `skyrl/train/config/config.py`, `sft_config.py`; names from releases before 0.4 follow today's.
 
 use super::super::leaves::{Leaf, Leaves};
-use super::common::{ask, defaults, idle, lack, lack_yes, model, offloads, own_code, policy};
+use super::common::{ask, defaults, idle, lack, lack_yes, model, offloads, own_code, policy, tower};
 use super::skyrl_engine::{self, Keys, SKYRL};
 use crate::named::take_model;
+use crate::trainer::takes_decoder_out;
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -41,13 +42,23 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     // `skyrl/backends/skyrl_train/workers/model_wrapper.py` passes `trust_remote_code=True`.
     let plain = leaves.reading.value(Field::DataParallelEngine).is_some();
     own_code(leaves, &[path[0].as_str()], "", plain);
-    if leaves.flag(&keys.own("language_model_only")) == Some(true) {
-        // Without its vision tower (`HFModelWrapper`).
+    // Without its vision tower, where transformers takes the decoder out (`HFModelWrapper`), and Qwen3.5's decoder in Megatron
+    // (`megatron/model_bridges.py:maybe_force_qwen35_text_bridge`).
+    let alone = leaves.flag(&keys.own("language_model_only")) == Some(true)
+        && leaves.text(&path[0]).is_some_and(|name| {
+            takes_decoder_out(name) && (plain || name.to_ascii_lowercase().contains("qwen3"))
+        });
+    if alone {
+        let why = "language_model_only trains the decoder alone";
+        leaves.state(Field::VisionTower, "false", Origin::Derived, why);
         if let Some(leaf) = leaves.get(&path[0]).filter(|leaf| leaf.hole.is_none()) {
             take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
         }
     } else {
         model(leaves, &[path[0].as_str()]);
+        if plain {
+            tower(leaves, SKYRL, &keys.own("fsdp_config.wrap_policy"));
+        }
     }
     if !packs {
         ask(leaves, &[(Field::SeqLength, "Longest sample, in tokens (max_length)?", "4096")]);

@@ -65,6 +65,13 @@ pub(super) const CAUSAL: &str = "auto_model_for_causal_lm";
 /// types it loads both, or fails.
 const TAKEN_OUT: [&str; 3] = ["qwen3_5_text", "qwen3_5_moe_text", "llama4_text"];
 
+/// Whether `AutoModelForCausalLM` takes the decoder of the model of this name out of a checkpoint with a vision tower.
+pub(crate) fn takes_decoder_out(name: &str) -> bool {
+    let found = shardscope_catalog::find(name);
+    let read = found.model().and_then(|model| model.architecture());
+    read.is_some_and(|read| TAKEN_OUT.contains(&read.model_type.as_str()))
+}
+
 /// Omits the tower if the program loads only the decoder.
 fn decoder_alone(leaves: &mut Leaves<'_>, name: &str) {
     leaves.pass(CAUSAL);
@@ -73,9 +80,7 @@ fn decoder_alone(leaves: &mut Leaves<'_>, name: &str) {
     let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
     let medical = leaves.get("train_file_dir").filter(|_| leaves.has("use_peft") && !rewards);
     let Some(leaf) = leaves.yes(CAUSAL).or(medical) else { return };
-    let found = shardscope_catalog::find(name);
-    let read = found.model().and_then(|model| model.architecture());
-    if read.is_some_and(|read| TAKEN_OUT.contains(&read.model_type.as_str())) {
+    if takes_decoder_out(name) {
         let note = "AutoModelForCausalLM loads the decoder of this model without its vision tower";
         leaves.say_noted(Field::VisionTower, "false", leaf, note);
     }

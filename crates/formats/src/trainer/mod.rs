@@ -64,6 +64,7 @@ pub(super) mod words;
 mod xlam;
 
 pub(super) use accumulation::waits;
+pub(crate) use checkpoint::takes_decoder_out;
 pub use dialect::Dialect;
 pub use format::{Trainer, of_trainer};
 pub use fsdp::FSDP_SETTINGS;

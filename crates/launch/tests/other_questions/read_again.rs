@@ -1,9 +1,10 @@
 //! Public files that were answered and read again beside their programs' sources.
 
 use super::{said, script, stopped, value};
-use shardscope_launch::Resolution;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::Code;
+use shardscope_source::{Code, Source};
 
 fn asks(read: &Resolution) -> Vec<(&str, Option<&str>)> {
     read.questions.iter().map(|question| (question.name(), question.proposal.as_deref())).collect()
@@ -22,6 +23,13 @@ fn options_without_their_command_leave_the_precision_open() {
     for stated in ["--bf16", "--fp16", "--params-dtype fp32"] {
         assert!(of(stated).plan.is_some(), "{stated}: {:?}", of(stated).diagnostics);
     }
+    // A program beside them starts the training, in bf16 as slime does.
+    let program = "import subprocess\nsubprocess.run('python train.py --rollout-batch-size 8 --n-samples-per-prompt 8 \
+        --rollout-max-response-len 1024 --global-batch-size 64 --actor-num-nodes 1 --actor-num-gpus-per-node 8', shell=True)\n";
+    let model = format!("MODEL_ARGS=(\n  {OPTIONS}\n)\n");
+    let source = Source::from_files([("run.py", program), ("model.sh", model.as_str())]);
+    let beside = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(!beside.questions.iter().any(|asked| asked.name() == "bf16"), "{:?}", beside.questions);
     // No more than three questions, as for a launcher's template.
     let model = OPTIONS.replace("--seq-length 2048 --micro-batch-size 1 ", "");
     let bare = said("model.sh", &format!("MODEL_ARGS=(\n  {model}\n)\n"), &[]);
