@@ -12,14 +12,26 @@ const SPRING: &str = "default of verl before 0.6, whose keys the text has";
 
 /// The key that identifies verl from before April 17, 2025 (`Move entropy to comput log probs`, #1100): one from
 /// January; a switch that had to be added to the configuration (`+trainer.val_before_train`) until it became part of
-/// it (#820, March 31, 2025), after which Hydra rejects adding it; or one that `loss_agg_mode` took the place of (#623,
-/// April 4, 2025).
+/// it (#820, March 31, 2025), after which Hydra rejects adding it; one that `loss_agg_mode` took the place of (#623,
+/// April 4, 2025); or a coefficient of the KL in rewards beside one in the loss, which has been idle without a switch of its own since
+/// April 1, 2025.
 pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     let is_added = |leaf: &&Leaf| leaf.added && leaf.path == "trainer.val_before_train";
     let is_replaced =
         |leaf: &&Leaf| !leaf.added && leaf.path == "actor_rollout_ref.actor.use_token_level_loss";
+    let is_idle_since = |leaf: &&Leaf| {
+        let beside = leaves.flag("actor_rollout_ref.actor.use_kl_loss") == Some(true);
+        let own = ["algorithm.use_kl_in_reward", "actor_rollout_ref.actor.entropy_coeff"];
+        leaf.path == "algorithm.kl_ctrl.kl_coef"
+            && beside
+            && !own.iter().any(|key| leaves.has(key))
+            && !is_later(leaves)
+    };
     let all = leaves.all();
-    of_january(leaves).or_else(|| all.iter().find(is_added)).or_else(|| all.iter().find(is_replaced))
+    of_january(leaves)
+        .or_else(|| all.iter().find(is_added))
+        .or_else(|| all.iter().find(is_replaced))
+        .or_else(|| all.iter().find(is_idle_since))
 }
 
 /// Gradients were offloaded by a switch that was later removed, and micro-batches were counted over all ranks, which is

@@ -239,3 +239,32 @@ fn samples_of_more_than_half_a_pack_may_share_one_of_verls_micro_batches() {
     // Two of 8,192 fill one.
     assert_eq!(of(6144), None);
 }
+
+/// One-Shot-RLVR, TTRL and code-r1: verl's examples told vLLM to use xFormers until June 30, 2025, and gave a coefficient of the KL in
+/// rewards beside the one in the loss until April 1, since when it is idle.
+#[test]
+fn variables_and_idle_keys_tell_an_early_verl() {
+    let of = |before: &str, more: &str| {
+        let read = script(&format!(
+            "{before}python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=512 \
+             data.max_response_length=512 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.model.use_remove_padding=True \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.use_dynamic_bsz=True \
+             actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192 actor_rollout_ref.actor.use_kl_loss=True \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        ));
+        [Field::RolloutSequences, Field::RolloutCudaGraphs, Field::PolicyEntropy]
+            .map(|field| value(&read, field))
+    };
+    let today = ["256", "true", ""];
+    assert_eq!(of("", ""), today);
+    let backend = "export VLLM_ATTENTION_BACKEND=XFORMERS\n";
+    assert_eq!(of(backend, ""), ["1024", "false", ""]);
+    assert_eq!(of("VLLM_ATTENTION_BACKEND=XFORMERS ", ""), ["1024", "false", ""]);
+    assert_eq!(of("export VLLM_ATTENTION_BACKEND=FLASH_ATTN\n", ""), today);
+    // A habit that outlived its release.
+    assert_eq!(of(backend, "actor_rollout_ref.rollout.mode=async"), today);
+    let coefficient = "algorithm.kl_ctrl.kl_coef=0.001";
+    assert_eq!(of("", coefficient), ["1024", "false", "true"]);
+    assert_eq!(of("", &format!("{coefficient} algorithm.use_kl_in_reward=False")), today);
+    assert_eq!(of("", &format!("{coefficient} actor_rollout_ref.actor.entropy_coeff=0")), today);
+}

@@ -17,15 +17,52 @@ const UNDATED: &str = "neither use_kl_loss nor use_kl_in_reward; verl's DAPO of 
 /// of verl's keys knows the other defaults of that release: samples padded, the engine without graphs and with 1024 sequences.
 const OF_ITS_WEEKS: &str = "actor_rollout_ref.rollout.use_fire_sampling=False";
 
+const BACKEND: &str = "VLLM_ATTENTION_BACKEND";
+const XFORMERS: &str = "XFORMERS";
+
+/// Parts of keys that verl has had since July 2025 (0.5 to 0.9).
+const LATER: [&str; 8] = [
+    "actor_rollout_ref.rollout.agent.",
+    "actor_rollout_ref.rollout.mode=async",
+    "actor_rollout_ref.rollout.calculate_log_probs",
+    "algorithm.rollout_correction",
+    "algorithm.rollout_is",
+    "critic.enable",
+    "use_legacy_worker_impl",
+    "vanilla_mbridge",
+];
+
+/// Whether a module is a trainer of verl's own or of a package made of it.
+fn is_of_verl(module: &str) -> bool {
+    module.ends_with("trainer.main_ppo") || module.starts_with("verl.") || module.ends_with("main_dapo")
+}
+
 fn module(program: &Word) -> String {
     program.text().trim_end_matches(".py").replace('/', ".")
 }
 
 impl Launch {
-    /// What the program's name tells of its release, as a word of it.
+    /// What the program's name and the variables beside it tell of its release, as a word of it.
     pub(super) fn dated(&self) -> Option<Argument> {
-        let program = self.line.program.as_ref().filter(|program| module(program).ends_with(PROGRAM))?;
-        Some(Argument { span: Some(program.origin()), ..Argument::from(OF_ITS_WEEKS) })
+        let program = self.line.program.as_ref()?;
+        let module = module(program);
+        let is_dated = module.ends_with(PROGRAM) || is_of_verl(&module) && self.is_by_xformers();
+        is_dated.then(|| Argument { span: Some(program.origin()), ..Argument::from(OF_ITS_WEEKS) })
+    }
+
+    /// Whether the engine of rollouts is told to use xFormers, as verl's examples did until they dropped vLLM 0.6.3 on June 30, 2025
+    /// (#2257), and no key is of a later verl.
+    fn is_by_xformers(&self) -> bool {
+        let variables = self.script.variables.iter();
+        let of_script = variables
+            .filter(|variable| variable.name == BACKEND)
+            .any(|variable| variable.values.last().is_some_and(|value| value.text() == XFORMERS));
+        let of_command = || {
+            let all = self.script.commands.iter().flat_map(|command| &command.environment);
+            all.into_iter().any(|(name, word)| name == BACKEND && word.text() == XFORMERS)
+        };
+        let is_later = |word: &Argument| LATER.iter().any(|key| word.text.contains(key));
+        (of_script || of_command()) && !self.arguments.iter().any(is_later)
     }
 
     pub(super) fn tell_always_loaded(&self, reading: &mut Reading) {
