@@ -86,6 +86,7 @@ mod layer_gradients;
 mod levanter;
 mod linear_names;
 mod llava;
+mod logits_of_responses;
 mod low_rank;
 mod maxtext;
 mod measured;

@@ -127,6 +127,13 @@ impl RlFramework {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
     }
 
+    /// Whether its trainer asks the model for the logits of the responses alone (`trl/trainer/grpo_trainer.py`, `logits_to_keep`,
+    /// `num_logits_to_keep` in 0.14; `swift/rlhf_trainers/grpo_trainer.py:_get_logps_via_local_forward`).
+    #[must_use]
+    pub const fn cuts_logits(self) -> bool {
+        matches!(self, Self::Trl | Self::Swift)
+    }
+
     /// Whether a critic's gradients are freed once it has stepped, before the next phase; `cut` as in `semantics`
     /// (`verl/workers/critic/dp_critic.py:update_critic` ends in `zero_grad`, of EasyR1 `_optimizer_step`).
     #[must_use]

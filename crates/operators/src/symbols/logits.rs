@@ -1,7 +1,7 @@
 //! How many rows of logits a loss holds at once.
 
 use super::Symbols;
-use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization};
+use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
@@ -66,6 +66,29 @@ impl Symbols<'_> {
         let behind = self.s.saturating_sub(1);
         let response = self.recipe().rollout.map_or(0, |rollout| rollout.response);
         if response == 0 { behind } else { response.min(behind) }
+    }
+
+    /// Whether the output layer makes the logits of the positions that sample the responses alone (`logits_to_keep` of TRL's GRPO and
+    /// RLOO since 0.14, and of ms-swift's GRPO).
+    #[must_use]
+    pub fn cuts_logits(&self) -> bool {
+        let recipe = self.recipe();
+        // Programs that generate from images by themselves may be made of R1-V's, which takes the logits of all tokens.
+        let own = |rollout: &Rollout| {
+            rollout.engine == RolloutEngine::Transformers && self.model().vision.is_some()
+        };
+        let cuts =
+            |rollout: Rollout| rollout.framework.cuts_logits() && rollout.response > 0 && !own(&rollout);
+        recipe.tuning.objective == Objective::Policy
+            && recipe.loss == LossKind::Torch
+            && recipe.rollout.is_some_and(cuts)
+    }
+
+    /// Rows of logits that the output layer makes of a micro-batch: of every token, or of the responses' positions and, where a
+    /// model makes them, of the last token.
+    #[must_use]
+    pub fn logit_rows(&self) -> u64 {
+        if self.cuts_logits() { self.b * (self.sampled_tokens() + 1) } else { self.n }
     }
 
     /// Whether a policy's log-probabilities are taken of the responses' logits alone before it trains, and their entropy with them.
