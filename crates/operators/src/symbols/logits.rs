@@ -1,7 +1,9 @@
 //! How many rows of logits a loss holds at once.
 
 use super::Symbols;
-use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout};
+use shardscope_plan::{
+    DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout, RolloutEngine,
+};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
