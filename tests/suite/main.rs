@@ -66,6 +66,7 @@ mod kept_by_olmo;
 mod kept_by_olmo_core;
 mod kept_by_open_instruct;
 mod kept_by_pairs;
+mod kept_by_slime;
 mod kept_by_torchtune;
 mod kept_by_trl;
 mod kept_by_trl_norms;

@@ -86,6 +86,22 @@ pub enum LogProbs {
     FusedHead,
 }
 
+/// What becomes of logits over tensor ranks, which a model of Megatron's hands on in fp32, before log-probabilities are theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fp32Logits {
+    /// Its loss is Megatron's own, or one that is stated.
+    OwnLoss,
+    /// Divided by a temperature in place, where log-probabilities then overwrite them, and copied where an entropy is taken
+    /// (`verl/workers/actor/megatron_actor.py:logits_processor`).
+    Divided,
+    /// Divided in place, and copied for log-probabilities while the model's output is held
+    /// (`mindspeed_rl/models/base/base_training_engine.py`, `mindspeed_rl/utils/compute.py:compute_log_probs`).
+    DividedAndCopied,
+    /// Held beside the softmax that log-probabilities make of them, and beside their quotient where the temperature is not 1
+    /// (`slime/backends/megatron_utils/loss.py:get_log_probs_and_entropy`, `slime/utils/ppo_utils.py:_VocabParallelLogProbEntropy`).
+    Held,
+}
+
 /// How much of the weights is gathered or converted at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
@@ -141,11 +157,15 @@ impl RlFramework {
         !cut && matches!(self, Self::Verl | Self::VerlShared | Self::EasyR1)
     }
 
-    /// Whether fp32 logits over tensor ranks are divided by a temperature in place before log-probabilities take theirs, and
-    /// copied where an entropy is taken (`verl/workers/actor/megatron_actor.py:logits_processor`).
+    /// What it does with the fp32 logits that Megatron's model hands on without labels (`Float16Module.forward`).
     #[must_use]
-    pub const fn processes_logits(self) -> bool {
-        matches!(self, Self::Verl | Self::VerlShared)
+    pub const fn fp32_logits(self) -> Fp32Logits {
+        match self {
+            Self::Verl | Self::VerlShared => Fp32Logits::Divided,
+            Self::MindSpeedRl => Fp32Logits::DividedAndCopied,
+            Self::Slime => Fp32Logits::Held,
+            _ => Fp32Logits::OwnLoss,
+        }
     }
 
     /// How it transfers weights; `cut` says whether the trainer uses model parallelism (Megatron) or only shards the

@@ -2,7 +2,7 @@
 
 use super::Symbols;
 use shardscope_plan::{
-    DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout, RolloutEngine,
+    DataEngine, Fp32Logits, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout, RolloutEngine,
 };
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
@@ -264,13 +264,31 @@ impl Symbols<'_> {
         5 + self.kernel_partial() * self.kernel_parts()
     }
 
+    /// What a framework of reinforcement learning does with logits over tensor ranks before its loss.
+    fn fp32_logits(&self) -> Fp32Logits {
+        let recipe = self.recipe();
+        let own = recipe.software.semantics().cuts_models && recipe.loss == LossKind::Unfused;
+        let of = |rollout: Rollout| rollout.framework.fp32_logits();
+        recipe.rollout.filter(|_| own).map_or(Fp32Logits::OwnLoss, of)
+    }
+
     /// Whether a policy's logits over tensor ranks go through a processor of the framework's before its loss.
     #[must_use]
     pub fn processes_logits(&self) -> bool {
-        let recipe = self.recipe();
-        recipe.software.semantics().cuts_models
-            && recipe.loss == LossKind::Unfused
-            && recipe.rollout.is_some_and(|rollout| rollout.framework.processes_logits())
+        matches!(self.fp32_logits(), Fp32Logits::Divided | Fp32Logits::DividedAndCopied)
+    }
+
+    /// Whether the logits in fp32 stay alive beside what the loss makes of them.
+    #[must_use]
+    pub fn holds_fp32_logits(&self) -> bool {
+        matches!(self.fp32_logits(), Fp32Logits::DividedAndCopied | Fp32Logits::Held)
+    }
+
+    /// Whether their quotient by a temperature is apart from them.
+    #[must_use]
+    pub fn scales_logits(&self) -> bool {
+        self.fp32_logits() == Fp32Logits::Held
+            && self.recipe().rollout.is_some_and(|rollout| rollout.sampling > 0)
     }
 
     /// Whether it also takes the entropy of a copy, for the loss.
