@@ -143,6 +143,7 @@ mod vision_core;
 mod vision_core_launches;
 mod vision_sharded;
 mod vision_trained;
+mod vllm_in_process;
 mod walked;
 mod whole_linears;
 mod words;

@@ -7,7 +7,7 @@ use shardscope_units::Bytes;
 pub enum RlFramework {
     /// verl.
     Verl,
-    /// verl between April 17 and July 24, 2025, as far as its Megatron engine differs.
+    /// verl between April 17 and July 24, 2025, as far as its Megatron engine and vLLM up to 0.8.5 in the trainer's process differ.
     VerlShared,
     /// OpenRLHF.
     OpenRlhf,
@@ -141,6 +141,15 @@ impl RlFramework {
     #[must_use]
     pub const fn runs_in_trainer(self) -> bool {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
+    }
+
+    /// Whether vLLM runs in the trainer's process and counts what that holds within its share: verl of spring 2025 required vLLM up to
+    /// 0.8.5 (`setup.py`), started it there last (`verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py`, external_launcher;
+    /// `verl/trainer/ppo/ray_trainer.py:init_workers`), and of its share went the peak of the process and all else on the device
+    /// (`vllm/v1/worker/gpu_worker.py:determine_available_memory` of 0.8). 0.9 counts what has grown since the engine began.
+    #[must_use]
+    pub const fn counts_process(self) -> bool {
+        matches!(self, Self::VerlShared)
     }
 
     /// Whether its trainer asks the model for the logits of the responses alone (`trl/trainer/grpo_trainer.py`, `logits_to_keep`,
