@@ -2,7 +2,9 @@
 
 `python trl_grpo.py CHECKOUT > ../data/activations/trl_grpo.jsonl` with torch 2.15.0 on a CPU and a checkout of huggingface/trl. Its
 `GRPOTrainer._get_per_token_logps_and_entropies` runs as it is; the model is an embedding and an output layer in bf16, whose output
-Accelerate hands on in fp32 where a case says `cast` (`trl_dpo.py` says where). All tokens but the first are sampled ones.
+Accelerate hands on in fp32 where a case says `cast` (`trl_dpo.py` says where). All tokens but the first are sampled ones, unless a
+case says how many are a response's: the output layer then runs on the positions that `logits_to_keep` names, as
+`transformers/models/llama/modeling_llama.py:LlamaForCausalLM.forward` takes it.
 """
 
 import json
@@ -16,7 +18,7 @@ import torch.nn.functional as F
 from trl_kto import HEIGHT, VOCABULARY, Held, own
 
 
-def case(checkout, samples, tokens, cast):
+def case(checkout, samples, tokens, cast, response=None):
     torch.manual_seed(0)
     names = {"torch": torch, "F": F, "profiling_decorator": lambda function: function}
     own(checkout, "trl/trainer/utils.py", ["selective_log_softmax", "entropy_from_logits"], names)
@@ -25,13 +27,14 @@ def case(checkout, samples, tokens, cast):
     weight = torch.nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
     table = torch.nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
 
-    def model(input_ids, attention_mask=None, use_cache=None):
-        logits = F.linear(F.embedding(input_ids, table), weight)
+    def model(input_ids, attention_mask=None, use_cache=None, logits_to_keep=0):
+        hidden = F.embedding(input_ids, table)
+        logits = F.linear(hidden[:, slice(-logits_to_keep, None), :] if response else hidden, weight)
         return types.SimpleNamespace(logits=logits.float() if cast else logits)
 
-    trainer = types.SimpleNamespace(model_kwarg_keys=[], temperature=0.9, _entropy_bonus_enabled=False)
+    trainer = types.SimpleNamespace(model_kwarg_keys=["logits_to_keep"] if response else [], temperature=0.9, _entropy_bonus_enabled=False)
     ids = torch.randint(0, VOCABULARY, (samples, tokens))
-    mask, keep = torch.ones_like(ids), tokens - 1
+    mask, keep = torch.ones_like(ids), response or tokens - 1
     parameters, seen = {weight.data_ptr(), table.data_ptr()}, {}
 
     def pack(tensor):
@@ -52,7 +55,7 @@ def case(checkout, samples, tokens, cast):
     kept = [{"shape": shape, "dtype": dtype.removeprefix("torch."), "bytes": size} for shape, dtype, size, _ in seen.values()]
     return {
         "samples": samples, "tokens": tokens, "vocabulary": VOCABULARY, "hidden": HEIGHT, "cast": cast,
-        "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
+        **({"response": response} if response else {}), "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
     }
 
 
@@ -63,6 +66,9 @@ def main():
     for cast in [False, True]:
         for samples, tokens in [(2, 64), (4, 96), (4, 256)]:
             print(json.dumps(case(checkout, samples, tokens, cast)))
+    for cast in [False, True]:
+        for samples, tokens, response in [(1, 96, 32), (2, 64, 40), (4, 256, 64), (4, 512, 256)]:
+            print(json.dumps(case(checkout, samples, tokens, cast, response)))
 
 
 if __name__ == "__main__":

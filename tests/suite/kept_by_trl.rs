@@ -157,13 +157,14 @@ fn files_and_commands_of_kto_are_read() {
     assert_eq!(value(&read, Field::TrainingObjective), "kto");
 }
 
-/// Policy losses count every token as sampled; the recording samples all but the first.
+/// Policy losses count every token as sampled where the longest response is not stated; the recording samples all but the first.
 #[test]
 fn recorded_grpo_of_trl_is_held_at_the_fullest() {
     let mut compared = 0;
     for line in GRPO.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let sizes = ["samples", "tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
+        let response = case["response"].as_u64().map(|tokens| tokens.to_string()).unwrap_or_default();
         let plan = plan(&[
             ("micro_batch_size", &sizes[0]),
             ("seq_length", &sizes[1]),
@@ -175,13 +176,15 @@ fn recorded_grpo_of_trl_is_held_at_the_fullest() {
             ("training_objective", "policy"),
             ("rl_framework", "trl"),
             ("rollout_engine", "vllm"),
+            ("rollout_response", &response),
         ]);
         let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         let transients = Operator::OutputLayer.transients(&x);
         let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
         let (loss, back) = (find("loss"), find("backward of the loss"));
-        for saved in saved.iter().chain(&loss.tensors).chain(&back.tensors) {
+        let whole = find("backward of the output layer");
+        for saved in saved.iter().chain(&loss.tensors).chain(&back.tensors).chain(&whole.tensors) {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
@@ -195,9 +198,16 @@ fn recorded_grpo_of_trl_is_held_at_the_fullest() {
         ] {
             assert!(ours.abs_diff(theirs) <= small, "{ours} and {line}");
         }
+        // Where the responses alone have logits, what is kept is met to the byte, beside the tokens, which the embedding keeps too, and
+        // the output layer's input, which is kept for its weight.
+        if !response.is_empty() {
+            let kept = case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes"));
+            let input = if x.b == 1 { x.n } else { x.logit_rows() } * int(&case, "hidden") * 2;
+            assert_eq!(sum(&saved) + input, kept.sum::<u64>(), "{line}");
+        }
         compared += 1;
     }
-    assert_eq!(compared, 6);
+    assert_eq!(compared, 14);
 }
 
 #[test]

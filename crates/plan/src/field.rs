@@ -279,8 +279,8 @@ fields! {
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "maximum sequences that the rollout engine decodes at once";
     RolloutDtype "rollout_dtype" Word(DTYPES), "dtype of the rollout engine's weights";
-    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it, or the loss cuts padded samples to it";
-    RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers: temperature, top_k, top_p, min_p";
+    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it, or the loss takes the logits of it alone";
+    RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers, or before slime's loss (temperature): temperature, top_k, top_p, min_p";
     RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts per prompt";
     RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts per round of rollouts";
     RolloutSteps "rollout_steps" Count(1, MAX_BATCH), "optimizer steps per round of rollouts";

@@ -92,7 +92,7 @@ pub use quantization::{Quantization, UnquantizedLinears};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Asked, Question, Resolution};
-pub use rl_framework::{Bucket, LogProbs, RlFramework, RlSemantics};
+pub use rl_framework::{Bucket, Fp32Logits, LogProbs, RlFramework, RlSemantics};
 pub use rollout::{Offloads, Residence, Rollout, RolloutEngine};
 pub use sampling::sampling_bytes;
 pub use setting::{Origin, Setting, SettingValue};

@@ -7,7 +7,7 @@ use shardscope_units::Bytes;
 pub enum RlFramework {
     /// verl.
     Verl,
-    /// verl between April 17 and July 24, 2025, as far as its Megatron engine differs.
+    /// verl between April 17 and July 24, 2025, as far as its Megatron engine and vLLM up to 0.8.5 in the trainer's process differ.
     VerlShared,
     /// OpenRLHF.
     OpenRlhf,
@@ -86,6 +86,22 @@ pub enum LogProbs {
     FusedHead,
 }
 
+/// What becomes of logits over tensor ranks, which a model of Megatron's hands on in fp32, before log-probabilities are theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fp32Logits {
+    /// Its loss is Megatron's own, or one that is stated.
+    OwnLoss,
+    /// Divided by a temperature in place, where log-probabilities then overwrite them, and copied where an entropy is taken
+    /// (`verl/workers/actor/megatron_actor.py:logits_processor`).
+    Divided,
+    /// Divided in place, and copied for log-probabilities while the model's output is held
+    /// (`mindspeed_rl/models/base/base_training_engine.py`, `mindspeed_rl/utils/compute.py:compute_log_probs`).
+    DividedAndCopied,
+    /// Held beside the softmax that log-probabilities make of them, and beside their quotient where the temperature is not 1
+    /// (`slime/backends/megatron_utils/loss.py:get_log_probs_and_entropy`, `slime/utils/ppo_utils.py:_VocabParallelLogProbEntropy`).
+    Held,
+}
+
 /// How much of the weights is gathered or converted at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
@@ -127,6 +143,22 @@ impl RlFramework {
         matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
     }
 
+    /// Whether vLLM runs in the trainer's process and counts what that holds within its share: verl of spring 2025 required vLLM up to
+    /// 0.8.5 (`setup.py`), started it there last (`verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py`, external_launcher;
+    /// `verl/trainer/ppo/ray_trainer.py:init_workers`), and of its share went the peak of the process and all else on the device
+    /// (`vllm/v1/worker/gpu_worker.py:determine_available_memory` of 0.8). 0.9 counts what has grown since the engine began.
+    #[must_use]
+    pub const fn counts_process(self) -> bool {
+        matches!(self, Self::VerlShared)
+    }
+
+    /// Whether its trainer asks the model for the logits of the responses alone (`trl/trainer/grpo_trainer.py`, `logits_to_keep`,
+    /// `num_logits_to_keep` in 0.14; `swift/rlhf_trainers/grpo_trainer.py:_get_logps_via_local_forward`).
+    #[must_use]
+    pub const fn cuts_logits(self) -> bool {
+        matches!(self, Self::Trl | Self::Swift)
+    }
+
     /// Whether a critic's gradients are freed once it has stepped, before the next phase; `cut` as in `semantics`
     /// (`verl/workers/critic/dp_critic.py:update_critic` ends in `zero_grad`, of EasyR1 `_optimizer_step`).
     #[must_use]
@@ -134,11 +166,15 @@ impl RlFramework {
         !cut && matches!(self, Self::Verl | Self::VerlShared | Self::EasyR1)
     }
 
-    /// Whether fp32 logits over tensor ranks are divided by a temperature in place before log-probabilities take theirs, and
-    /// copied where an entropy is taken (`verl/workers/actor/megatron_actor.py:logits_processor`).
+    /// What it does with the fp32 logits that Megatron's model hands on without labels (`Float16Module.forward`).
     #[must_use]
-    pub const fn processes_logits(self) -> bool {
-        matches!(self, Self::Verl | Self::VerlShared)
+    pub const fn fp32_logits(self) -> Fp32Logits {
+        match self {
+            Self::Verl | Self::VerlShared => Fp32Logits::Divided,
+            Self::MindSpeedRl => Fp32Logits::DividedAndCopied,
+            Self::Slime => Fp32Logits::Held,
+            _ => Fp32Logits::OwnLoss,
+        }
     }
 
     /// How it transfers weights; `cut` says whether the trainer uses model parallelism (Megatron) or only shards the

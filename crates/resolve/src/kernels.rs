@@ -4,8 +4,8 @@ use super::table::Table;
 use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
 use shardscope_plan::{
-    Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software, TowerModules, Word,
-    word,
+    Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, RlFramework, Software,
+    TowerModules, Word, word,
 };
 use shardscope_units::Bytes;
 
@@ -205,6 +205,10 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
     // Software with its own loss never reads Megatron's switches below.
     if let Some(loss) = software.semantics().loss {
         return loss;
+    }
+    // Their losses never reach Megatron's either (`labels=None`).
+    if matches!(table.chosen(), Some(RlFramework::Slime | RlFramework::MindSpeedRl)) {
+        return LossKind::Unfused;
     }
     match (table.on(Field::CrossEntropyLossFusion), table.chosen()) {
         (false, _) => LossKind::Unfused,

@@ -36,6 +36,17 @@ static SHARE: Formula = Formula::new(
     ("C", "bytes of the memory"),
     ("W", "bytes of the engine's weights"),
 ]);
+static WITHIN: Formula = Formula::new(
+    "F·C - W - T",
+    "KV cache and activations: the share F of the memory C that the engine is given, minus its weights W and what the trainer's process holds when the engine starts in it.",
+    "vllm/v1/worker/gpu_worker.py:determine_available_memory of 0.8; verl/workers/fsdp_workers.py:init_model",
+)
+.letters(&[
+    ("F", "share of the memory that the engine is given"),
+    ("C", "bytes of the memory"),
+    ("W", "bytes of the engine's weights"),
+    ("T", "bytes of the trainer's weights, of models beside them, and outside of torch"),
+]);
 static SHARED: Formula = Formula::new(
     "F·C - W",
     "KV cache and activations: the share F of the memory C that the engine is given, minus the weights W, which are those that train.",
@@ -178,8 +189,13 @@ fn in_process(plan: &Plan, rollout: &Rollout, weights: Bytes) -> EngineMemory {
 }
 
 /// The engine of `rollout` on an accelerator with `taken` bytes in use when it starts, including `weights` of the
-/// policy.
-pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Bytes) -> EngineMemory {
+/// policy; `process` of them are of the process that also runs vLLM, if it counts them as its own.
+pub(super) fn engine(
+    plan: &Plan,
+    rollout: &Rollout,
+    [taken, process]: [Bytes; 2],
+    weights: Bytes,
+) -> EngineMemory {
     let cuts = plan.recipe().software.semantics().cuts_models;
     if rollout.engine == RolloutEngine::Vllm && rollout.framework.semantics(cuts).shares_weights {
         return in_process(plan, rollout, weights);
@@ -194,7 +210,8 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Byte
         return EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts };
     }
     let total = || parameters(plan).total;
-    serving(plan, (plan.model(), &total), rollout, taken)
+    let in_process = rollout.engine == RolloutEngine::Vllm && rollout.framework.counts_process();
+    serving(plan, (plan.model(), &total), rollout, taken, in_process.then_some(process))
 }
 
 /// The engine that serves a reward model on the policy's accelerators, which starts before anything else is there
@@ -204,7 +221,7 @@ pub(super) fn reward_engine(plan: &Plan, rollout: &Rollout) -> Option<EngineMemo
     let Served { engine, fraction, tensor } = reward.served?;
     let own = Rollout { engine, fraction, tensor, graphs: false, weights: NumberFormat::Bf16, ..*rollout };
     let total = || tensor_rank(plan, &reward.model, 1).unwrap_or_default();
-    Some(serving(plan, (&reward.model, &total), &own, Bytes::ZERO))
+    Some(serving(plan, (&reward.model, &total), &own, Bytes::ZERO, None))
 }
 
 /// An engine of its own that serves a model of `total` parameters.
@@ -213,6 +230,7 @@ fn serving(
     (model, total): (&Model, &dyn Fn() -> Count),
     rollout: &Rollout,
     taken: Bytes,
+    process: Option<Bytes>,
 ) -> EngineMemory {
     let accelerator = &plan.cluster().accelerator;
     // If Megatron would reject this layout (more ranks than key/value heads), assume an even share.
@@ -226,7 +244,7 @@ fn serving(
         RolloutEngine::Vllm | RolloutEngine::Transformers => accelerator.memory,
     };
     let share = Count::rounded_up(available.number() * rollout.fraction).bytes(1);
-    let kv_cache = share.less(weights);
+    let kv_cache = share.less(weights + process.unwrap_or_default());
     let graphs = if rollout.graphs { GRAPH * rollout.sequences } else { Bytes::ZERO };
     let given = [("F", rollout.fraction), ("C", available.number()), ("W", weights.number())];
     let leaf = |label, bytes, formula, symbols: &[(&'static str, f64)]| {
@@ -237,7 +255,9 @@ fn serving(
     let mut parts = vec![(EnginePart::Weights, copy)];
     match rollout.engine {
         RolloutEngine::Vllm | RolloutEngine::Transformers => {
-            parts.push((EnginePart::Cache, leaf("KV cache and activations", kv_cache, &SHARE, &given)));
+            let (formula, mut given) = (process.map_or(&SHARE, |_| &WITHIN), given.to_vec());
+            given.extend(process.map(|held| ("T", held.number())));
+            parts.push((EnginePart::Cache, leaf("KV cache and activations", kv_cache, formula, &given)));
         }
         RolloutEngine::Sglang => {
             parts.push((EnginePart::Cache, leaf("key/value cache", kv_cache, &STATIC, &given)));
@@ -269,9 +289,12 @@ fn serving(
         let symbols = [("g", GRAPH.number()), ("N", Count::new(rollout.sequences).number())];
         parts.push((EnginePart::Graphs, leaf("engine CUDA graphs", graphs, &CAPTURED, &symbols)));
     }
-    let context = [("C", accelerator.context.number())];
-    parts
-        .push((EnginePart::Context, leaf("engine's driver context", accelerator.context, &DRIVER, &context)));
+    // A process has one.
+    if process.is_none() {
+        let context = [("C", accelerator.context.number())];
+        let own = leaf("engine's driver context", accelerator.context, &DRIVER, &context);
+        parts.push((EnginePart::Context, own));
+    }
     let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(model, rollout, kv_cache);
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
 }

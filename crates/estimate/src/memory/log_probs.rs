@@ -29,6 +29,12 @@ static LOGITS: Formula = Formula::new(
     SCORES,
 )
 .letters(&[("ne", TOKENS)]);
+static OF_RESPONSES: Formula = Formula::new(
+    "be·(sampled + 1)·V·Bc",
+    "The logits of the responses' positions, divided by the temperature in place.",
+    "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps_and_entropies, logits_to_keep",
+)
+.letters(&[("be", BATCH)]);
 static STREAMS: Formula = Formula::new(
     "4·ne·h·B",
     "Embeddings, the last layer's input, its residual stream and the normalized stream, of ne tokens.",
@@ -108,6 +114,9 @@ fn parts(plan: &Plan, totals: &Totals) -> Option<Vec<Breakdown<Bytes>>> {
     } else if fused {
         let chunk = Count::of_shape(&[tokens.min(x.log_prob_chunk()), x.v]).bytes(FUSED_BYTES);
         head.push(Term::new("logits of a chunk", chunk, &CHUNK).given(&given));
+    } else if x.cuts_logits() {
+        let wide = [batch, x.sampled_tokens() + 1, x.v];
+        head.push(term("logits", &wide, x.compute_width, &OF_RESPONSES));
     } else {
         head.push(term("logits", &[tokens, x.v], x.compute_width, &LOGITS));
     }

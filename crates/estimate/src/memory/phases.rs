@@ -136,7 +136,15 @@ pub(super) fn phases(plan: &Plan, ranks: &[Totals]) -> Option<RlMemory> {
     // SGLang sizes its KV cache by the memory free at start-up; what the trainer left allocated only matters on
     // shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
-    let engine = engine(plan, rollout, taken, totals.parameters);
+    // Gradients and optimizer states come with the first step.
+    let weights = if rollout.offloads.weights { Bytes::ZERO } else { totals.parameters };
+    let critics = critic
+        .as_ref()
+        .filter(|_| rollout.critic == Residence::Device)
+        .map_or(Bytes::ZERO, |own| own.parameters);
+    let references = reference(rollout, totals).map_or(Bytes::ZERO, |held| held.value());
+    let process = weights + references + critics + totals.outside;
+    let engine = engine(plan, rollout, [taken, process], totals.parameters);
     let cache_rollouts = engine.cache_rollouts;
     let headroom = plan.recipe().headroom;
     let phase = |kind, parts: Vec<Breakdown<Bytes>>, returnable: Bytes| {

@@ -59,7 +59,7 @@ const BORDER: &str = "====";
 /// engines under health checks are restarted if they fail. miles' `--num-gpus-per-node` is the size of the
 /// machine, of which actors use a part.
 const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
-    eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
+    eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-top-p rollout-top-k \
     rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type \
     use-tis tis-clip tis-clip-low n-samples-per-eval-prompt \
     disable-compute-advantages-and-returns use-opd opd-type opd-kl-coef opd-teacher-ckpt-step opd-teacher-urls \
@@ -70,8 +70,14 @@ const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key too
     custom-reward-post-process-path rm-url use-rollout-logprobs use-miles-router miles-router-middleware-paths";
 
 /// Those that `slime.rs` and the launch read: the accelerators of the actors, the checkpoint, and whether a reference is loaded.
-const READ: [&str; 5] =
-    ["actor-num-nodes", "actor-num-gpus-per-node", "hf-checkpoint", "kl-coef", "use-kl-loss"];
+const READ: [&str; 6] = [
+    "rollout-temperature",
+    "actor-num-nodes",
+    "actor-num-gpus-per-node",
+    "hf-checkpoint",
+    "kl-coef",
+    "use-kl-loss",
+];
 
 /// Whether such an option is read elsewhere, so that nothing is said of it here.
 pub(super) fn is_read_elsewhere(name: &str) -> bool {

@@ -33,6 +33,13 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], program: &str,
         let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
         reading.take(found.note("no rollout engine is started"));
     }
+    // `slime/backends/megatron_utils/loss.py`: logits are divided by another temperature out of place; the same in miles.
+    if let Some((value, word)) = value_of(words, "--rollout-temperature")
+        && value.parse::<f64>().is_ok_and(|temperature| temperature != 1.0)
+    {
+        let found = Found::new(Field::RolloutSampling, "temperature", Origin::Script);
+        reading.take(found.by("--rollout-temperature", word.span));
+    }
     resident(reading, words);
     generated(reading, words);
     // `slime/utils/arguments.py`: use_critic = advantage_estimator == "ppo"; the same in miles.

@@ -4,7 +4,7 @@
 use super::super::leaves::{Leaf, Leaves};
 use super::verl_megatron::{ACTOR, VERL};
 use crate::{Found, Origin, Reading};
-use shardscope_plan::{Field, Software};
+use shardscope_plan::Field;
 
 const WHOSE: &str = "default of verl 0.2, whose keys the text has";
 const JANUARY: &str = "default of verl 0.1, whose keys the text has; true in 0.2";
@@ -227,8 +227,7 @@ pub(super) fn packed(leaves: &mut Leaves<'_>) {
 
 /// States which verl it is.
 pub(super) fn framework(leaves: &mut Leaves<'_>) {
-    let megatron = matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _)));
-    let (word, why) = if megatron && is_of_spring(leaves) {
+    let (word, why) = if is_of_spring(leaves) {
         ("verl_2025", "keys that verl has not had since July 2025")
     } else {
         (VERL, "verl's keys")

@@ -43,6 +43,7 @@ mod qwen_vl;
 mod read;
 mod recomputed;
 mod reference;
+mod responses;
 mod resumed;
 mod rollouts;
 mod spread;

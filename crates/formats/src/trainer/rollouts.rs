@@ -3,6 +3,7 @@
 use super::behind;
 use super::dialect::Dialect;
 use super::reference;
+use super::responses::{self, ANSWERS, whole};
 use crate::leaves::{Leaf, Leaves};
 use crate::{Asked, Effect, NotModelled, NotRead, Origin, Question};
 use shardscope_plan::Field;
@@ -116,7 +117,8 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
         );
     }
     let answer = default_answer(leaves, &find, is_swift, early, release);
-    engine(leaves, &find, is_swift, early, answer, release);
+    engine(leaves, &find, is_swift, early, release);
+    responses::read(leaves, &find, is_swift, answer);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
         let note = "vllm_device: a separate accelerator";
         match find(leaves, "vllm_device").and_then(|path| leaves.get(&path)) {
@@ -166,7 +168,6 @@ const LIKE_GRPO: [u64; 2] = [0, 22];
 /// (`trl/trainer/grpo_config.py`; `max_prompt_length` was removed by #4847 in January 2026). Since #6264 of July 2026
 /// the limit of a response is 512.
 const CUT: (u64, u64) = (256, 512);
-const OF_CUT: &str = "default of TRL before 1.10, to which the text belongs";
 
 /// The limit of a response in tokens if the text does not state it and indicates such a release.
 fn default_answer(
@@ -188,7 +189,6 @@ fn engine(
     find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
     is_swift: bool,
     early: bool,
-    answer: Option<u64>,
     release: Option<[u64; 2]>,
 ) {
     let uses = find(leaves, "use_vllm").and_then(|path| leaves.yes(&path));
@@ -210,7 +210,7 @@ fn engine(
             "rollouts by vLLM or by the training model itself, as the program's own arguments say",
         );
     } else if uses.is_none() && mode.is_none() && !is_swift {
-        itself(leaves, find, answer, release);
+        itself(leaves, find, release);
     } else if uses.is_none() && mode.is_none() {
         let what = "rollouts by the training model, whose KV cache shares its GPUs (no vLLM)";
         leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
@@ -255,7 +255,6 @@ const OTHERWISE: [(&str, &str); 7] = [
 fn itself(
     leaves: &mut Leaves<'_>,
     find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
-    default: Option<u64>,
     release: Option<[u64; 2]>,
 ) {
     leaves
@@ -311,45 +310,12 @@ fn itself(
             "TRL before 0.17 generates for each micro-batch",
         );
     }
-    let answer = whole(leaves, find, &["max_completion_length"]);
-    let open = find(leaves, "max_completion_length")
-        .and_then(|path| leaves.get(&path))
-        .filter(|leaf| leaf.hole.is_some());
-    match (answer, default) {
-        (Some(leaf), _) => leaves.say(Field::RolloutResponse, &leaf.value, leaf),
-        // A length that the program computes.
-        _ if open.is_some() => {
-            open.into_iter().for_each(|leaf| leaves.say(Field::RolloutResponse, &leaf.value, leaf))
-        }
-        (None, Some(tokens)) => {
-            leaves.state(Field::RolloutResponse, &tokens.to_string(), Origin::Default, OF_CUT);
-        }
-        (None, None) => leaves.state(
-            Field::RolloutResponse,
-            "512",
-            Origin::Default,
-            "default of TRL since 1.10; 256 before",
-        ),
-    }
-}
-
-/// The first of some keys whose value is a whole number.
-fn whole<'t>(
-    leaves: &Leaves<'t>,
-    find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
-    keys: &[&str],
-) -> Option<&'t Leaf> {
-    let path = keys.iter().find_map(|key| find(leaves, key))?;
-    leaves.get(&path).filter(|leaf| leaf.whole().is_some())
 }
 
 /// The note on the sum of both limits.
 pub(super) const fn longest() -> &'static str {
     "longest prompt and response together"
 }
-
-/// Keys that limit a response.
-const ANSWERS: [&str; 3] = ["max_completion_length", "max_new_tokens", "response_length"];
 
 /// Prompt and response together: vLLM's limit, or the sum of both limits.
 fn length(

@@ -47,7 +47,7 @@ fn is_openrlhfs(program: &str) -> bool {
 /// What a program that hands its words to `framework` trains besides, which no figure knows.
 pub(super) fn lacking(framework: &str, program: &str) -> Option<&'static str> {
     match framework {
-        "verl" if !is_verls(program) => {
+        "verl" | "verl_2025" if !is_verls(program) => {
             Some("a custom trainer built on verl, with its own samples, losses and models")
         }
         "openrlhf" if !is_openrlhfs(program) => {

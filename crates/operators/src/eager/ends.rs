@@ -203,6 +203,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     if x.recipe().loss == LossKind::PolicyKernel {
         return tape.saved.extend(policy_kernel::kept(x).map(|saved| (Step::Core, saved)));
     }
+    if x.cuts_logits() {
+        return super::completions::kept(tape, trains);
+    }
     let input = Input { shared: None, needed: true, cast: false };
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);

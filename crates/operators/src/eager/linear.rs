@@ -3,6 +3,7 @@
 use super::flow::is_adapted;
 use super::norm::is_widened;
 use super::tape::Tape;
+use crate::Symbols;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, Quantization};
 
@@ -195,6 +196,11 @@ linears! { "n"
     LAYER_MODEL LayerModel "per_layer_model_projection" "h" "L·ple";
 }
 
+// The output layer where it runs on the positions that sample the responses.
+linears! { "b·(sampled + 1)"
+    CUT_OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
+}
+
 linears! { "b·z"
     SOURCE_KEY Key "k_proj" "h" "K";
     SOURCE_VALUE Value "v_proj" "h" "K";
@@ -212,6 +218,11 @@ pub(super) struct Input {
 }
 
 impl Linear {
+    /// Rows of its input.
+    fn rows(&'static self, x: &Symbols<'_>) -> u64 {
+        if std::ptr::eq(self, &CUT_OUTPUT_LAYER) { x.logit_rows() } else { x.n }
+    }
+
     /// Runs on `input` from `inner` to `outer` columns; returns whether its output requires a gradient.
     pub(super) fn run(&'static self, tape: &mut Tape<'_, '_>, input: Input, sizes: [u64; 2]) -> bool {
         self.run_as(tape, input, sizes, tape.x.trains)
@@ -226,7 +237,7 @@ impl Linear {
         trains: bool,
     ) -> bool {
         let x = tape.x;
-        let wide = [x.n, inner];
+        let wide = [self.rows(x), inner];
         let name = input.shared.unwrap_or(self.input);
         if x.casts_weights() {
             if input.cast {
@@ -270,11 +281,11 @@ impl Linear {
         let name = input.shared.unwrap_or(self.input);
         if x.casts_weights() {
             let kept = if input.cast { name } else { self.cast_input };
-            tape.keep(x.trains, kept, &[x.n, inner], x.compute_width, &self.cast_input_formula);
+            tape.keep(x.trains, kept, &[self.rows(x), inner], x.compute_width, &self.cast_input_formula);
             let shape = [inner, outer];
             tape.keep(input.needed, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
         } else {
-            tape.keep(x.trains, name, &[x.n, inner], x.width, &self.input_formula);
+            tape.keep(x.trains, name, &[self.rows(x), inner], x.width, &self.input_formula);
         }
     }
 
@@ -294,7 +305,7 @@ impl Linear {
         [inner, outer]: [u64; 2],
     ) {
         let x = tape.x;
-        let wide = [x.n, inner];
+        let wide = [self.rows(x), inner];
         let autocast = x.recipe().autocasts();
         let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
         // On a quantized layer PEFT leaves the cast to autocast, which does nothing if the input already has its
@@ -315,9 +326,9 @@ impl Linear {
         // Backward reads the mask for the input's gradient only; A's weight gradient uses the input after dropout.
         tape.keep(dropout && input.needed, self.lora_mask, &wide, 1, &self.lora_mask_formula);
         let after = x.recipe().tuning.lora.is_some_and(|lora| lora.drops_result);
-        tape.keep(after, self.lora_result_mask, &[x.n, outer], 1, &self.lora_result_mask_formula);
+        tape.keep(after, self.lora_result_mask, &[self.rows(x), outer], 1, &self.lora_result_mask_formula);
         let rank = x.lora_rank;
-        let middle = [x.n, rank];
+        let middle = [self.rows(x), rank];
         if autocast {
             tape.keep(true, self.lora_middle, &middle, x.compute_width, &self.middle_formulas[1]);
             let shape = [rank, inner];
@@ -348,12 +359,12 @@ impl Linear {
         keep(true, norm, &[outer], held);
         keep(true, scale, &[outer], held);
         keep(needed, less, &[outer], held);
-        keep(true, result, &[x.n, outer], own);
-        keep(!dropout, base, &[x.n, outer], x.compute_width);
+        keep(true, result, &[self.rows(x), outer], own);
+        keep(!dropout, base, &[self.rows(x), outer], x.compute_width);
         // With dropout the layer runs again on the dropped input.
         let again = (base.0, &self.dora[5].1);
         if dropout {
-            tape.keep(true, again.0, &[x.n, outer], own, again.1);
+            tape.keep(true, again.0, &[self.rows(x), outer], own, again.1);
         }
         let unpacked = x.recipe().tuning.quantization != Quantization::None;
         let casts = x.recipe().autocasts() || own != x.width || unpacked;

@@ -8,6 +8,7 @@
 mod again;
 mod attention;
 mod capped_scores;
+mod completions;
 mod dispatched;
 mod ends;
 mod exchange;

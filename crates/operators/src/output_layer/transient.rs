@@ -29,10 +29,20 @@ static GRADIENTS: Formula = Formula::new(
     "Gradient of the log-softmax and of the logits, both in fp32.",
     "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward",
 );
+static HANDED_ON: Formula = Formula::new(
+    "4·n·V",
+    "The logits in fp32 as the model handed them on, beside what log-probabilities make of them.",
+    "megatron/core/transformer/module.py:Float16Module.forward",
+);
+static QUOTIENT: Formula = Formula::new(
+    "4·n·V",
+    "The logits over the temperature, fp32, apart from them.",
+    "slime/backends/megatron_utils/loss.py:get_log_probs_and_entropy",
+);
 static OVER_TEMPERATURE: Formula = Formula::new(
     "4·n·V",
     "The logits' gradient over the temperature, fp32, beside the one in the softmax's place.",
-    "verl/workers/actor/megatron_actor.py:logits_processor, logits.div_(temperature)",
+    "verl/workers/actor/megatron_actor.py:logits_processor, logits.div_(temperature), and as slime and MindSpeed-RL divide them",
 );
 static LOG_SOFTMAX: Formula = Formula::new(
     "8·n·V",
@@ -96,7 +106,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     }
     out.extend(distributed(x));
     // Beside an entropy's tensors, which are gone by then, it is not the most.
-    if x.processes_logits() && !x.copies_logits() {
+    if x.processes_logits() && !x.copies_logits() || x.scales_logits() {
         let gradient = Saved::new("gradient over the temperature", &[x.n, x.v], FLOAT, &OVER_TEMPERATURE);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
     }
@@ -166,10 +176,17 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
             | LossKind::DistributedChunks(_)
             | LossKind::PolicyKernel
     );
+    if x.holds_fp32_logits() && !x.copies_logits() {
+        out.push(Saved::new("fp32 logits", &[x.n, x.v], FLOAT, &HANDED_ON));
+        if x.scales_logits() {
+            out.push(Saved::new("logits over the temperature", &[x.n, x.v], FLOAT, &QUOTIENT));
+        }
+    }
     // If a pipeline gathers the outputs, the logits are among them.
     let dropped = x.recipe().software.semantics().drops_cast_logits;
     // Once the logits are copied in fp32, those of 16 bits are gone.
-    if narrow && !overwrites && !dropped && !x.copies_logits() && !x.gathers_pipeline_outputs() {
+    let held = x.copies_logits() || x.holds_fp32_logits();
+    if narrow && !overwrites && !dropped && !held && !x.gathers_pipeline_outputs() {
         out.push(Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     }
     if matches!(x.recipe().loss, LossKind::Legacy | LossKind::NativeFused | LossKind::Torch) {

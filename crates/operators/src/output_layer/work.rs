@@ -26,7 +26,8 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     }
     let gathers = x.t > 1 && x.recipe().software.semantics().gathers_logits;
     let words = if gathers { x.t * x.v } else { x.v };
-    let mut projection = Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]);
+    let (rows, all) = (x.logit_rows(), if x.cuts_logits() { x.logit_rows() } else { x.full_tokens() });
+    let mut projection = Work::plain_linear("output_layer", [rows, x.v, x.h], [all, full, x.h]);
     projection.compute_again(x.recipe().loss.repeats_projection());
     let mut work = vec![
         projection,
@@ -34,7 +35,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
             sums_rows: true,
             addressed: wider(x, words),
             within: handed_on(x),
-            ..Kernel::new("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * words)), launches)
+            ..Kernel::new("cross_entropy", bytes.map(|each| Bytes::new(each * rows * words)), launches)
         }),
     ];
     if gathers {
@@ -52,7 +53,7 @@ fn wider(x: &Symbols<'_>, words: u64) -> Addressed {
     if !cast || !x.in_pieces() {
         return Addressed::default();
     }
-    let logits = x.n * words;
+    let logits = x.logit_rows() * words;
     let again = handed_on(x).launches[0];
     Addressed { elements: [logits * (1 + again), 0], bytes: [logits * (x.width + 4), 0] }
 }

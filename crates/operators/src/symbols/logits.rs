@@ -1,7 +1,9 @@
 //! How many rows of logits a loss holds at once.
 
 use super::Symbols;
-use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Objective, Quantization};
+use shardscope_plan::{
+    DataEngine, Fp32Logits, LogProbs, LossKind, NumberFormat, Objective, Quantization, Rollout, RolloutEngine,
+};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
@@ -66,6 +68,29 @@ impl Symbols<'_> {
         let behind = self.s.saturating_sub(1);
         let response = self.recipe().rollout.map_or(0, |rollout| rollout.response);
         if response == 0 { behind } else { response.min(behind) }
+    }
+
+    /// Whether the output layer makes the logits of the positions that sample the responses alone (`logits_to_keep` of TRL's GRPO and
+    /// RLOO since 0.14, and of ms-swift's GRPO).
+    #[must_use]
+    pub fn cuts_logits(&self) -> bool {
+        let recipe = self.recipe();
+        // Programs that generate from images by themselves may be made of R1-V's, which takes the logits of all tokens.
+        let own = |rollout: &Rollout| {
+            rollout.engine == RolloutEngine::Transformers && self.model().vision.is_some()
+        };
+        let cuts =
+            |rollout: Rollout| rollout.framework.cuts_logits() && rollout.response > 0 && !own(&rollout);
+        recipe.tuning.objective == Objective::Policy
+            && recipe.loss == LossKind::Torch
+            && recipe.rollout.is_some_and(cuts)
+    }
+
+    /// Rows of logits that the output layer makes of a micro-batch: of every token, or of the responses' positions and, where a
+    /// model makes them, of the last token.
+    #[must_use]
+    pub fn logit_rows(&self) -> u64 {
+        if self.cuts_logits() { self.b * (self.sampled_tokens() + 1) } else { self.n }
     }
 
     /// Whether a policy's log-probabilities are taken of the responses' logits alone before it trains, and their entropy with them.
@@ -239,13 +264,31 @@ impl Symbols<'_> {
         5 + self.kernel_partial() * self.kernel_parts()
     }
 
+    /// What a framework of reinforcement learning does with logits over tensor ranks before its loss.
+    fn fp32_logits(&self) -> Fp32Logits {
+        let recipe = self.recipe();
+        let own = recipe.software.semantics().cuts_models && recipe.loss == LossKind::Unfused;
+        let of = |rollout: Rollout| rollout.framework.fp32_logits();
+        recipe.rollout.filter(|_| own).map_or(Fp32Logits::OwnLoss, of)
+    }
+
     /// Whether a policy's logits over tensor ranks go through a processor of the framework's before its loss.
     #[must_use]
     pub fn processes_logits(&self) -> bool {
-        let recipe = self.recipe();
-        recipe.software.semantics().cuts_models
-            && recipe.loss == LossKind::Unfused
-            && recipe.rollout.is_some_and(|rollout| rollout.framework.processes_logits())
+        matches!(self.fp32_logits(), Fp32Logits::Divided | Fp32Logits::DividedAndCopied)
+    }
+
+    /// Whether the logits in fp32 stay alive beside what the loss makes of them.
+    #[must_use]
+    pub fn holds_fp32_logits(&self) -> bool {
+        matches!(self.fp32_logits(), Fp32Logits::DividedAndCopied | Fp32Logits::Held)
+    }
+
+    /// Whether their quotient by a temperature is apart from them.
+    #[must_use]
+    pub fn scales_logits(&self) -> bool {
+        self.fp32_logits() == Fp32Logits::Held
+            && self.recipe().rollout.is_some_and(|rollout| rollout.sampling > 0)
     }
 
     /// Whether it also takes the entropy of a copy, for the loss.

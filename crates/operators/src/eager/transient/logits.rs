@@ -30,13 +30,13 @@ pub(super) static HANDED_ON: Formula = Formula::new(
 );
 
 static FLAT: Formula = Formula::new(
-    "b·(s - 1)·V·Bl",
+    "b·sampled·V·Bl",
     "A copy of the logits but the last of each sequence: as rows for their entropy, then of good and of bad samples.",
     METRICS,
 );
 
 static ENTROPY: Formula = Formula::new(
-    "3·b·(s - 1)·V·Bl",
+    "3·b·sampled·V·Bl",
     "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
     METRICS,
 );
@@ -48,7 +48,7 @@ static ENTROPY_PART: Formula = Formula::new(
 );
 
 static OF_ONE_KIND: Formula = Formula::new(
-    "b·(s - 1)·V·Bl/2",
+    "b·sampled·V·Bl/2",
     "Logits of the completions of good samples, or of bad ones: taken as half of all tokens.",
     METRICS,
 );
@@ -231,11 +231,17 @@ pub(super) fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
     [logits].into_iter().chain((x.b > 1).then_some(flat)).chain([part]).collect()
 }
 
+/// The same of the responses' tokens alone, whose logits are named by what is kept or held beside.
+pub(super) fn of_sampled(x: &Symbols<'_>) -> Vec<Saved> {
+    let [flat, part] = metrics(x, x.logits_width());
+    (x.b > 1).then_some(flat).into_iter().chain([part]).collect()
+}
+
 /// What TRL computes its metrics from while the logits of policy and reference are alive: a copy of the policy's,
 /// plus the larger of what the entropy of some rows takes and the logits of one kind of sample.
 fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
     let one_kind = matches!(x.recipe().tuning.objective, Objective::Kto { .. });
-    let behind = x.b * x.s.saturating_sub(1);
+    let behind = x.b * x.sampled_tokens();
     let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
     let name = "metrics of the logits";
     let beside = if behind <= ENTROPY_ROWS {

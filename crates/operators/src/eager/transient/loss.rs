@@ -6,7 +6,7 @@ use super::super::tape::Step;
 use super::super::whole_logits;
 use super::layers::in_full;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
-use super::{sampled_head, scored_states};
+use super::{completions, sampled_head, scored_states};
 use crate::output_layer::policy_kernel;
 use crate::{Operator, Parts, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -257,6 +257,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::FusedHead {
         return sampled_head::transients(x);
+    }
+    if x.cuts_logits() {
+        return completions::transients(x, trains);
     }
     if x.scores_states() {
         return scored_states::transients(x);

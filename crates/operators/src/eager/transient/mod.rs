@@ -1,6 +1,7 @@
 //! Transient tensors of plain PyTorch modules, in addition to what forward saves: gradients while a node runs, in its
 //! compute dtype, the weight gradient of each linear layer, casts for adapters, and a dequantized weight.
 
+mod completions;
 mod dispatched;
 mod head;
 mod layers;
