@@ -170,9 +170,10 @@ fn a_package_that_starts_unsloths_processes_stops_and_a_rank_without_a_switch_is
     assert_eq!(value(&file("use_peft: false\n"), Field::TrainType), "full");
 }
 
-/// BAfsharmanesh/torchtitan `debug_model.toml`: how many layers one in two are is not known before the model is answered.
+/// BAfsharmanesh/torchtitan `debug_model.toml`: how many layers one in two are is known once the model is, which had stopped it: half of
+/// the 28 of the answer.
 #[test]
-fn one_recomputed_layer_in_several_waits_for_the_model() {
+fn one_recomputed_layer_in_several_is_counted_once_the_model_is_known() {
     let of = |flavor: &str, option: &str| {
         let text = format!(
             "[model]\nname = \"llama3\"\nflavor = \"{flavor}\"\n[training]\nbatch_size = 8\nseq_len = 2048\nsteps = 10\n\
@@ -180,7 +181,11 @@ fn one_recomputed_layer_in_several_waits_for_the_model() {
         );
         said("train.toml", &text, &[("world_size", "8"), ("model", "Qwen/Qwen2.5-7B")])
     };
-    assert_eq!(value(&of("debugmodel", "2"), Field::RecomputeNumLayers), "14");
+    let named = of("debugmodel", "2");
+    assert!(named.plan.is_some(), "{:?}", named.diagnostics);
+    assert_eq!(value(&named, Field::RecomputeMethod), "block");
+    assert_eq!(value(&named, Field::RecomputeNumLayers), "14");
+    assert_eq!(value(&of("debugmodel", "3"), Field::RecomputeNumLayers), "9");
     assert_eq!(value(&of("debugmodel", "op"), Field::RecomputeGranularity), "selective");
     assert_eq!(value(&of("debugmodel", "1"), Field::RecomputeGranularity), "full");
     assert_eq!(value(&of("8B", "2"), Field::RecomputeNumLayers), "16");
