@@ -15,7 +15,7 @@ const SCORED: &str =
 /// packed or padded samples, whose weights PyTorch's FSDP gathers one layer at a time, under verl and frameworks that
 /// share its functions.
 fn scores(table: &Table) -> bool {
-    table.is_any(&[RlFramework::Verl, RlFramework::EasyR1])
+    table.is_any(&[RlFramework::Verl, RlFramework::VerlShared, RlFramework::EasyR1])
         && table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2])
         && table.number(Field::ZeroStage) == 3
         && (table.on(Field::Packing) || table.on(Field::PaddingMask))
