@@ -5,16 +5,16 @@ use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, Symbols};
 use shardscope::source::Source;
 
-fn read(name: &str, text: &str) -> Resolution {
-    let set = [("accelerator", "H100-SXM"), ("world_size", "8"), ("zero_stage", "3")]
+fn read(name: &str, text: &str, stage: &str) -> Resolution {
+    let set = [("accelerator", "H100-SXM"), ("world_size", "8"), ("zero_stage", stage)]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     resolved(&Source::from_files([(name, text)]), &set)
 }
 
 /// The longest response, rows of logits of a micro-batch, and the bytes of the largest tensor beside what the loss keeps.
 #[track_caller]
-fn of(name: &str, text: &str) -> (u64, u64, u64) {
-    let read = read(name, text);
+fn of(name: &str, text: &str, stage: &str) -> (u64, u64, u64) {
+    let read = read(name, text, stage);
     let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", read.questions, read.diagnostics));
     let x = Symbols::new(plan);
     let moments = Operator::OutputLayer.transients(&x);
@@ -32,13 +32,15 @@ const CODE: &str = "model_name_or_path: Qwen/Qwen2.5-1.5B-Instruct\ntorch_dtype:
 #[test]
 fn grpo_of_trl_makes_logits_of_completions() {
     let (rows, vocabulary) = (16 * 2049, 151_936);
-    assert_eq!(of("config.yaml", CODE), (2048, rows, 2 * 16 * 2048 * vocabulary * 4));
+    assert_eq!(of("config.yaml", CODE, "0"), (2048, rows, 2 * 16 * 2048 * vocabulary * 4));
+    // DeepSpeed leaves them in 16 bits, and so are both gradients.
+    assert_eq!(of("config.yaml", CODE, "3"), (2048, rows, 2 * rows * vocabulary * 2));
     // The last token's alone are made beside, whatever the limit.
     let longer =
         CODE.replace("max_completion_length: 2048", "max_completion_length: 2048\nvllm_max_model_len: 1536");
-    assert_eq!(of("config.yaml", &longer).1, 16 * 1536);
+    assert_eq!(of("config.yaml", &longer, "0").1, 16 * 1536);
     // R1-V's programs take those of all tokens.
-    assert_eq!(of("config.yaml", &format!("{CODE}max_pixels: 401408\n")).1, 16 * 3072);
+    assert_eq!(of("config.yaml", &format!("{CODE}max_pixels: 401408\n"), "0").1, 16 * 3072);
 }
 
 /// `swift/rlhf_trainers/grpo_trainer.py:_get_logps_via_local_forward` and `_get_logps_via_sp`.
@@ -47,7 +49,7 @@ fn grpo_of_swift_makes_them_unless_ranks_share_sequences_or_samples_are_packed()
     let command = "swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-1.5B-Instruct --use_vllm true --vllm_mode colocate --beta 0 \
         --train_type full --torch_dtype bfloat16 --max_length 1024 --max_completion_length 512 --vllm_max_model_len 1536 \
         --per_device_train_batch_size 4 --num_generations 8 --deepspeed zero3";
-    let rows = |more: &str| of("run.sh", &format!("{command} {more}\n")).1;
+    let rows = |more: &str| of("run.sh", &format!("{command} {more}\n"), "3").1;
     assert_eq!(rows(""), 4 * 513);
     assert_eq!(rows("--padding_free true"), 4 * 1536);
 }

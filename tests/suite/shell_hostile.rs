@@ -94,12 +94,17 @@ fn texts_that_are_no_scripts_are_reported_so() {
         "Dear all,\n\nplease find attached the report (v2).\nIt's fine.\n",
         "{\"a\": 1}",
         "\u{0}\u{1}\u{fffd}",
-        "# only a comment",
     ] {
         let launch = launch::read(&Source::new(text), &Environment::default());
         let reported = launch.diagnostics.iter().any(|diagnostic| diagnostic.code == Code::NoTrainingCommand);
         assert!(reported, "{text:?}: {:?}", launch.diagnostics);
     }
+    let launch = launch::read(&Source::new("# only a comment"), &Environment::default());
+    let reported = launch.diagnostics.iter().any(|diagnostic| {
+        diagnostic.code == Code::NoTraining
+            && diagnostic.message.contains("every line of this text is a comment")
+    });
+    assert!(reported, "{:?}", launch.diagnostics);
 }
 
 /// Characters with a meaning in bash, and others.

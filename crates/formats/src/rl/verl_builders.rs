@@ -28,7 +28,9 @@ impl Builder {
             (_, Some(false)) => Self::Bridge,
             (_, Some(true)) => Self::Mbridge,
             (None, None) if verl_early::is_to_six(leaves) => Self::Converter,
-            (_, None) if verl_early::is_to_eight(leaves) => Self::Mbridge,
+            // Stated, as it had to be before 0.7, or beside a key of 0.6 to 0.8.
+            (Some(true), None) => Self::Mbridge,
+            (None, None) if verl_early::is_to_eight(leaves) => Self::Mbridge,
             _ => Self::Bridge,
         }
     }

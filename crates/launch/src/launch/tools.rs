@@ -26,8 +26,11 @@ pub(super) fn alone(script: &Script, text: &str) -> Option<Diagnostic> {
         let hint = "paste the script that starts the training";
         Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at_some(span))
     };
+    if text.trim().is_empty() {
+        return None;
+    }
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    if lines().next().is_none() && !text.trim().is_empty() {
+    if lines().next().is_none() {
         return said("every line of this text is a comment, so that it starts no training".to_owned(), None);
     }
     let starts = |word: &str| STARTS.split_ascii_whitespace().any(|known| base_name(word) == known);
