@@ -1,9 +1,8 @@
 //! Forward and backward of the output layer and its loss.
 
 use super::super::fused_head::{self, gathered_head};
-use super::super::manual;
 use super::super::tape::Step;
-use super::super::whole_logits;
+use super::super::{manual, whole_logits};
 use super::layers::in_full;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use super::{completions, sampled_head, scored_states};
@@ -258,11 +257,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::FusedHead {
         return sampled_head::transients(x);
     }
-    if x.cuts_logits() {
-        return completions::transients(x, trains);
-    }
-    if x.scores_states() {
-        return scored_states::transients(x);
+    match () {
+        () if x.cuts_logits() => return completions::transients(x, trains),
+        () if x.scores_states() => return scored_states::transients(x),
+        () => {}
     }
     let (wide, behind, narrow) = ([x.n, x.v], x.s.saturating_sub(1), width < FLOAT);
     let logits = Saved::new("logits", &wide, width, &LOGITS);
