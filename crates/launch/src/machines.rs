@@ -194,7 +194,7 @@ fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
         };
         // `# 512 H20(96GB)`: nothing but the number before the name.
         let alone = || {
-            let digits = before.trim_start_matches(|sign: char| matches!(sign, '#' | '"' | '/' | ' '));
+            let digits = before.trim_start_matches(['#', '"', '/', ' ']);
             digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
         };
         let count = last_number(times.or_else(of_nodes).or_else(alone)?)?;

@@ -196,7 +196,7 @@ pub(super) fn said(root: &Node) -> Option<Diagnostic> {
         Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
     };
     if let Some((_, message, hint)) = BESIDE.iter().find(known) {
-        return no_training((*message).to_owned(), *hint);
+        return no_training((*message).to_owned(), hint);
     }
     let is_kind = |line: &&str| {
         let paths = line.split('|').next().unwrap_or_default();
