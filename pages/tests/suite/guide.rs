@@ -114,7 +114,11 @@ fn meanings() -> Vec<(String, String)> {
 }
 
 /// Formulas that no setting reaches yet, each with the reason.
-const UNREACHED: [(&str, &str); 6] = [
+const UNREACHED: [(&str, &str); 7] = [
+    (
+        "The logits of the responses' positions, divided by the temperature in place.",
+        "TRL and ms-swift score rollouts in micro-batches of training's size; larger ones stop the verdict",
+    ),
     (
         "The gradient of the output layer's weight, accumulated in fp32.",
         "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",

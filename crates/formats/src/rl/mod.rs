@@ -22,6 +22,7 @@ mod verl_configs;
 mod verl_early;
 mod verl_forks;
 mod verl_idle;
+mod verl_keys;
 mod verl_megatron;
 mod verl_rounds;
 mod verl_scored;

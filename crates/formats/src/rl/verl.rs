@@ -7,7 +7,8 @@ use super::common::{
     ask, defaults, gathers_layers, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy,
     reduces_in_fp32, shards, transformers,
 };
-use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
+use super::verl_keys::{ACTOR, VERL, at};
+use super::verl_megatron::{ranks_of_a_replica, world};
 use super::{
     verl_beside, verl_configs, verl_early, verl_forks, verl_idle, verl_megatron, verl_rounds, verl_scored,
 };
@@ -371,14 +372,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.enforce_eager") {
         leaves.switch(Field::RolloutCudaGraphs, leaf.flag() == Some(false), leaf);
     }
-    if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.free_cache_engine") {
-        if leaf.flag() == Some(false) && verl_early::always_sleeps(leaves) {
-            let note = "free_cache_engine acts since July 2025, and the text has keys of before";
-            leaves.say_noted(Field::RolloutSleep, "true", leaf, note);
-        } else {
-            leaves.switch(Field::RolloutSleep, leaf.flag() != Some(false), leaf);
-        }
-    }
+    verl_early::sleep(leaves);
     if let Some(leaf) = leaves.get("actor_rollout_ref.rollout.quantization") {
         leaves.say(Field::RolloutDtype, "fp8", leaf);
     }

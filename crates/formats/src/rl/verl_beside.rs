@@ -3,7 +3,8 @@
 
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{lack, own_code};
-use super::verl_megatron::{ACTOR, at, world};
+use super::verl_keys::{ACTOR, at};
+use super::verl_megatron::world;
 use super::{verl_early, verl_forks};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;

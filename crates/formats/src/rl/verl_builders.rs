@@ -3,7 +3,7 @@
 
 use super::super::leaves::Leaves;
 use super::verl_early;
-use super::verl_megatron::{ACTOR, at};
+use super::verl_keys::{ACTOR, at};
 use crate::Origin;
 use shardscope_plan::Field;
 

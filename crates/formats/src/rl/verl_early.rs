@@ -2,7 +2,7 @@
 //! `ppo_megatron_trainer.yaml` of January 2025; TinyZero and Logic-RL still have those defaults).
 
 use super::super::leaves::{Leaf, Leaves};
-use super::verl_megatron::{ACTOR, VERL};
+use super::verl_keys::{ACTOR, VERL};
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
@@ -91,8 +91,19 @@ pub(super) fn is_of_spring(leaves: &Leaves<'_>) -> bool {
 /// Whether the engine sleeps whatever `free_cache_engine` says: with vLLM since 0.7 it always did until June 29, 2025 (#1464), when the
 /// switch, which had acted on vLLM 0.6.3 and before alone, came to act on all (`vllm_rollout_spmd.py`, `fsdp_vllm.py`,
 /// `fsdp_sglang.py` of 0.4.1 and 0.5.0). Files of before April may run the former engine.
-pub(super) fn always_sleeps(leaves: &Leaves<'_>) -> bool {
+fn always_sleeps(leaves: &Leaves<'_>) -> bool {
     is_of_spring(leaves) && sign(leaves).is_none()
+}
+
+/// States whether the engine sleeps while the policy trains.
+pub(super) fn sleep(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("actor_rollout_ref.rollout.free_cache_engine") else { return };
+    if leaf.flag() == Some(false) && always_sleeps(leaves) {
+        let note = "free_cache_engine acts since July 2025, and the text has keys of before";
+        leaves.say_noted(Field::RolloutSleep, "true", leaf, note);
+    } else {
+        leaves.switch(Field::RolloutSleep, leaf.flag() != Some(false), leaf);
+    }
 }
 
 /// Keys that verl's configurations had until 0.5 and no longer have (`_generated_ppo_trainer.yaml` and

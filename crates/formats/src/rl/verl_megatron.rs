@@ -4,18 +4,10 @@
 use super::super::leaves::Leaves;
 use super::common::{defaults, lack, offloads};
 use super::verl_builders::Builder;
+use super::verl_keys::{ACTOR, VERL, at};
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
-
-pub(super) const VERL: &str = "verl";
-/// Prefix of the actor's keys.
-pub(super) const ACTOR: &str = "actor_rollout_ref.actor.";
-
-/// A key below a group.
-pub(super) fn at(group: &str, key: &str) -> String {
-    format!("{group}{key}")
-}
 
 /// The number of accelerators of the training.
 pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {

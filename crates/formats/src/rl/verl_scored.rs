@@ -9,7 +9,8 @@ use super::super::leaves::{Leaf, Leaves};
 use super::common::lack;
 use super::verl_early;
 use super::verl_forks;
-use super::verl_megatron::{at, ranks_of_a_replica, world};
+use super::verl_keys::at;
+use super::verl_megatron::{ranks_of_a_replica, world};
 use crate::Effect;
 use shardscope_plan::{Field, Software};
 
