@@ -14,6 +14,9 @@ const LONGEST: usize = 400;
 /// What says how ranks share the model where the trainer's own settings do not.
 const LAUNCH: &str = "accelerate's configuration";
 
+/// The same for axolotl, whose command may name DeepSpeed's file.
+const OF_COMMAND: &str = "the --deepspeed option of the command";
+
 /// accelerate shards nothing without a configuration or options of its own.
 const UNSHARDED: &str = "0";
 
@@ -102,7 +105,26 @@ fn remarked(source: &Source) -> Option<(&'static str, &'static str)> {
     // A remark that denies is no proposal.
     const DENIALS: [&str; 6] = ["no ", "not ", "without", "unsupported", "instead", "n't"];
     let mut remarks = remarks.filter(|remark| !DENIALS.iter().any(|word| remark.contains(word)));
-    remarks.find_map(|remark| SIGNS.iter().find(|(sign, _)| remark.contains(sign)).copied())
+    // A key that is switched off (`# fsdp: full_shard`) shards nothing.
+    let is_key = |remark: &str| {
+        let key = remark.trim_start_matches(['#', ' ']);
+        key.split_once(':').is_some_and(|(key, _)| key.starts_with(FSDP) && !key.contains(' '))
+    };
+    remarks.find_map(|remark| {
+        let says = |sign: &str| remark.contains(sign) && !(sign.starts_with(FSDP) && is_key(&remark));
+        SIGNS.iter().find(|(sign, _)| says(sign)).copied()
+    })
+}
+
+/// Whether a remark has a launch that names a file with FSDP's settings.
+fn is_launched_in_a_remark(source: &Source) -> bool {
+    let mut parts = (0..source.parts().len()).map(|index| source.part_text(index));
+    parts.any(|text| {
+        text.lines().take(MOST_LINES).filter(|line| line.len() <= LONGEST).any(|line| {
+            let remark = line.split_once('#').map_or("", |(_, remark)| remark);
+            remark.contains("config_file") && remark.to_ascii_lowercase().contains(FSDP)
+        })
+    })
 }
 
 /// Leaves the precision open where options of Megatron-LM stand without the command that they belong to (`launched`), and in a GPT-NeoX
@@ -229,6 +251,7 @@ pub(crate) fn ask(texts: &mut [Text], source: &Source) {
     let by_fsdp = |text: &Text| {
         text.format == Some(Format::new(&Trainer(Dialect::LlamaFactory)))
             && remark.is_some_and(|(sign, _)| sign.starts_with(FSDP))
+            && is_launched_in_a_remark(source)
     };
     let left = |text: &&mut Text| {
         text.format.is_some_and(|format| format.is_sharded_by_launch())
@@ -236,7 +259,8 @@ pub(crate) fn ask(texts: &mut [Text], source: &Source) {
             || by_fsdp(text)
     };
     if let Some(text) = texts.iter_mut().find(left) {
-        let (mut found, mut question) = open_stage(LAUNCH, LAUNCH, None);
+        let whose = if leaves_empty(text, source) { OF_COMMAND } else { LAUNCH };
+        let (mut found, mut question) = open_stage(whose, whose, None);
         found.origin = Origin::Default;
         question.proposal = Some(remark.map_or(UNSHARDED, |(_, stage)| stage).to_owned());
         // accelerate's version is 1 unless its file says 2.

@@ -73,6 +73,10 @@ pub(super) fn kind_alone(source: &Source) -> Option<Machines> {
         for remark in remarks.filter_map(|line| line.trim_start().strip_prefix('#')) {
             let words = remark.trim_start();
             let lower = words.to_ascii_lowercase();
+            // A sentence about one accelerator is not that the run has it.
+            if ["out of memory", "oom", "instead", " not ", "hours"].iter().any(|word| lower.contains(word)) {
+                continue;
+            }
             let begins = CARDS.iter().any(|card| lower.starts_with(card)).then(|| kind(&lower)).flatten();
             let of_job = || named(lower.strip_prefix("sbatch ")?.trim_start().strip_prefix("--job-name")?);
             if let Some(kind) = begins.or_else(of_job) {
@@ -175,7 +179,7 @@ fn visible(line: &str) -> Option<Accelerators> {
 /// What a comment says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.
 fn by_words(line: &str) -> Option<(Weight, Accelerators)> {
     // Comparisons and bounds do not give the number of this run.
-    const COMPARED: [&str; 7] = ["than", "least", "up to", "multi", "at most", "minimum", "maximum"];
+    const COMPARED: [&str; 8] = ["than", "least", "up to", "multi", "at most", "minimum", "maximum", "hours"];
     let remark = line.find(['#', '"', '/']).map(|at| line.split_at(at));
     let (before, words) = remark.unwrap_or((line, ""));
     let plain = remark.is_none() && !line.contains("single");

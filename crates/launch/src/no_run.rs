@@ -174,7 +174,7 @@ rollout_is rollout_is_threshold | one part of verl's settings
 /// The diagnostic for one part of verl's settings (`verl/trainer/config/*/`), which names its class.
 pub(super) fn part(root: &Node) -> Option<Diagnostic> {
     let class = root.get("_target_")?.text()?;
-    if !class.starts_with("verl.") {
+    if !class.starts_with("verl.") || root.get("actor_rollout_ref").is_some() {
         return None;
     }
     let message = format!("one part of verl's settings ({class}), not a training run");
@@ -198,9 +198,16 @@ pub(super) fn said(root: &Node) -> Option<Diagnostic> {
     if let Some((_, message, hint)) = BESIDE.iter().find(known) {
         return no_training((*message).to_owned(), hint);
     }
+    // Keys that a training of another program may have as well, beside those of its optimizer.
+    const COMMON: [&str; 4] =
+        ["inference settings", "settings of an agent", "evaluation settings (lingua)", "an evaluation"];
+    let trains = root.entries().iter().any(|entry| {
+        ["train", "optim", "lr"].iter().any(|start| entry.key.to_ascii_lowercase().starts_with(start))
+    });
     let is_kind = |line: &&str| {
-        let paths = line.split('|').next().unwrap_or_default();
-        paths.split_ascii_whitespace().all(|path| has(root, path))
+        let (paths, what) = line.split_once(" | ").unwrap_or((line, ""));
+        let common = trains && COMMON.iter().any(|known| what.starts_with(known));
+        !common && paths.split_ascii_whitespace().all(|path| has(root, path))
     };
     if let Some((_, what)) = KINDS.lines().find(is_kind).and_then(|line| line.split_once(" | ")) {
         return no_training(format!("{what}, not a training run"), "paste the training config or script");

@@ -74,7 +74,7 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
         return printed::take(reading, name);
     }
     // Copies of Colab's notebooks for AMD's cloud keep Colab's metadata.
-    if AMD.iter().any(|package| text.contains(package)) {
+    if installs_for_amd(text) {
         let found = Found::new(Field::Accelerator, "MI300X", Origin::Default);
         reading.take(found.note("the notebook installs ROCm's packages, and AMD's cloud is assumed"));
         return;
@@ -103,6 +103,28 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
 
 /// What installs PyTorch or unsloth for AMD's accelerators, which Colab has none of.
 const AMD: [&str; 3] = ["download.pytorch.org/whl/rocm", "unsloth[amd]", "unsloth_zoo[amd]"];
+
+/// Whether a cell of code installs one of them; sentences of other cells name them too. Notebooks write the kind of a cell before its
+/// lines.
+fn installs_for_amd(text: &str) -> bool {
+    /// Places that are examined, and bytes before one in which its command begins.
+    const MOST: usize = 16;
+    const COMMAND: usize = 400;
+    let places = AMD.iter().flat_map(|package| text.match_indices(package).take(MOST));
+    places.into_iter().any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let cell = before.rfind("\"cell_type\"").and_then(|cell| before.get(cell..)).unwrap_or_default();
+        let of_code = cell.split(['"']).nth(3) == Some("code");
+        let mut start = at.saturating_sub(COMMAND);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        of_code
+            && text
+                .get(start..at)
+                .is_some_and(|words| words.contains("install") || words.contains("INDEX_URL"))
+    })
+}
 
 /// A Colab runtime with an accelerator has exactly one: `metadata.accelerator` next to `metadata.colab`. unsloth always
 /// trains on one GPU.

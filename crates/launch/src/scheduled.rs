@@ -31,10 +31,16 @@ pub(super) fn accelerator(reading: &mut Reading, script: &shell::Script) {
             matches!(line.key.as_str(), "--account" | "-A").then(|| line.value.text().split_once('@'));
         account.flatten().and_then(|(_, kind)| catalog::accelerator_in(kind))
     };
-    let requested = script.directives.iter().find_map(|line| {
-        let named = asks(&line).then(|| catalog::accelerator_in(line.value.text())).flatten();
-        Some((named.or_else(|| accounted(line))?.name, line))
-    });
+    let named =
+        |line: &shell::Directive| asks(&line).then(|| catalog::accelerator_in(line.value.text())).flatten();
+    let name = |line| Some(named(line)?.name);
+    let account = |line| Some(accounted(line)?.name);
+    // What is asked for tells one of a partition's kinds from another.
+    let requested = script
+        .directives
+        .iter()
+        .find_map(|line| Some((name(line)?, line)))
+        .or_else(|| script.directives.iter().find_map(|line| Some((account(line)?, line))));
     if let Some((name, line)) = requested {
         let found = Found::new(Field::Accelerator, name, Origin::Script);
         reading.take(found.by(format!("#{} {}", line.scheduler, line.key), Some(line.span)));

@@ -12,6 +12,7 @@ use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::Field;
 use shardscope_resolve::Asked;
 use shardscope_source::{Code, Diagnostic, Source, Span};
+use std::collections::HashSet;
 
 /// A program that asks for its command line.
 pub(super) struct Started {
@@ -39,31 +40,35 @@ pub(super) fn with_settings(
     files: &[(String, Tree)],
     arguments: &[Argument],
 ) -> Option<Vec<Argument>> {
-    /// Words of a file that are handed on.
+    /// Entries of a file that are examined, and items of a list.
     const MOST: usize = 1_000;
     let named =
         arguments.windows(2).find(|pair| pair[0].text == "--config").map(|pair| pair[1].text.as_str());
     let named = named
         .or_else(|| arguments.iter().find_map(|word| word.text.strip_prefix("--config=")))
         .map(base_name)?;
+    // argparse and HfArgumentParser's `parse_args_into_dataclasses` hand `--config` to the program as any option.
+    const PARSERS: [&str; 3] = ["TrlParser", "H4ArgumentParser", "parse_args_and_config"];
     let takes = |program: &Started| {
-        texts.iter().any(|text| text.name == program.name && asks_for_line(&text.reading))
+        PARSERS.iter().any(|parser| program.program.contains(parser))
+            && texts.iter().any(|text| text.name == program.name && asks_for_line(&text.reading))
     };
     let (name, tree) = files.iter().find(|(name, _)| base_name(name) == named)?;
     programs.iter().find(|program| takes(program))?;
-    let mut words = Vec::new();
+    // The line's own value of an option is the only one.
+    let own: HashSet<String> = arguments
+        .iter()
+        .filter_map(|word| word.text.strip_prefix("--")?.split('=').next())
+        .map(|name| name.replace('-', "_"))
+        .collect();
+    let (mut words, mut seen) = (Vec::new(), 0);
     let mut open: Vec<(String, &Node)> = vec![(String::new(), tree.documents.first()?)];
     while let Some((path, node)) = open.pop() {
-        if words.len() >= MOST {
+        seen += 1;
+        if seen > MOST {
             break;
         }
-        // The line's own value is the only one.
-        let key = path.replace('-', "_");
-        let is_key = |word: &Argument| {
-            let name = word.text.strip_prefix("--").map(|body| body.split('=').next().unwrap_or(body));
-            name.is_some_and(|name| name.replace('-', "_") == key)
-        };
-        if arguments.iter().any(is_key) {
+        if own.contains(&path.replace('-', "_")) {
             continue;
         }
         let word = |text: &str, span: Span| Argument {
@@ -74,7 +79,7 @@ pub(super) fn with_settings(
         match &node.value {
             Value::Map(entries) => {
                 // The last is taken first, so that the order is that of the file.
-                open.extend(entries.iter().rev().map(|entry| {
+                open.extend(entries.iter().take(MOST).rev().map(|entry| {
                     let dot = if path.is_empty() { "" } else { "." };
                     (format!("{path}{dot}{}", entry.key), &entry.node)
                 }));

@@ -124,7 +124,9 @@ fn calls_training(text: &str) -> bool {
             let name = before.get(start..).unwrap_or_default().to_ascii_lowercase();
             let named = (name.contains("train") || name.contains("tune")) && !name.contains("trained");
             let first = name.split('_').find(|part| !part.is_empty()).unwrap_or_default();
-            named && name != "train_test_split" && !AROUND.contains(&first)
+            let trains = ["and_train", "and_finetune", "train_step", "train_state"];
+            let does = trains.iter().any(|part| name.contains(part));
+            named && name != "train_test_split" && (does || !AROUND.contains(&first))
         })
 }
 

@@ -9,6 +9,7 @@ mod batch;
 mod beside;
 mod defaults;
 mod encoder;
+mod engine;
 mod evaluation;
 mod fitting;
 mod frequency;

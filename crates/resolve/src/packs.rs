@@ -146,8 +146,8 @@ fn warn_of_balance(table: &mut Table, [samples, packs, sample, tokens]: [u64; 4]
     let largest = samples.div_ceil(packs.max(1)).saturating_mul(sample);
     if balances && largest > tokens {
         let message = format!(
-            "where all samples are of maximum length, the largest micro-batch has {largest} tokens, more than a pack: verl spreads \
-             samples evenly over as many micro-batches as their tokens need, without a bound"
+            "where all samples are of maximum length, the largest micro-batch has {largest} tokens and needs more memory than is told for \
+             a pack: samples are spread evenly over as many micro-batches as their tokens need, without a bound"
         );
         table.warn(Code::PackedSamples, limit(table), &message);
     }

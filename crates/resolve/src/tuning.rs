@@ -68,17 +68,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
     let eager = table.listed().contains(&word::ModuleVariant::EagerOnly);
     let attention = if eager { word::AttnImplementation::Eager } else { word::AttnImplementation::Sdpa };
     table.default(Field::AttnImplementation, attention.value(), whose);
-    let sharded = table.is_any(&[word::DataParallelEngine::Fsdp1, word::DataParallelEngine::Fsdp2]);
-    if sharded {
-        table.derive(Field::ZeroStage, Int(3), "FSDP shards weights, gradients and states");
-    } else if software == Software::HfTransformers && table.number(Field::ZeroStage) > 0 {
-        // What an answer states: PyTorch's DDP has no stages, and DeepSpeed holds main parameters and states in fp32.
-        let rule = "stages of ZeRO are DeepSpeed's; with FSDP state fsdp1 or fsdp2";
-        if !table.has(Field::DataParallelEngine) {
-            table.default(Field::ReduceBuckets, Int(1), "DeepSpeed's default");
-            table.derive(Field::DataParallelEngine, word::DataParallelEngine::DeepSpeed.value(), rule);
-        }
-    }
+    super::engine::spell_out(table, software);
 }
 
 /// The library whose adapters are supported for the layers of `software`; none if there is no known one.

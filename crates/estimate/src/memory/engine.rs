@@ -39,7 +39,7 @@ static SHARE: Formula = Formula::new(
 static WITHIN: Formula = Formula::new(
     "F·C - W - T",
     "KV cache and activations: the share F of the memory C that the engine is given, minus its weights W and what the trainer's process holds when the engine starts in it.",
-    "vllm/v1/worker/gpu_worker.py:determine_available_memory of 0.8; verl/workers/fsdp_workers.py:init_model",
+    "vllm/v1/worker/gpu_worker.py:determine_available_memory of 0.8; verl/workers/fsdp_workers.py and megatron_workers.py:init_model",
 )
 .letters(&[
     ("F", "share of the memory that the engine is given"),
@@ -210,7 +210,9 @@ pub(super) fn engine(
         return EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts };
     }
     let total = || parameters(plan).total;
-    let in_process = rollout.engine == RolloutEngine::Vllm && rollout.framework.counts_process();
+    let in_process = rollout.engine == RolloutEngine::Vllm
+        && rollout.framework.counts_process()
+        && rollout.is_co_located();
     serving(plan, (plan.model(), &total), rollout, taken, in_process.then_some(process))
 }
 

@@ -136,14 +136,24 @@ pub(super) fn phases(plan: &Plan, ranks: &[Totals]) -> Option<RlMemory> {
     // SGLang sizes its KV cache by the memory free at start-up; what the trainer left allocated only matters on
     // shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
-    // Gradients and optimizer states come with the first step.
-    let weights = if rollout.offloads.weights { Bytes::ZERO } else { totals.parameters };
+    // Under FSDP gradients and optimizer states come with the first step. Megatron's DDP and its distributed optimizer make the buffers of
+    // gradients and fp32 main parameters, a third of Adam's states, before the engine starts
+    // (`verl/workers/megatron_workers.py:init_model` of 0.4.1).
+    let offloads = rollout.offloads;
+    let weights = if offloads.weights { Bytes::ZERO } else { totals.parameters };
+    let made = if plan.recipe().software.semantics().cuts_models {
+        let gradients = if offloads.gradients { Bytes::ZERO } else { totals.gradients };
+        let main = if offloads.optimizer { 0 } else { totals.optimizer.get() / 3 };
+        gradients + Bytes::new(main)
+    } else {
+        Bytes::ZERO
+    };
     let critics = critic
         .as_ref()
         .filter(|_| rollout.critic == Residence::Device)
         .map_or(Bytes::ZERO, |own| own.parameters);
     let references = reference(rollout, totals).map_or(Bytes::ZERO, |held| held.value());
-    let process = weights + references + critics + totals.outside;
+    let process = weights + made + references + critics + totals.outside;
     let engine = engine(plan, rollout, [taken, process], totals.parameters);
     let cache_rollouts = engine.cache_rollouts;
     let headroom = plan.recipe().headroom;

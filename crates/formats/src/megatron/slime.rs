@@ -35,7 +35,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], program: &str,
     }
     // `slime/backends/megatron_utils/loss.py`: logits are divided by another temperature out of place; the same in miles.
     if let Some((value, word)) = value_of(words, "--rollout-temperature")
-        && value.parse::<f64>().is_ok_and(|temperature| temperature != 1.0)
+        && (word.hole.is_some() || value.parse::<f64>().is_ok_and(|temperature| temperature != 1.0))
     {
         let found = Found::new(Field::RolloutSampling, "temperature", Origin::Script);
         reading.take(found.by("--rollout-temperature", word.span));

@@ -184,11 +184,13 @@ fn rollout(leaves: &mut Leaves<'_>) {
             lack(leaves, leaf, Effect::Memory, "a rollout engine whose weights are quantized");
         }
     }
-    // With adapters graphs are turned on again (`skyrl-train/skyrl_train/entrypoints/main_base.py`).
-    let eager = skyrl_engine::is_early(leaves) && leaves.reading.count(Field::LoraRank).unwrap_or(0) == 0;
-    let (graphs, whose) = match eager {
-        true => ("false", "default of SkyRL from October 28, 2025 to June 22, 2026, whose keys the text has"),
-        false => ("true", "default of SkyRL since June 22, 2026; false before"),
+    let adapts = leaves.reading.count(Field::LoraRank).unwrap_or(0) > 0;
+    let (graphs, whose) = match (skyrl_engine::is_early(leaves), adapts) {
+        (true, false) => {
+            ("false", "default of SkyRL from October 28, 2025 to June 22, 2026, whose keys the text has")
+        }
+        (true, true) => ("true", "SkyRL turns graphs on again with adapters (entrypoints/main_base.py)"),
+        (false, _) => ("true", "default of SkyRL since June 22, 2026; false before"),
     };
     leaves.state(Field::RolloutCudaGraphs, graphs, Origin::Default, whose);
     defaults(

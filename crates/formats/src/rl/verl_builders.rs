@@ -43,21 +43,45 @@ impl Builder {
         }
     }
 
-    /// Whether a model of this `model_type` in its `config.json` has the activation and the dropout fused with their biases: mbridge
-    /// 0.15.1 (`core/bridge.py:_build_base_config`, `models/*.py`), Megatron-Bridge (`models/*/*_bridge.py`).
-    fn fuses_activation(self, family: &str) -> bool {
+    /// Whether a model of this `model_type` in its `config.json` has its activation fused with its bias, its dropout with its bias, and
+    /// its rotation fused: mbridge 0.15.1 (`core/bridge.py:_build_base_config`, `models`), Megatron-Bridge (`models/*/*_bridge.py` and
+    /// `*_provider.py`). What none of them states is off in `TransformerConfig`.
+    fn fuses(self, family: &str) -> [bool; 3] {
+        const BRIDGED: [&str; 17] = [
+            "llama",
+            "nemotron",
+            "deepseek_v2",
+            "deepseek_v3",
+            "kimi_k2",
+            "kimi_k25",
+            "glm4_moe",
+            "glm4_moe_lite",
+            "glm4v_moe",
+            "gpt_oss",
+            "qwen2_5_omni",
+            "qwen3_vl",
+            "qwen3_vl_moe",
+            "qwen3_5",
+            "qwen3_5_text",
+            "qwen3_5_moe",
+            "qwen3_5_moe_text",
+        ];
         match self {
-            Self::Converter => ["qwen2_moe", "qwen3_moe", "mixtral", "deepseek_v3"].contains(&family),
-            Self::Mbridge => ["qwen3_moe", "glm4_moe"].contains(&family),
+            Self::Converter => {
+                let both = ["qwen2_moe", "qwen3_moe", "mixtral", "deepseek_v3"].contains(&family);
+                [both, both, family == "mixtral"]
+            }
+            Self::Mbridge => {
+                let both = ["deepseek_v3", "qwen2_moe", "qwen3_moe", "glm4_moe", "glm4v", "glm4v_moe"]
+                    .contains(&family);
+                [both, both, false]
+            }
             Self::Bridge => {
-                ["llama", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe", "glm4_moe_lite", "gpt_oss"]
-                    .contains(&family)
+                let activation = BRIDGED.contains(&family);
+                let alone = family == "gpt_oss" || family == "qwen3_vl" || family.starts_with("qwen3_5");
+                [activation, activation && !alone, matches!(family, "llama" | "nemotron")]
             }
         }
-    }
-
-    fn fuses_rotation(self, family: &str) -> bool {
-        matches!((self, family), (Self::Converter, "mixtral") | (Self::Bridge, "llama"))
     }
 }
 
@@ -68,13 +92,13 @@ pub(super) fn fusions(leaves: &mut Leaves<'_>) {
     let model = named.and_then(|leaf| shardscope_catalog::find(&leaf.value).model());
     let family = model.and_then(|model| model.model_type()).unwrap_or_default();
     let word = |on: bool| if on { "true" } else { "false" };
-    let activation = word(builder.fuses_activation(&family));
+    let [activation, dropout, rotation] = builder.fuses(&family).map(word);
     let why = format!("built by {}", builder.name());
     leaves.state_all(
         &[
             (Field::BiasSwigluFusion, activation),
-            (Field::BiasDropoutFusion, activation),
-            (Field::ApplyRopeFusion, word(builder.fuses_rotation(&family))),
+            (Field::BiasDropoutFusion, dropout),
+            (Field::ApplyRopeFusion, rotation),
         ],
         Origin::Default,
         &why,

@@ -62,7 +62,13 @@ pub(super) fn of_base(file: &str) -> Vec<Leaf> {
 
 /// Files of verl's own that its configurations are composed of (`defaults: - critic@critic: dp_critic`), whose settings are
 /// its defaults.
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 27] = [
+    "distillation",
+    "dp",
+    "legacy_reward_impl",
+    "megatron",
+    "reward",
+    "transfer_queue",
     "reward_manager@reward_manager",
     "_self_",
     "actor",
@@ -92,7 +98,10 @@ pub(super) fn composed(leaves: &Leaves<'_>) -> bool {
     for leaf in parts().filter(|leaf| PARTS.contains(&leaf.value.as_str())) {
         leaf.used.set(true);
     }
-    parts().any(|leaf| leaf.value == "megatron_actor")
+    // Since 0.8 a part of its own says it (`model_engine: megatron`, `override model_engine: megatron`).
+    parts().any(|leaf| {
+        leaf.value == "megatron_actor" || leaf.value == "megatron" && leaf.path.ends_with("model_engine")
+    })
 }
 
 /// Whether a configuration, with or without a file extension, is one of verl's own.

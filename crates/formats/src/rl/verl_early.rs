@@ -19,19 +19,41 @@ pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     let is_added = |leaf: &&Leaf| leaf.added && leaf.path == "trainer.val_before_train";
     let is_replaced =
         |leaf: &&Leaf| !leaf.added && leaf.path == "actor_rollout_ref.actor.use_token_level_loss";
-    let is_idle_since = |leaf: &&Leaf| {
-        let beside = leaves.flag("actor_rollout_ref.actor.use_kl_loss") == Some(true);
-        let own = ["algorithm.use_kl_in_reward", "actor_rollout_ref.actor.entropy_coeff"];
-        leaf.path == "algorithm.kl_ctrl.kl_coef"
-            && beside
-            && !own.iter().any(|key| leaves.has(key))
-            && !is_later(leaves)
-    };
     let all = leaves.all();
     of_january(leaves)
         .or_else(|| all.iter().find(is_added))
         .or_else(|| all.iter().find(is_replaced))
-        .or_else(|| all.iter().find(is_idle_since))
+        .or_else(|| idle_coefficient(leaves))
+}
+
+/// A coefficient of the KL in rewards beside one in the loss, of a text with no key of April 2025 or later.
+fn idle_coefficient<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    /// Beginnings of keys that verl has had since then.
+    const SINCE: [&str; 8] = [
+        "model_engine",
+        "actor_rollout_ref.rollout.agent.",
+        "actor_rollout_ref.rollout.calculate_log_probs",
+        "actor_rollout_ref.rollout.mode",
+        "critic.enable",
+        "global_profiler",
+        "reward.",
+        "trainer.use_v1",
+    ];
+    let all = leaves.all();
+    let coefficient = all.iter().find(|leaf| leaf.path == "algorithm.kl_ctrl.kl_coef")?;
+    let own = ["algorithm.use_kl_in_reward", "actor_rollout_ref.actor.entropy_coeff"];
+    let is_of_now = |leaf: &Leaf| {
+        own.contains(&leaf.path.as_str()) || SINCE.iter().any(|start| leaf.path.starts_with(start))
+    };
+    let beside = leaves.flag("actor_rollout_ref.actor.use_kl_loss") == Some(true);
+    let later = || {
+        all.iter().any(is_of_now)
+            || is_later(leaves)
+            || is_of_spring(leaves)
+            || has_any(leaves, &TO_FIVE)
+            || has_any(leaves, &TO_EIGHT)
+    };
+    (beside && !later()).then_some(coefficient)
 }
 
 /// Gradients were offloaded by a switch that was later removed, and micro-batches were counted over all ranks, which is

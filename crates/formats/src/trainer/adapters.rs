@@ -7,8 +7,10 @@ use crate::{Asked, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 
 /// PEFT translates the names of projections into experts' weights since 0.19 (`peft/utils/transformers_weight_conversion.py`);
-/// LLaMA-Factory requires at most 0.18.1 (its `pyproject.toml`), where these names mean linear layers alone.
-const PEFT_BEFORE_EXPERTS: &str = "LLaMA-Factory requires PEFT 0.18, which adapts linear layers alone";
+/// LLaMA-Factory installs at most 0.18.1 (its `pyproject.toml`), where these names mean linear layers alone; it runs with up to 0.20 since
+/// May 2026 (`extras/misc.py:check_dependencies`).
+const PEFT_BEFORE_EXPERTS: &str =
+    "LLaMA-Factory installs PEFT 0.18, which adapts linear layers alone; with 0.19 and later set true";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     quantization(leaves);

@@ -34,7 +34,10 @@ pub(super) fn read(
     let whole_logits = ["max_pixels", "min_pixels"].iter().any(|key| leaves.has(key));
     // What the model that trains generates is as long in any case.
     let own = leaves.reading.value(Field::RolloutEngine) == Some("transformers");
-    if is_swift && (parallel || packs) || !is_swift && whole_logits && !own {
+    // A length of several turns is one of each, and logits reach from the first response to the end.
+    let turns =
+        leaves.has("multi_turn_scheduler") && leaves.text("completion_length_limit_scope") != Some("total");
+    if is_swift && (parallel || packs || turns) || !is_swift && whole_logits && !own {
         return;
     }
     let answer = whole(leaves, find, &ANSWERS);

@@ -39,9 +39,8 @@ fn server(reading: &mut Reading, script: &Script) {
         })
     };
     let whole = |name: &str| option(name).and_then(|(value, _)| value.parse::<u64>().ok()).unwrap_or(1);
-    let visible = command.environment.iter().rfind(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
-    let visible = visible.and_then(|(_, word)| word.value.known()).map(|list| list.split(',').count() as u64);
-    let gpus = visible.unwrap_or_else(|| whole(TENSOR).saturating_mul(whole("vllm_data_parallel_size")));
+    // Devices beyond that product stay unused (`swift/arguments/deploy_args.py`).
+    let gpus = whole(TENSOR).saturating_mul(whole("vllm_data_parallel_size"));
     let found = Found::new(Field::RolloutGpus, gpus.to_string(), Origin::Derived);
     reading.take(found.by("swift rollout", Some(command.span)).note("the server that the text starts"));
     for (name, field) in SERVED {

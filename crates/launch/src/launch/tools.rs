@@ -1,16 +1,18 @@
 //! Shell scripts that run nothing but tools of the shell, the system and its scheduler, and so train nothing.
 
-use shardscope_bash::{Script, base_name};
+use shardscope_bash::{Command, Script, base_name};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// Programs that train nothing and start no other program that could, whatever their arguments are. Not among them:
 /// `docker`, `srun`, `ssh`, `xargs`, `env` and the like, which start others, and interpreters.
-const TOOLS: &str = "[ [[ : . alias awk basename break cat cd chmod chown command continue cp curl cut date declare df dirname dpkg du \
-    echo exit export false find free git grep groupadd gunzip gzip head hf hostname huggingface-cli ifconfig ip jq kill kubectl let \
-    ln local ls lscpu lspci lsof mkdir mkfs mktemp module mount mv nproc numactl nvidia-smi pkill ping popd printf ps pushd pwd \
+const TOOLS: &str = "[ [[ : . alias basename break cat cd chmod chown command continue cp curl cut date declare df dirname dpkg du \
+    echo exit export false find free git grep groupadd gunzip gzip head hostname huggingface-cli ifconfig ip jq kill let \
+    ln local ls lscpu lspci lsof mkdir mkfs mktemp module mount mv nproc nvidia-smi pkill ping popd printf ps pushd pwd \
     read readarray mapfile return rm rmdir rsync sacct scancel scontrol sed select seq set shift shopt sinfo sleep sort squeue \
-    stat sync sysctl systemctl tail tar tee test touch tr trap true type ulimit umask unalias uname uniq unset until unzip \
+    stat sync sysctl systemctl tail tar tee test touch tr true type ulimit umask unalias uname uniq unset until unzip \
     useradd usermod adduser wait wc wget which whoami zip rocm-smi npu-smi ibv_devinfo ibdev2netdev";
+/// Options by which `find` starts another program.
+const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 /// Tools that are one word before another one.
 const BEFORE: [&str; 2] = ["sudo", "exec"];
 /// Maximum number of them named.
@@ -40,14 +42,21 @@ pub(super) fn alone(script: &Script, text: &str) -> Option<Diagnostic> {
     if lines().any(|line| line.split(apart).any(starts)) {
         return None;
     }
-    if lines().all(sets) {
+    const SETTERS: [&str; 14] = [
+        "export", "declare", "readonly", "unset", "set", "local", "typeset", "shopt", "[", "[[", "test",
+        "true", ":", "ulimit",
+    ];
+    let is_setter =
+        |command: &Command| command.words.first().is_none_or(|word| SETTERS.contains(&word.text()));
+    if lines().all(sets) && script.commands.iter().all(is_setter) {
         return said("this text sets variables alone, and starts no training".to_owned(), None);
     }
     let mut names: Vec<&str> = Vec::new();
     for command in &script.commands {
         let word = command.words.iter().find(|word| !BEFORE.contains(&word.text()))?;
         let name = base_name(word.text());
-        if !TOOLS.split_ascii_whitespace().any(|tool| tool == name) {
+        let starts_another = name == "find" && command.words.iter().any(|word| RUNS.contains(&word.text()));
+        if starts_another || !TOOLS.split_ascii_whitespace().any(|tool| tool == name) {
             return None;
         }
         if !names.contains(&name) {

@@ -189,7 +189,7 @@ fn nemo_one_does_not_fuse_the_rotation_unless_it_is_told_to() {
 /// unslothai/notebooks `nb/AMD-*.ipynb`: the metadata of Colab's copy, a T4, stood beside ROCm's packages.
 #[test]
 fn notebooks_for_amds_cloud_keep_colabs_metadata() {
-    let notebook = |install: &str| {
+    let beside = |sentence: &str, install: &str| {
         let cells = [
             format!("!pip install {install}"),
             "from unsloth import FastLanguageModel\nfrom trl import SFTConfig, SFTTrainer\n\
@@ -207,15 +207,19 @@ fn notebooks_for_amds_cloud_keep_colabs_metadata() {
             })
             .collect();
         let text = format!(
-            "{{\"cells\": [{}], \"metadata\": {{\"accelerator\": \"GPU\", \"colab\": {{\"gpuType\": \"T4\"}}}}, \"nbformat\": 4, \
+            "{{\"cells\": [{sentence}{}], \"metadata\": {{\"accelerator\": \"GPU\", \"colab\": {{\"gpuType\": \"T4\"}}}}, \"nbformat\": 4, \
              \"nbformat_minor\": 0}}",
             cells.join(", ")
         );
         let read = said("a.ipynb", &text, &[]);
         [Field::Accelerator, Field::ParamsDtype].map(|field| value(&read, field))
     };
+    let notebook = |install: &str| beside("", install);
     assert_eq!(notebook("unsloth"), ["T4", "fp16"]);
     assert_eq!(notebook("-U --no-deps unsloth[amd] unsloth_zoo[amd]"), ["MI300X", "bf16"]);
+    // A sentence of another cell.
+    let sentence = "{\"cell_type\": \"markdown\", \"metadata\": {}, \"source\": [\"On AMD: pip install unsloth[amd]\"]}, ";
+    assert_eq!(beside(sentence, "unsloth"), ["T4", "fp16"]);
 }
 
 /// SkyworkAI/Skywork-OR1 `32b_32k.sh`: a pack of verl is no bound for a micro-batch of several long samples.
@@ -267,4 +271,81 @@ fn variables_and_idle_keys_tell_an_early_verl() {
     assert_eq!(of("", coefficient), ["1024", "false", "true"]);
     assert_eq!(of("", &format!("{coefficient} algorithm.use_kl_in_reward=False")), today);
     assert_eq!(of("", &format!("{coefficient} actor_rollout_ref.actor.entropy_coeff=0")), today);
+}
+
+/// What a job asks of its scheduler tells one of an account's kinds from another, whichever line is first.
+#[test]
+fn an_account_names_accelerators_where_nothing_else_does() {
+    let of = |more: &str| {
+        let text = format!(
+            "#!/bin/bash\n#SBATCH --account=six@v100\n{more}torchrun --nproc_per_node 1 train.py --model_name_or_path Qwen/Qwen2.5-0.5B \
+             --max_length 512 --per_device_train_batch_size 1 --bf16 --output_dir o\n"
+        );
+        value(&script(&text), Field::Accelerator)
+    };
+    assert_eq!(of(""), "V100-SXM2-32GB");
+    assert_eq!(of("#SBATCH --constraint=v100-16g\n"), "V100-SXM2-16GB");
+    assert_eq!(of("#SBATCH -C h100\n"), "H100-SXM");
+}
+
+/// FSDP that a remark proposes has no stage 0 or 1, and a key that is switched off proposes nothing.
+#[test]
+fn an_answer_stands_above_a_remark() {
+    let engine = |text: &str, stage: &str| {
+        let read = said("sft.yaml", text, &[("zero_stage", stage), ("world_size", "8")]);
+        value(&read, Field::DataParallelEngine)
+    };
+    let remarked = format!("# with FSDP1\n{ALONE}");
+    assert_eq!(
+        ["0", "1", "2", "3"].map(|stage| engine(&remarked, stage)),
+        ["ddp", "deepspeed", "fsdp1", "fsdp1"]
+    );
+    assert_eq!(engine(&format!("# fsdp: full_shard auto_wrap\n{ALONE}"), "2"), "deepspeed");
+    let own = "# see the fsdp_qlora example for bigger models\nmodel_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\n\
+        lora_target: all\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nbf16: true\ntemplate: qwen\n\
+        dataset: a\n";
+    let read = said("sft.yaml", own, &[("world_size", "8")]);
+    assert!(read.questions.is_empty() && read.plan.is_some(), "{:?}", read.questions);
+}
+
+/// argparse hands `--config` to a program as any other option, which may do with the file what it likes.
+#[test]
+fn a_file_that_argparse_names_is_no_list_of_options() {
+    let program = "import argparse\nfrom trl import SFTConfig, SFTTrainer\nparser = argparse.ArgumentParser()\n\
+        parser.add_argument('--config')\nparser.add_argument('--max_length', type=int, default=1024)\nargs = parser.parse_args()\n\
+        trainer = SFTTrainer(model='Qwen/Qwen2.5-7B', args=SFTConfig(max_length=args.max_length, per_device_train_batch_size=1), train_dataset=data)\n\
+        trainer.train()\n";
+    let line = "torchrun --nproc_per_node 8 sft.py --config own.yaml\n";
+    let read =
+        files(&[("run.sh", line), ("sft.py", program), ("own.yaml", "max_length: 8192\nmodel_name: a/b\n")]);
+    assert_eq!(value(&read, Field::SeqLength), "1024");
+}
+
+/// `make`, a program's path and what `numactl` and `find -exec` start are no tools of the shell.
+#[test]
+fn scripts_that_start_a_program_do_more_than_set_variables() {
+    let message =
+        |text: &str| script(text).diagnostics.iter().map(|said| said.message.clone()).collect::<String>();
+    for text in [
+        "export CUDA_VISIBLE_DEVICES=0; make train\n",
+        "set -e && make pretrain\n",
+        "CUDA_VISIBLE_DEVICES=0 ./main --config \"$CFG\"\n",
+        "numactl --cpunodebind=0 ./launch_training\n",
+        "find . -name '*.yaml' -exec ./submit {} \\;\n",
+    ] {
+        let said = message(text);
+        assert!(!said.contains("variables alone") && !said.contains("tools of the shell"), "{text}: {said}");
+    }
+    assert!(message("export A=1\nB=2\n").contains("variables alone"));
+}
+
+/// Keys of a verl of today beside an old coefficient.
+#[test]
+fn a_coefficient_beside_keys_of_today_dates_nothing() {
+    let text = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=512 \
+        data.max_response_length=512 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+        actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192 \
+        actor_rollout_ref.actor.use_kl_loss=True algorithm.kl_ctrl.kl_coef=0.001 actor_rollout_ref.rollout.name=vllm \
+        actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.rollout.agent.num_workers=8\n";
+    assert_eq!(value(&script(text), Field::RolloutSequences), "256");
 }

@@ -20,21 +20,30 @@ const OF_ITS_WEEKS: &str = "actor_rollout_ref.rollout.use_fire_sampling=False";
 const BACKEND: &str = "VLLM_ATTENTION_BACKEND";
 const XFORMERS: &str = "XFORMERS";
 
-/// Parts of keys that verl has had since July 2025 (0.5 to 0.9).
-const LATER: [&str; 8] = [
+/// Parts of keys that verl has had since July 2025 (0.5 to 0.9), and devices whose examples have kept the variable.
+const LATER: [&str; 17] = [
     "actor_rollout_ref.rollout.agent.",
     "actor_rollout_ref.rollout.mode=async",
     "actor_rollout_ref.rollout.calculate_log_probs",
     "algorithm.rollout_correction",
     "algorithm.rollout_is",
+    "calculate_entropy",
+    "checkpoint_engine",
     "critic.enable",
+    "global_profiler",
+    "model_engine=",
+    "norm_adv_by_std_in_grpo",
+    "reward.",
+    "routing_replay",
+    "trainer.device=npu",
+    "update_weights_bucket",
     "use_legacy_worker_impl",
     "vanilla_mbridge",
 ];
 
 /// Whether a module is a trainer of verl's own or of a package made of it.
 fn is_of_verl(module: &str) -> bool {
-    module.ends_with("trainer.main_ppo") || module.starts_with("verl.") || module.ends_with("main_dapo")
+    module.ends_with("trainer.main_ppo") || module.ends_with("main_dapo")
 }
 
 fn module(program: &Word) -> String {
@@ -50,8 +59,8 @@ impl Launch {
         is_dated.then(|| Argument { span: Some(program.origin()), ..Argument::from(OF_ITS_WEEKS) })
     }
 
-    /// Whether the engine of rollouts is told to use xFormers, as verl's examples did until they dropped vLLM 0.6.3 on June 30, 2025
-    /// (#2257), and no key is of a later verl.
+    /// Whether the engine of rollouts is told to use xFormers, as most of verl's examples did until they dropped vLLM 0.6.3 on June 30,
+    /// 2025 (#2257; 37 files of 0.4.1, 3 of 0.5.0), and no key is of a later verl.
     fn is_by_xformers(&self) -> bool {
         let variables = self.script.variables.iter();
         let of_script = variables
