@@ -37,9 +37,9 @@ impl Builder {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Converter => "verl's own converter, the default to verl 0.6",
-            Self::Mbridge => "mbridge, the default of verl 0.7 and 0.8",
-            Self::Bridge => "Megatron-Bridge, the default since verl 0.9",
+            Self::Converter => "verl's own converter (the default up to 0.6)",
+            Self::Mbridge => "mbridge (verl's default in 0.7 and 0.8)",
+            Self::Bridge => "Megatron-Bridge (verl's default since 0.9)",
         }
     }
 
